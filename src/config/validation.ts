@@ -39,11 +39,25 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
         const own = issue.message !== 'Invalid input' && deepest.every((each) => each.path.length === 0);
         if (deepest.length > 0 && !own) return flatten(deepest as z.core.$ZodIssue[], path);
       }
+      if (issue.code === 'unrecognized_keys') {
+        return issue.keys.map((key) => ({
+          path: [...path, key].map(String).join('.'),
+          reason: 'is not a known field',
+        }));
+      }
       // An invalid key of a record has its reasons one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
-      // Numbers are read as exact texts; whoever wrote one calls it a number.
-      return [{ path: path.map(String).join('.'), reason: reason.replace('ExactNumber', 'number') }];
+      return [{ path: path.map(String).join('.'), reason: plainReason(reason) }];
     });
   return flatten(error.issues, []);
+}
+
+/** The validator's wording of a wrong type, in plain English. Numbers are read as exact texts; whoever wrote one calls it a number. */
+function plainReason(reason: string): string {
+  const [, expected, received] = /^Invalid input: expected (\S+), received (\S+)$/.exec(reason) ?? [];
+  if (expected === undefined || received === undefined) return reason.replace('ExactNumber', 'number');
+  if (received === 'undefined') return 'is missing';
+  const article = (type: string) => (/^[aeiou]/i.test(type) ? `an ${type}` : `a ${type}`);
+  return `must be ${article(expected)}, not ${received === 'null' ? received : article(received.replace('ExactNumber', 'number'))}`;
 }

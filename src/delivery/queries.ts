@@ -200,16 +200,15 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-const ROWS = prepared(
-  'delivery.rows',
-  `SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
+const ROWS_OF_DOCUMENTS = `
+     SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
             e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
             e.invoice_amount AS "invoiceAmount", e.entry_id::text AS entry_id, e.billed_month AS posted_month,
             e.recorded_at, e.number AS document
      FROM billed_rows e
      WHERE e.document_id = ANY (:documentIds::bigint[])
-     ORDER BY e.document_id, e.entry_id`,
-);
+     ORDER BY e.document_id, e.entry_id`;
+const ROWS = prepared('delivery.rows', ROWS_OF_DOCUMENTS);
 
 export type RowOfDocument = Readonly<Record<string, string | null>>;
 
@@ -231,9 +230,15 @@ export async function readRowsOfDocuments(
   return byDocument;
 }
 
-/** Rows that a document bills, in ledger order. */
-export const readDocumentRows = async (tx: Transaction, id: number): Promise<RowOfDocument[]> =>
-  (await readRowsOfDocuments(tx, [id])).get(id) ?? [];
+/** Rows that a document bills, in ledger order, in batches, so that memory stays constant. */
+export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowOfDocument[]> {
+  await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${ROWS_OF_DOCUMENTS}`, { documentIds: [documentId] });
+  for (;;) {
+    const rows = await query<RowOfDocument & { document_id: number }>(tx, 'FETCH 1000 FROM document_rows');
+    if (rows.length === 0) return;
+    yield rows;
+  }
+}
 
 /** Says in `status` why a document still waits, where no step of its delivery could say so itself. */
 export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {

@@ -6,12 +6,32 @@ import { Amount } from '../money.ts';
 const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 
+type Row = Readonly<Record<string, string | null>>;
+
 /**
  * The rows of one document, with the mark by which Excel knows UTF-8. An amount that no row has gets no column, so that the
- * file adds up to what the document shows. No cell can be taken for a spreadsheet formula: identifiers start with a letter or digit, and an amount that starts
- * with a minus is a number.
+ * file adds up to what the document shows. No cell can be taken for a spreadsheet formula: identifiers start with a letter
+ * or digit, and an amount that starts with a minus is a number.
  */
-export function rowsCsv(rows: readonly Record<string, string | null>[]): Buffer {
+export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
+
+/** The same from rows in batches, piece by piece. */
+export async function* streamRowsCsv(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<string> {
+  let columns: readonly string[] | undefined;
+  for await (const rows of batches) {
+    const header = columns === undefined;
+    columns ??= columnsOf(rows);
+    yield linesOf(rows, columns, { header });
+  }
+  if (columns === undefined) yield linesOf([], columnsOf([]), { header: true });
+}
+
+function columnsOf(rows: readonly Row[]): readonly string[] {
+  const unused = AMOUNTS.filter((field) => rows.every((row) => row[field] == null));
+  return COLUMNS.filter((column) => !unused.some((field) => field === column));
+}
+
+function linesOf(rows: readonly Row[], columns: readonly string[], { header }: { header: boolean }): string {
   const written = rows.map((row) => {
     const currency = row['currency'] as string;
     const amounts = AMOUNTS.flatMap((field) => {
@@ -20,7 +40,5 @@ export function rowsCsv(rows: readonly Record<string, string | null>[]): Buffer 
     });
     return { ...row, ...Object.fromEntries(amounts) };
   });
-  const unused = AMOUNTS.filter((field) => rows.every((row) => row[field] == null));
-  const columns = COLUMNS.filter((column) => !unused.some((field) => field === column));
-  return Buffer.from(stringify(written, { header: true, columns, record_delimiter: 'windows', bom: true }));
+  return stringify(written, { header, columns: [...columns], record_delimiter: 'windows', bom: header });
 }

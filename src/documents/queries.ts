@@ -109,11 +109,15 @@ export interface DocumentFilter {
   readonly to?: string | undefined;
   /** Open invoices whose due date lies before this day. */
   readonly overdueOn?: string | undefined;
+  readonly document?: DocumentKind | undefined;
+  /** Only documents after this one, by its number, in number order. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
   /** With the issuer's logo, for rendering. Each document carries its own copy, so ask for a few at a time. */
   readonly withLogos?: boolean | undefined;
 }
 
-const documentsWhere = (condition: string, withLogos: string): string => `
+const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
@@ -165,7 +169,7 @@ const documentsWhere = (condition: string, withLogos: string): string => `
      LEFT JOIN documents successor ON successor.replaces = d.document_id
      LEFT JOIN documents credited ON credited.document_id = d.credits
      WHERE ${condition}
-     ORDER BY d.series, d.sequence`;
+     ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
 /** Documents with their lines, balances and the state of their delivery, in number order. */
 export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
@@ -184,8 +188,12 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
        AND (:from::date IS NULL OR d.issued_on >= :from::date)
        AND (:to::date IS NULL OR d.issued_on <= :to::date)
        AND (:overdueOn::date IS NULL
-            OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))`,
+            OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))
+       AND (:document::text IS NULL OR d.document = :document)
+       AND (:after::text IS NULL
+            OR (d.series, d.sequence) > (SELECT series, sequence FROM documents WHERE number = :after))`,
       ':withLogos::boolean',
+      ':limit::bigint',
     ),
     {
       ids: filter.ids ?? null,
@@ -198,6 +206,9 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
       from: filter.from ?? null,
       to: filter.to ?? null,
       overdueOn: filter.overdueOn ?? null,
+      document: filter.document ?? null,
+      after: filter.after ?? null,
+      limit: filter.limit ?? null,
       withLogos: filter.withLogos ?? false,
     },
   );

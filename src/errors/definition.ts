@@ -37,5 +37,6 @@ export interface FieldProblem {
   readonly reason: string;
 }
 
-export const bullets = (problems: readonly FieldProblem[]) =>
-  problems.map((problem) => `  ${problem.path || '(whole file)'}: ${problem.reason}`).join('\n');
+/** One line for each problem; `whole` names what a problem without a field is about. */
+export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
+  problems.map((problem) => `  ${problem.path || whole}: ${problem.reason}`).join('\n');

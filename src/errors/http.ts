@@ -5,7 +5,7 @@ import { bullets, defineAnswer, type FieldProblem } from './definition.ts';
 export const HTTP = {
   request_invalid: defineAnswer<{ problems: readonly FieldProblem[] }>(
     400,
-    (f) => `The request is invalid:\n${bullets(f.problems)}\nCorrect it and send it again.`,
+    (f) => `The request is invalid:\n${bullets(f.problems, '(body)')}\nCorrect it and send it again.`,
   ),
   route_unknown: defineAnswer<{ method: string; path: string }>(
     404,
@@ -24,7 +24,7 @@ export const HTTP = {
     422,
     () => 'The request is marked as a prefetch, and a prefetch cannot accept anything. Send it without that header.',
   ),
-  rate_limited: defineAnswer<{ retry_after: number }>(
+  rate_limited: defineAnswer<{ retry_after: number; limit: number }>(
     429,
     (f) => `Too many requests. Retry in ${plural(f.retry_after, 'second')}.`,
   ),

@@ -1,10 +1,18 @@
-/** Refusals about quotes and requotes. Only the HTTP side answers with them. */
+/** Refusals about quotes, requotes and a partner's documents. Only the HTTP side answers with them. */
 import { plural } from '../text.ts';
 import { defineAnswer } from './definition.ts';
 
 export const QUOTES = {
   quote_unknown: defineAnswer<{ quote_id: string }>(404, (f) => `No such quote: ${f.quote_id}. Check the id.`),
   requote_unknown: defineAnswer<{ requote_id: string }>(404, (f) => `No such requote: ${f.requote_id}. Check the id.`),
+  invoice_unknown: defineAnswer<{ number: string }>(
+    404,
+    (f) => `No such document of yours: ${f.number}. Check the number, or see GET /api/v1/invoices.`,
+  ),
+  pdf_not_ready: defineAnswer<{ number: string; retry_after: number }>(
+    503,
+    (f) => `The PDF of ${f.number} is not drawn yet. Retry in ${plural(f.retry_after, 'second')}.`,
+  ),
   policy_unknown: defineAnswer<{ policy_id: string }>(
     404,
     (f) => `No such policy: ${f.policy_id}. Use a policy that is configured for your account.`,

@@ -1,31 +1,26 @@
-/** The handlers of the API: each checks the caller and the request, acts in one transaction, and answers. */
-import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { DateTime } from 'luxon';
+/** The handlers of the API: each acts in one transaction and answers. */
+import { PassThrough, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { FastifyInstance } from 'fastify';
 import type { z } from 'zod';
-import { fieldProblems } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { readDocumentRows } from '../delivery/queries.ts';
+import { streamRowsCsv } from '../delivery/rows.ts';
 import { documentJson } from '../documents/document.ts';
-import { readDocuments } from '../documents/queries.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { ExactNumber, parseExactFields, writeExactJson } from '../json.ts';
+import { type DocumentRow, readDocuments, readPdf } from '../documents/queries.ts';
+import { refuse } from '../errors/refusals.ts';
+import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
-import { doesClientLive } from '../partners/client-queries.ts';
-import { type Accepted, accept, acceptedQuote, incrementsOf, type Wanted } from '../quotes/accept.ts';
-import { type Caller, keepAnswer, type QuoteState, readKeptAnswer } from '../quotes/queries.ts';
-import { makeQuote, makeRequote, quoteOf } from '../quotes/quote.ts';
+import type { Month } from '../month.ts';
+import { readPartners } from '../partners/queries.ts';
+import { type Accepted, accept, acceptedQuote, incrementsOf, instant, isStale, type Wanted } from '../quotes/accept.ts';
+import type { Caller, QuoteState, RequoteState } from '../quotes/queries.ts';
+import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
+import { type CallOf, Content, insideTransaction, onceByKey, route, serve } from './call.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
-import type { Shared } from './shared.ts';
-
-interface Call<Params, Body, Query> {
-  readonly caller: Caller;
-  readonly now: DateTime<true>;
-  readonly params: Params;
-  readonly body: Body;
-  readonly query: Query;
-}
+import { issuerOf, type Shared } from './shared.ts';
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.createQuote, async (tx, { body, ...asked }) => {
@@ -40,24 +35,77 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
   });
   serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
     const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount };
-    const requote = await makeRequote(tx, wanted, asked);
-    const { currency, quoteId, requoteId, ...sums } = incrementsOf(requote);
-    return {
-      requote_id: requoteId,
-      quote_id: quoteId,
-      currency,
-      insured_amount: exact(requote.insured_amount, currency),
-      ...increments(sums, currency),
-      requoted_at: requote.requoted_at,
-    };
+    const made = await makeRequote(tx, wanted, asked);
+    const { requote, quote } = await requoteOf(tx, made.requote_id, asked);
+    return requoteAnswer(requote, quote);
+  });
+  serve(app, shared, operations.readRequote, async (tx, { params, ...asked }) => {
+    const { requote, quote } = await requoteOf(tx, params.requote_id, asked);
+    return requoteAnswer(requote, quote);
   });
   serveAcceptances(app, shared, operations.acceptRequote, ({ params, caller, now }) => {
     return { kind: 'requote', id: params.requote_id, caller, now };
   });
-  serve(app, shared, operations.listInvoices, async (tx, { caller }) =>
-    (await readDocuments(tx, { partnerId: caller.partnerId })).map(documentJson),
+  serve(app, shared, operations.listPolicies, async (tx, { caller, query }) => {
+    const [partner] = await readPartners(tx, caller.partnerId);
+    const policies = (partner?.policies ?? []).filter(
+      ({ policy_id: id }) => query.cursor === undefined || id > query.cursor,
+    );
+    return pageOf(shared, operations.listPolicies, {
+      query,
+      items: policies.map((policy) => ({ ...policy, currency: partner?.currency })),
+      cursorOf: ({ policy_id: id }) => id,
+    });
+  });
+  serve(app, shared, operations.listInvoices, async (tx, { caller, query }) => {
+    const { cursor: after, limit, month, status, document } = query;
+    // The number of another partner's document is as unknown as any other.
+    if (after !== undefined) await documentOf(tx, caller, after).catch(refuseCursor);
+    const months = month === undefined ? undefined : [month as Month];
+    const found = await readDocuments(tx, {
+      ...{ partnerId: caller.partnerId, months, status, document, after },
+      // One more says whether there is another page.
+      limit: limit + 1,
+    });
+    return pageOf(shared, operations.listInvoices, {
+      query,
+      items: found.map(documentJson),
+      cursorOf: ({ number }) => number,
+    });
+  });
+  serve(app, shared, operations.readInvoice, async (tx, { caller, params }) =>
+    documentJson(await documentOf(tx, caller, params.number)),
   );
+  serve(app, shared, operations.readInvoicePdf, async (tx, { caller, params }) => {
+    const { document_id: id, number } = await documentOf(tx, caller, params.number);
+    const pdf = await readPdf(tx, id);
+    if (pdf === undefined) throw refuse('pdf_not_ready', { number, retry_after: PDF_SECONDS });
+    return new Content(pdf, file(`${number}.pdf`, 'application/pdf'));
+  });
+  serve(app, shared, operations.readInvoiceRows, async (tx, { caller, params }) => {
+    const { document_id: id, number } = await documentOf(tx, caller, params.number);
+    return new Content(streamRows(shared, id), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
+  });
 }
+
+/** Seconds in which a PDF that is missing may be there. */
+const PDF_SECONDS = 60;
+
+/** The partner's own document. Another partner's is refused like an unknown one. */
+async function documentOf(tx: Transaction, { partnerId }: Caller, number: string): Promise<DocumentRow> {
+  const [document] = await readDocuments(tx, { partnerId, number });
+  if (document === undefined) throw refuse('invoice_unknown', { number });
+  return document;
+}
+
+function refuseCursor(): never {
+  throw refuse('request_invalid', { problems: [{ path: 'cursor', reason: 'is not a number of your documents' }] });
+}
+
+const file = (name: string, type: string) => ({
+  'Content-Type': type,
+  'Content-Disposition': `attachment; filename="${name}"`,
+});
 
 // --- Answers ----------------------------------------------------------------------------------------------------------
 
@@ -88,10 +136,26 @@ function quoteAnswer(quote: QuoteState): object {
     spotPrice: exact(quote.spot_price, currency),
     partnerCut: exact(quote.partner_cut, currency),
     invoiceAmount: exact(quote.invoice_amount, currency),
-    quoted_at: quote.quoted_at,
+    quoted_at: instant(quote.quoted_at),
     status: accepted === undefined ? 'open' : quote.reversed ? 'reversed' : 'accepted',
     enrollment_id: accepted?.enrollmentId ?? null,
     accepted_at: accepted?.acceptedAt ?? null,
+  };
+}
+
+function requoteAnswer(requote: RequoteState, quote: QuoteState): object {
+  const { currency, quoteId, requoteId, ...sums } = incrementsOf(requote);
+  const accepted = requote.accepted_at !== null;
+  return {
+    requote_id: requoteId,
+    quote_id: quoteId,
+    currency,
+    insured_amount: exact(requote.insured_amount, currency),
+    ...increments(sums, currency),
+    requoted_at: instant(requote.requoted_at),
+    status: accepted ? 'accepted' : quote.reversed || isStale(requote, quote) ? 'stale' : 'open',
+    enrollment_id: requote.enrollment_id,
+    accepted_at: requote.accepted_at === null ? null : instant(requote.accepted_at),
   };
 }
 
@@ -107,44 +171,38 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
     : { requote_id: requoteId, ...facts, ...increments(accepted, currency), ...split };
 }
 
-// --- Checks of every call -----------------------------------------------------------------------------------------------
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** An idempotency key and the request that it stands for. */
-interface RequestKey {
-  readonly key: string;
-  readonly sha256: string;
-}
-
-type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = Call<
-  z.output<Params>,
-  Body extends z.ZodType ? z.output<Body> : undefined,
-  z.output<Query>
->;
-
-type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
-  tx: Transaction,
-  call: CallOf<Params, Body, Query>,
-) => Promise<unknown>;
-
-/** A call that does one act in a transaction of its own. */
-function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
-  app: FastifyInstance,
+/** A page of a list; `items` has one more than the limit if there is another page, whose address is in `Link` (RFC 8288). */
+function pageOf<Item, Query extends { limit: number; cursor?: string | undefined }>(
   shared: Shared,
-  operation: Operation<Params, Body, Query>,
-  work: Handler<Params, Body, Query>,
-): void {
-  route(app, shared, operation, (call, key) =>
-    insideTransaction(shared, operation, async (tx) => {
-      if (!(await doesClientLive(tx, call.caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
-      const answering = async () => ({ status: operation.status, text: writeExactJson(await work(tx, call)) });
-      return key === undefined ? answering() : onceByKey(tx, { ...call, ...key }, answering);
-    }),
-  );
+  { path }: Operation,
+  { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => string },
+): Content {
+  const shown = items.slice(0, query.limit);
+  const headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' };
+  const last = shown.at(-1);
+  if (items.length > query.limit && last !== undefined) {
+    const next = new URLSearchParams();
+    for (const [name, value] of Object.entries({ ...query, cursor: cursorOf(last) })) {
+      if (value !== undefined) next.set(name, String(value));
+    }
+    headers['Link'] = `<${issuerOf(shared)}${path}?${next}>; rel="next"`;
+  }
+  return new Content(writeExactJson(shown), headers);
+}
+
+/**
+ * The rows that a document bills as CSV, read through a cursor while they are sent. It ends with an error, and the
+ * connection with it, if reading fails on the way.
+ */
+export function streamRows({ database, log }: Shared, documentId: number): Readable {
+  const out = new PassThrough();
+  database
+    .reading((tx) => pipeline(Readable.from(streamRowsCsv(readDocumentRows(tx, documentId))), out))
+    .catch((error: unknown) => {
+      log.warn({ err: error }, 'the rows of a document were not sent whole');
+      out.destroy(error as Error);
+    });
+  return out;
 }
 
 /**
@@ -175,160 +233,4 @@ function serveAcceptances<Params extends z.ZodType>(
     metrics.acceptances.inc({ kind: wanted.kind });
     return answer;
   });
-}
-
-/** Checks every call before its act: the caller, the rate limit and the request. */
-function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
-  app: FastifyInstance,
-  shared: Shared,
-  operation: Operation<Params, Body, Query>,
-  act: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
-): void {
-  const { environment, settings, limits } = shared;
-  const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
-  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const caller = await callerOf(request, shared);
-    await limits.request(caller.clientId);
-    request.partnerId = caller.partnerId;
-    checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
-    if (operation.act === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
-    const params = readParams(operation, request);
-    const body = operation.body === undefined ? undefined : readBody(operation.body, request);
-    const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
-    const query = readQuery(operation, request);
-    const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
-    const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
-    return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
-  };
-  app.route({ method: [...operation.methods], url, handler });
-}
-
-/** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
-async function insideTransaction(
-  { database }: Shared,
-  operation: Operation,
-  work: (tx: Transaction) => Promise<Answer>,
-): Promise<Answer> {
-  if (operation.act === 'reads') return database.reading(work);
-  try {
-    return await database.transaction(work);
-  } catch (error) {
-    if (!(error instanceof KeyTaken)) throw error;
-    return database.transaction(work);
-  }
-}
-
-/** Another request under the same key was answered first: roll back and give that answer. */
-class KeyTaken extends Error {}
-
-async function onceByKey(
-  tx: Transaction,
-  { caller, key, sha256, now }: RequestKey & { caller: Caller; now: DateTime<true> },
-  answering: () => Promise<Answer>,
-): Promise<Answer> {
-  const { partnerId } = caller;
-  const kept = await readKeptAnswer(tx, { partnerId, key });
-  if (kept !== undefined) {
-    if (kept.request_sha256 !== sha256) throw refuse('idempotency_key_reused', { key });
-    return { status: kept.status, text: kept.answer };
-  }
-  const answer = await answering();
-  const first = await keepAnswer(tx, {
-    partnerId,
-    key,
-    requestSha256: sha256,
-    status: answer.status,
-    answer: answer.text,
-    now: now.toISO(),
-  });
-  if (!first) throw new KeyTaken();
-  return answer;
-}
-
-/** A hash of the request that ignores the order and spacing of its fields. */
-const fingerprint = (request: FastifyRequest, body: unknown): string =>
-  createHash('sha256')
-    .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
-    .digest('hex');
-
-/** Counts a caller without a valid token by its address. */
-async function callerOf(request: FastifyRequest, { tokens, limits }: Shared): Promise<Caller> {
-  try {
-    return await tokens.verify(bearerToken(request));
-  } catch (error) {
-    await limits.request(request.ip);
-    throw error;
-  }
-}
-
-function bearerToken(request: FastifyRequest): string {
-  const header = request.headers.authorization;
-  if (header === undefined || header.trim() === '') throw refuse('token_missing', {});
-  const token = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
-  if (token === undefined) throw refuse('token_invalid', { reason: 'the Authorization header is not "Bearer TOKEN"' });
-  return token;
-}
-
-/** service.md 5.4. Checked when present, even where it is not required. */
-function checkPartnerHeader(
-  request: FastifyRequest,
-  name: string,
-  rule: Operation['partnerHeader'],
-  caller: Caller,
-): void {
-  const given = request.headers[name.toLowerCase()];
-  if (given === undefined) {
-    if (rule === 'required') throw refuse('partner_header_missing', { header: name });
-    return;
-  }
-  if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
-}
-
-/** Browsers, proxies and link previews mark requests that no user made yet. */
-function isPrefetch(request: FastifyRequest): boolean {
-  const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
-  return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
-}
-
-function idempotencyKey(request: FastifyRequest): string | undefined {
-  const given = request.headers['idempotency-key'];
-  if (given === undefined) return undefined;
-  if (typeof given === 'string' && /^[\x21-\x7e]{1,255}$/.test(given)) return given;
-  throw refuse('request_invalid', {
-    problems: [{ path: 'Idempotency-Key', reason: 'must be 1 to 255 printable ASCII characters without spaces' }],
-  });
-}
-
-/** A malformed id of a quote or requote is refused like an unknown one; any other parameter as an invalid request. */
-function readParams(operation: Operation, request: FastifyRequest): unknown {
-  const parsed = operation.params.safeParse(request.params);
-  if (parsed.success) return parsed.data;
-  const { quote_id: quoteId, requote_id: requoteId } = request.params as { quote_id?: string; requote_id?: string };
-  if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
-  if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
-  throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
-}
-
-function readQuery(operation: Operation, request: FastifyRequest): unknown {
-  const parsed = operation.query.safeParse(request.query);
-  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
-  return parsed.data;
-}
-
-function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
-  const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
-  const type = request.headers['content-type'] ?? '';
-  if (!/^application\/json *(; *charset="?utf-8"? *)?$/i.test(type)) {
-    if (request.body === undefined) throw malformed('has no body');
-    throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type' });
-  }
-  let value: unknown;
-  try {
-    value = parseExactFields(new TextDecoder('utf-8', { fatal: true }).decode(request.body as Buffer));
-  } catch (error) {
-    throw malformed(`is not JSON in UTF-8: ${reasonOf(error)}`);
-  }
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
-  return parsed.data;
 }

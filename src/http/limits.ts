@@ -5,9 +5,24 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { refuse } from '../errors/refusals.ts';
 
+/** What is left of a limit, as the RateLimit headers of an answer tell it. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Seconds until all of it is available again. */
+  readonly reset: number;
+}
+
+/** The headers of draft-ietf-httpapi-ratelimit-headers-07. */
+export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<string, string> => ({
+  'RateLimit-Limit': String(limit),
+  'RateLimit-Remaining': String(remaining),
+  'RateLimit-Reset': String(reset),
+});
+
 export interface Limits {
   /** Counts a request of a client, or of an address while the client is unknown. */
-  readonly request: (key: string) => Promise<void>;
+  readonly request: (key: string) => Promise<Allowance>;
   /** Refuses after too many failures, even with the correct secret. */
   readonly beforeExchange: (clientId: string, address: string) => Promise<void>;
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
@@ -24,9 +39,11 @@ export function openLimits(requestsPerMinute: number): Limits {
   const pair = (clientId: string, address: string) => `${address} ${clientId.slice(0, 128)}`;
   return {
     async request(key) {
-      await requests.consume(key).catch((thrown: unknown) => {
-        throw thrown instanceof RateLimiterRes ? limited(thrown.msBeforeNext) : thrown;
+      const counted = await requests.consume(key).catch((thrown: unknown) => {
+        throw thrown instanceof RateLimiterRes ? limited(thrown.msBeforeNext, requestsPerMinute) : thrown;
       });
+      const { remainingPoints: remaining, msBeforeNext } = counted;
+      return { limit: requestsPerMinute, remaining, reset: seconds(msBeforeNext) };
     },
     async beforeExchange(clientId, address) {
       const counts = [
@@ -34,7 +51,7 @@ export function openLimits(requestsPerMinute: number): Limits {
         { counted: await ofAddress.get(address), most: FAILURES.ofAddress },
       ];
       for (const { counted, most } of counts) {
-        if (counted !== null && counted.consumedPoints >= most) throw limited(counted.msBeforeNext);
+        if (counted !== null && counted.consumedPoints >= most) throw limited(counted.msBeforeNext, most);
       }
     },
     async failedExchange(clientId, address) {
@@ -46,5 +63,7 @@ export function openLimits(requestsPerMinute: number): Limits {
   };
 }
 
-const limited = (milliseconds: number) =>
-  refuse('rate_limited', { retry_after: Math.max(1, Math.ceil(milliseconds / 1000)) });
+const seconds = (milliseconds: number) => Math.max(1, Math.ceil(milliseconds / 1000));
+
+const limited = (milliseconds: number, limit: number) =>
+  refuse('rate_limited', { retry_after: seconds(milliseconds), limit });

@@ -4,51 +4,89 @@ import type { Settings } from '../config/settings.ts';
 import { httpStatusOf, type RefusalCode } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
-import { decimal, OPERATIONS, type Operation, tokenAnswer, tokenRequest } from './operations.ts';
+import { type AnswerKind, OPERATIONS, type Operation } from './operations.ts';
+import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenRequest } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
 /** The refusals of any call with a token. */
 const EVERYWHERE: readonly RefusalCode[] = [
-  ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'rate_limited', 'unavailable'] as const),
-  'internal',
+  ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
+  ...(['rate_limited', 'unavailable', 'internal'] as const),
 ];
 
-const problem = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string().meta({ description: 'What happened and what to do next' }),
-  instance: z.string(),
-  code: z.string().meta({ description: 'The refusal code, for programs' }),
-});
+/** Request fields that are parsed from more than one spelling, as callers write them. */
+const WRITTEN = new Map<unknown, Json>([
+  [
+    decimal,
+    {
+      type: ['number', 'string'],
+      pattern: '^\\d+(\\.\\d+)?$',
+      description: 'A plain decimal with at most the digits of your currency, as a number or a string',
+    },
+  ],
+  [pageLimit, { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'At most this many' }],
+]);
 
-/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. An answer may gain fields, so it is open; a request is closed. */
+const options = (io: 'input' | 'output') =>
+  ({
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
-      if ((zodSchema as unknown) === decimal) {
+      const written = WRITTEN.get(zodSchema);
+      if (written !== undefined) {
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key as keyof typeof jsonSchema];
-        Object.assign(jsonSchema, {
-          type: ['number', 'string'],
-          pattern: '^\\d+(\\.\\d+)?$',
-          description: 'A plain decimal with at most the digits of your currency, as a number or a string',
-        });
+        Object.assign(jsonSchema, written);
       }
+      if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
     },
-  });
+  }) satisfies Parameters<typeof z.toJSONSchema>[1];
+
+/** The schema of a request. */
+function requestSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, options('input'));
   return rest;
 }
 
+/** A reference to a named schema, or the list of one. */
+function answerSchema(schema: z.ZodType): Json {
+  const id = SCHEMAS.get(schema)?.id;
+  if (id !== undefined) return { $ref: `#/components/schemas/${id}` };
+  if (schema instanceof z.ZodArray) return { type: 'array', items: answerSchema(schema.element as z.ZodType) };
+  throw new Error('an answer has no name in the description');
+}
+
+/** Every named schema. */
+function namedSchemas(): Json {
+  const { schemas } = z.toJSONSchema(SCHEMAS, { ...options('output'), uri: (id) => `#/components/schemas/${id}` });
+  return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
+}
+
+const header = (description: string, schema: Json = { type: 'string' }): Json => ({ description, schema });
+const whole = { type: 'integer' };
+const HEADERS = {
+  'X-Request-Id': header('The id of the request: yours if you sent one. Give it to support.'),
+  'RateLimit-Limit': header('Requests that are allowed in a minute', whole),
+  'RateLimit-Remaining': header('Requests that are left', whole),
+  'RateLimit-Reset': header('Seconds until all of them are available again', whole),
+  'Retry-After': header('Seconds to wait before the next try', whole),
+  'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
+  Link: header('The address of the next page, rel="next"; absent on the last one (RFC 8288)'),
+};
+type HeaderName = keyof typeof HEADERS;
+const headers = (...names: HeaderName[]): Json => ({
+  headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+});
+const RATE = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
+
 export function describeApi(settings: Settings, issuer: string): Json {
-  const header = settings.partner_id_header;
+  const partnerHeader = settings.partner_id_header;
   const paths = Object.fromEntries(
     OPERATIONS.map((operation) => [
       operation.path,
       Object.fromEntries(
-        operation.methods.map((method) => [method.toLowerCase(), describeOperation(operation, method, header)]),
+        operation.methods.map((method) => [method.toLowerCase(), describeOperation(operation, method, partnerHeader)]),
       ),
     ]),
   );
@@ -71,12 +109,13 @@ export function describeApi(settings: Settings, issuer: string): Json {
           flows: { clientCredentials: { tokenUrl: `${issuer}/api/oauth/token`, scopes: {} } },
         },
       },
-      schemas: { Problem: schemaOf(problem, 'output') },
+      headers: HEADERS,
+      schemas: namedSchemas(),
     },
   };
 }
 
-function describeOperation(operation: Operation, method: 'GET' | 'POST', header: string): Json {
+function describeOperation(operation: Operation, method: 'GET' | 'POST', partnerHeaderName: string): Json {
   const { id, summary, description, params, body, status, answer, example, partnerHeader } = operation;
   const first = operation.methods[0] === method;
   const names = Object.keys((params as z.ZodObject).shape);
@@ -88,7 +127,7 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
     parameters: [
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
       {
-        name: header,
+        name: partnerHeaderName,
         in: 'header',
         required: partnerHeader === 'required',
         description: 'Your partner id; it must be that of the token',
@@ -110,25 +149,31 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', header:
     ],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body, 'input') } } } }),
+      : { requestBody: { required: true, content: { 'application/json': { schema: requestSchema(body) } } } }),
     responses: {
       [String(status)]: {
         description: summary,
-        content: {
-          'application/json': {
-            schema: schemaOf(answer, 'output'),
-            example: JSON.parse(writeExactJson(example)) as unknown,
-          },
-        },
+        ...headers('X-Request-Id', ...RATE, ...(isList(answer) ? (['Link'] as const) : [])),
+        content: answerContent(answer, example),
       },
       ...problems(operation, method),
     },
   };
 }
 
+const isList = (answer: AnswerKind): boolean => answer instanceof z.ZodArray;
+
+function answerContent(answer: AnswerKind, example: unknown): Json {
+  // Files are described by their media type alone (OpenAPI 3.1, "Considerations for File Uploads").
+  if (typeof answer === 'string') return { [answer]: answer === 'text/csv' ? { schema: { type: 'string' } } : {} };
+  return {
+    'application/json': { schema: answerSchema(answer), example: JSON.parse(writeExactJson(example)) as unknown },
+  };
+}
+
 /** The query parameters. */
 function queryParameters({ query }: Operation): Json[] {
-  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
+  const { properties = {}, required = [] } = requestSchema(query) as {
     properties?: Record<string, Json>;
     required?: readonly string[];
   };
@@ -148,7 +193,7 @@ function problems(operation: Operation, method: string): Json {
     ...EVERYWHERE,
   ];
   const byStatus = new Map<string, RefusalCode[]>();
-  for (const code of codes) {
+  for (const code of new Set(codes)) {
     const status = String(httpStatusOf(code));
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
@@ -157,19 +202,26 @@ function problems(operation: Operation, method: string): Json {
       status,
       {
         description: of.join(', '),
-        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        ...headers(...refusalHeaders(status)),
+        content: { 'application/problem+json': { schema: answerSchema(problem) } },
       },
     ]),
   );
 }
 
+function refusalHeaders(status: string): HeaderName[] {
+  if (status === '401') return ['X-Request-Id', 'WWW-Authenticate'];
+  if (status === '429') return ['X-Request-Id', 'Retry-After', ...RATE];
+  return status === '503' ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id'];
+}
+
 function describeExchange(): Json {
-  const error = {
-    'application/json': {
-      schema: schemaOf(z.object({ error: z.string(), error_description: z.string() }), 'output'),
-    },
-  };
-  const request = schemaOf(tokenRequest, 'input');
+  const error = (description: string, status: string) => ({
+    description,
+    ...headers(...refusalHeaders(status)),
+    content: { 'application/json': { schema: answerSchema(tokenError) } },
+  });
+  const request = requestSchema(tokenRequest);
   return {
     operationId: 'exchangeToken',
     summary: 'Exchange credentials for an access token',
@@ -184,16 +236,21 @@ function describeExchange(): Json {
     responses: {
       '200': {
         description: 'The token',
+        ...headers('X-Request-Id'),
         content: {
           'application/json': {
-            schema: schemaOf(tokenAnswer, 'output'),
+            schema: answerSchema(tokenAnswer),
             example: { access_token: 'eyJ…', expires_in: 3600, token_type: 'Bearer' },
           },
         },
       },
-      '400': { description: 'invalid_request, unsupported_grant_type', content: error },
-      '401': { description: 'invalid_client', content: error },
-      '429': { description: 'Too many failures or requests', content: error },
+      '400': error('invalid_request, unsupported_grant_type', '400'),
+      '401': error('invalid_client', '401'),
+      '403': error('invalid_request: your address is not allowed', '403'),
+      '413': error('invalid_request: the body is too large', '413'),
+      '429': error('temporarily_unavailable: too many failures or requests', '429'),
+      '500': error('temporarily_unavailable', '500'),
+      '503': error('temporarily_unavailable', '503'),
     },
   };
 }

@@ -6,6 +6,19 @@ import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
+import {
+  acceptance,
+  decimal,
+  documentAnswer,
+  pageLimit,
+  policyAnswer,
+  quoteAnswer,
+  requoteAcceptance,
+  requoteAnswer,
+} from './schemas.ts';
+
+/** What an operation answers with: JSON by a schema, or a file. */
+export type AnswerKind = z.ZodType | 'application/pdf' | 'text/csv';
 
 export interface Operation<
   Params extends z.ZodType = z.ZodType,
@@ -24,158 +37,24 @@ export interface Operation<
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /** The query parameters; others are ignored. */
+  /** The query parameters; others are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  readonly answer: z.ZodType;
+  readonly answer: AnswerKind;
   readonly example: unknown;
   readonly refusals: readonly CallRefusalCode[];
 }
 
-// --- Fields -----------------------------------------------------------------------------------------------------------
-
-/** A decimal in a request: a string, or a number read from its source text. Parsed to that text. */
-export const decimal = z
-  .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
-  .transform((value) => (value instanceof ExactNumber ? value.text : value))
-  .pipe(
-    z
-      .string()
-      .max(64)
-      .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
-  );
-
-/** An amount in an answer: a JSON number with exactly the currency's digits. */
-const amount = (description: string) => z.number().meta({ description });
-const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
-const instant = z.iso.datetime({ offset: true });
-
-const prices = {
-  spotPrice: amount('Total price charged to the consumer'),
-  partnerCut: amount('Amount the partner keeps'),
-  invoiceAmount: amount('Amount to be routed to the service'),
-};
-const increments = {
-  incrementalSpotPrice: amount('Additional price charged to the consumer'),
-  incrementalPartnerCut: amount('Additional amount the partner keeps'),
-  incrementalInvoiceAmount: amount('Additional amount to be routed to the service'),
-};
-
-const quoteAnswer = z.object({
-  quote_id: identifier,
-  policy_id: identifier,
-  currency,
-  insured_amount: amount('The amount that is insured'),
-  ...prices,
-  quoted_at: instant,
-  status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
-  enrollment_id: identifier.nullable(),
-  accepted_at: instant.nullable(),
-});
-
-const requoteAnswer = z.object({
-  requote_id: identifier,
-  quote_id: identifier,
-  currency,
-  insured_amount: amount('The amount that is insured now'),
-  ...increments,
-  requoted_at: instant,
-});
-
-/** The requests of a split plan, as `split plan` prints them. */
-const split = z
-  .object({
-    split: z.enum(['real_time', 'sequential']),
-    merchant_of_record: z.enum(['platform', 'third_party']),
-    connected_account_id: z.string(),
-    share: amount('What must reach us: the invoiceAmount, or the incrementalInvoiceAmount'),
-    requests: z
-      .array(
-        z.object({
-          does: z.enum(['payment', 'transfer']),
-          method: z.literal('POST'),
-          path: z.string(),
-          headers: z
-            .record(z.string(), z.string())
-            .meta({ description: 'The account that the request is made on; yours if absent' }),
-          add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
-          params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
-        }),
-      )
-      .nullable()
-      .meta({
-        description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
-      }),
-    problem: z
-      .object({ code: z.string(), reason: z.string() })
-      .nullable()
-      .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
-  })
-  .optional()
-  .meta({ description: 'Only for connected accounts: how to route our share (docs/connected-accounts.md)' });
-
-const acceptance = z.object({
-  quote_id: identifier,
-  enrollment_id: identifier,
-  currency,
-  accepted_at: instant,
-  ...prices,
-  split,
-});
-
-const requoteAcceptance = z.object({
-  requote_id: identifier,
-  quote_id: identifier,
-  enrollment_id: identifier,
-  currency,
-  accepted_at: instant,
-  ...increments,
-  split,
-});
-
-const text = z.string();
-const sums = { spotPrice: text, partnerCut: text, invoiceAmount: text };
-const documentAnswer = z.object({
-  number: text,
-  series: text,
-  sequence: z.int(),
-  document: z.enum(['invoice', 'credit_note', 'statement']),
-  purpose: z.enum(['month', 'adjustment', 'missing_shares']),
-  status: z.enum(['open', 'paid', 'void']),
-  partner_id: text,
-  month: text,
-  currency,
-  issued_on: z.iso.date(),
-  due_on: z.iso.date().nullable(),
-  enrollments: z.int(),
-  ...sums,
-  credit_applied: text,
-  amount_due: text,
-  credited: text,
-  amount_paid: text,
-  balance: text,
-  lines: z.array(z.object({ policy_id: text, kind: text, month: text, count: z.int(), ...sums })),
-  payment_link: text.nullable(),
-  pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
-  email: z
-    .object({ status: text, to: z.array(text).nullable(), message_id: text, sent_at: instant.nullable() })
-    .nullable(),
-  replaces: text.nullable(),
-  replaced_by: text.nullable(),
-  credits: text.nullable(),
-  void_reason: text.nullable(),
-});
-
 // --- Operations -------------------------------------------------------------------------------------------------------
 
-const none = z.object({});
+const none = z.strictObject({});
 
 const operation = <Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType = typeof none>(
   given: Omit<Operation<Params, Body, Query>, 'query'> & { readonly query?: Query },
 ): Operation<Params, Body, Query> => ({ ...given, query: given.query ?? (none as unknown as Query) });
 
 /** Inputs of a sequential split's plan (service.md 7.4.3). */
-export const splitQuery = z.object({
+export const splitQuery = z.strictObject({
   operator_account: z
     .string()
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
@@ -188,8 +67,10 @@ export const splitQuery = z.object({
     .meta({ description: 'Sequential split: your own fee in major units, charged with the accepted amount' }),
 });
 export type SplitQuery = z.output<typeof splitQuery>;
+
 const ofQuote = z.object({ quote_id: identifier });
 const ofRequote = z.object({ requote_id: identifier });
+const ofDocument = z.object({ number: z.string().max(64) });
 
 const QUOTED = new ExactNumber('250.00');
 const PRICES = {
@@ -305,8 +186,38 @@ export const createRequote = operation({
     insured_amount: new ExactNumber('300.00'),
     ...INCREMENTS,
     requoted_at: '2026-10-07T16:02:44.000Z',
+    status: 'open',
+    enrollment_id: null,
+    accepted_at: null,
   },
   refusals: ['quote_unknown', 'quote_not_accepted', 'quote_reversed', 'requote_lower', 'price_too_large'],
+});
+
+export const readRequote = operation({
+  id: 'readRequote',
+  act: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/requote/{requote_id}',
+  summary: 'Read a requote',
+  description: 'Returns the requote as offered and whether it was accepted or is stale.',
+  origin: 'own',
+  partnerHeader: 'checked',
+  params: ofRequote,
+  body: undefined,
+  status: 200,
+  answer: requoteAnswer,
+  example: {
+    requote_id: REQUOTE_ID,
+    quote_id: QUOTE_ID,
+    currency: 'USD',
+    insured_amount: new ExactNumber('300.00'),
+    ...INCREMENTS,
+    requoted_at: '2026-10-07T16:02:44.000Z',
+    status: 'accepted',
+    enrollment_id: ENROLLMENT_ID,
+    accepted_at: '2026-10-07T16:03:01.215Z',
+  },
+  refusals: ['requote_unknown'],
 });
 
 export const acceptRequote = operation({
@@ -340,40 +251,142 @@ export const acceptRequote = operation({
   ],
 });
 
+export const listPolicies = operation({
+  id: 'listPolicies',
+  act: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/policies',
+  summary: 'Your policies',
+  description: 'The policies that are configured for you, by their ids, with the terms that quotes are priced by.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: none,
+  body: undefined,
+  query: z.strictObject({
+    limit: pageLimit,
+    cursor: identifier.optional().meta({ description: 'Only policies after this policy_id' }),
+  }),
+  status: 200,
+  answer: z.array(policyAnswer),
+  example: [
+    {
+      policy_id: 'ticket-protection',
+      name: 'Ticket Protection',
+      kind: 'insurance',
+      active: true,
+      currency: 'USD',
+      partner_cut_rate: '0.30',
+      price: { rate: '0.085', minimum: '2.00' },
+    },
+  ],
+  refusals: ['request_invalid'],
+});
+
+const SUMS = { spotPrice: '8750.25', partnerCut: '2625.08', invoiceAmount: '6125.17' };
+const INVOICE = {
+  ...{ number: 'INV-2026-000014', series: 'INV-2026', sequence: 14, document: 'invoice', purpose: 'month' },
+  ...{ status: 'open', partner_id: 'p-harbour-lights', month: '2026-10', currency: 'USD' },
+  ...{ issued_on: '2026-11-01', due_on: '2026-12-01', enrollments: 412, ...SUMS },
+  ...{ credit_applied: '0.00', amount_due: '6125.17', credited: '0.00', amount_paid: '0.00', balance: '6125.17' },
+  lines: [{ policy_id: 'ticket-protection', kind: 'quote_accepted', month: '2026-10', count: 412, ...SUMS }],
+  payment_link: 'https://billing.example/pay/4mJ0…',
+  pdf: { sha256: '9f2c…', bytes: 48213 },
+  email: {
+    status: 'sent',
+    to: ['ap@partner.example'],
+    message_id: '<INV-2026-000014.1.d838034f9750@billing.example>',
+    sent_at: '2026-11-01T11:00:07.000Z',
+  },
+  ...{ replaces: null, replaced_by: null, credits: null, void_reason: null },
+};
+
 export const listInvoices = operation({
   id: 'listInvoices',
   act: 'reads',
   methods: ['GET'],
   path: '/api/v1/invoices',
   summary: 'Your invoices, credit notes and statements',
-  description: 'All your documents in number order, with their lines, balances and payment links.',
+  description:
+    'Your documents in number order, with their lines, balances and payment links. The Link header has the address of ' +
+    'the next page.',
   origin: 'own',
   partnerHeader: 'required',
   params: none,
   body: undefined,
+  query: z.strictObject({
+    limit: pageLimit,
+    cursor: z.string().max(64).optional().meta({ description: 'Only documents after this number of yours' }),
+    month: z
+      .string()
+      .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10')
+      .optional()
+      .meta({ description: 'Only documents that bill this month, YYYY-MM' }),
+    status: z.enum(['open', 'paid', 'void']).optional(),
+    document: z.enum(['invoice', 'credit_note', 'statement']).optional(),
+  }),
   status: 200,
   answer: z.array(documentAnswer),
-  example: [],
-  refusals: [],
+  example: [INVOICE],
+  refusals: ['request_invalid'],
+});
+
+const ownDocument = {
+  act: 'reads',
+  methods: ['GET'],
+  origin: 'own',
+  partnerHeader: 'required',
+  params: ofDocument,
+  body: undefined,
+  status: 200,
+} as const;
+
+export const readInvoice = operation({
+  ...ownDocument,
+  id: 'readInvoice',
+  path: '/api/v1/invoices/{number}',
+  summary: 'One document',
+  description: 'The document with its lines, its balance and its payment link.',
+  answer: documentAnswer,
+  example: INVOICE,
+  refusals: ['invoice_unknown'],
+});
+
+export const readInvoicePdf = operation({
+  ...ownDocument,
+  id: 'readInvoicePdf',
+  path: '/api/v1/invoices/{number}/pdf',
+  summary: 'The PDF of a document',
+  description:
+    'The file that was issued, byte for byte; `pdf.sha256` of the document is its SHA-256. Look at the status before you ' +
+    'pay by it: a void document keeps its PDF.',
+  answer: 'application/pdf',
+  example: undefined,
+  refusals: ['invoice_unknown', 'pdf_not_ready'],
+});
+
+export const readInvoiceRows = operation({
+  ...ownDocument,
+  id: 'readInvoiceRows',
+  path: '/api/v1/invoices/{number}/rows',
+  summary: 'The rows that a document bills',
+  description:
+    'CSV in UTF-8 with a header and a byte order mark: one line for each acceptance or reversal, in the order in which ' +
+    'they were recorded. A document without rows has the header alone.',
+  answer: 'text/csv',
+  example: undefined,
+  refusals: ['invoice_unknown'],
 });
 
 export const OPERATIONS: readonly Operation[] = [
+  listPolicies,
   createQuote,
   readQuote,
   acceptQuote,
   createRequote,
+  readRequote,
   acceptRequote,
   listInvoices,
+  readInvoice,
+  readInvoicePdf,
+  readInvoiceRows,
 ];
-
-/** The description of the token exchange, which follows OAuth's own rules (RFC 6749). */
-export const tokenAnswer = z.object({
-  access_token: z.string(),
-  expires_in: z.int().meta({ description: 'Seconds for which the token is valid' }),
-  token_type: z.literal('Bearer'),
-});
-export const tokenRequest = z.object({
-  client_id: z.string(),
-  client_secret: z.string(),
-  grant_type: z.literal('client_credentials').optional(),
-});

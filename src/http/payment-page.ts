@@ -6,9 +6,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
-import { readDocumentRows } from '../delivery/queries.ts';
-import { rowsCsv } from '../delivery/rows.ts';
 import { readPdf } from '../documents/queries.ts';
+import { streamRows } from './api.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
 import { readPaymentPage } from './queries.ts';
@@ -19,7 +18,8 @@ const unknownPage = page<Record<string, unknown>>('unknown');
 
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
-export function addPaymentPages(app: FastifyInstance, { database, environment, settings, limits }: Shared): void {
+export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
+  const { database, environment, settings, limits } = shared;
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
   const find = (token: string) =>
@@ -59,9 +59,8 @@ export function addPaymentPages(app: FastifyInstance, { database, environment, s
     await limits.request(request.ip);
     const found = await find(request.params.token);
     if (found === undefined || found.document.status === 'void') return unknown(reply);
-    const rows = await database.reading((tx) => readDocumentRows(tx, found.document.document_id));
     return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
-      rowsCsv(rows),
+      streamRows(shared, found.document.document_id),
     );
   });
 }

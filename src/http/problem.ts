@@ -4,6 +4,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { databaseFailure, sqlstate } from '../database/transaction.ts';
 import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { rateHeaders } from './limits.ts';
 
 /** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
@@ -48,27 +49,41 @@ function refusalOfFramework(error: FastifyError): Refusal | undefined {
   return refuse('request_invalid', { problems: [{ path: '', reason: reasonOf(error) }] }, error);
 }
 
-export function sendProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = refusalOf(thrown);
-  const refusal = known ?? refuse('internal', { request_id: request.id });
-  if (known === undefined) request.log.error({ err: thrown }, 'failed');
-  else if (httpStatusOf(known.code) >= 500)
-    request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
-  return writeProblem(refusal, request, reply);
+export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
+/** Answers with problem documents whose types are addresses in the reference of this issuer. */
+export const problemsOf =
+  (issuer: string): SendProblem =>
+  (thrown, request, reply) => {
+    const known = refusalOf(thrown);
+    const refusal = known ?? refuse('internal', { request_id: request.id });
+    if (known === undefined) request.log.error({ err: thrown }, 'failed');
+    else if (httpStatusOf(known.code) >= 500) {
+      request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
+    }
+    return writeProblem(refusal, issuer, request, reply);
+  };
+
+/** `Retry-After` of a refusal that says when to come back, and its rate limit if that was exceeded. */
+export function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
+  const { retry_after: retryAfter, limit } = facts as { retry_after?: number; limit?: number };
+  if (retryAfter === undefined) return;
+  reply.header('Retry-After', String(retryAfter));
+  if (limit !== undefined) reply.headers(rateHeaders({ limit, remaining: 0, reset: retryAfter }));
 }
 
-function writeProblem(refusal: Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = httpStatusOf(refusal.code);
-  const { retry_after: retryAfter, allowed } = refusal.facts as { retry_after?: number; allowed?: string[] };
+  const { allowed } = refusal.facts as { allowed?: string[] };
   if (status === 401) {
     const missing = refusal.code === 'token_missing';
     reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
   }
-  if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
+  addRetryHeaders(reply, refusal);
   if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
   request.refusal = refusal.code;
   const problem = {
-    type: `/reference#${refusal.code}`,
+    type: `${issuer}/reference#${refusal.code}`,
     title: STATUS_CODES[status],
     status,
     detail: refusal.message,

@@ -31,7 +31,9 @@ export function addReference(app: FastifyInstance, shared: Shared): void {
       fields:
         operation.body === undefined ? '' : Object.keys((operation.body as { shape?: object }).shape ?? {}).join(', '),
       status: operation.status,
-      example: pretty(operation.example),
+      query: Object.keys((operation.query as { shape?: object }).shape ?? {}).join(', '),
+      file: typeof operation.answer === 'string' ? operation.answer : '',
+      example: operation.example === undefined ? '' : pretty(operation.example),
       refusals: operation.refusals.map((code) => ({ code, status: httpStatusOf(code) })),
     })),
     codes: CALL_REFUSAL_CODES.map((code) => ({ code, status: httpStatusOf(code) })),
@@ -41,8 +43,16 @@ export function addReference(app: FastifyInstance, shared: Shared): void {
 
 /** An answer as indented JSON, with numbers as written. */
 function pretty(example: unknown): string {
-  return writeExactJson(example)
-    .replace(/([{,])(?=")/g, '$1\n  ')
-    .replace(/\}$/, '\n}')
-    .replace(/":/g, '": ');
+  let depth = 0;
+  const line = (change: number) => {
+    depth += change;
+    return `\n${'  '.repeat(depth)}`;
+  };
+  // Strings are matched first, so that their brackets and commas stay.
+  return writeExactJson(example).replace(/"(?:[^"\\]|\\.)*"|\[\]|\{\}|[[{]|[\]}]|,|:/g, (token) => {
+    if (token === '{' || token === '[') return `${token}${line(1)}`;
+    if (token === '}' || token === ']') return `${line(-1)}${token}`;
+    if (token === ',') return `,${line(0)}`;
+    return token === ':' ? ': ' : token;
+  });
 }

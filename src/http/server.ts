@@ -1,7 +1,7 @@
 /** The HTTP server: its routes and the hooks of every request. */
 import { randomUUID } from 'node:crypto';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
-import { refuse } from '../errors/refusals.ts';
+import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import { type Refusal, refuse } from '../errors/refusals.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
@@ -10,7 +10,7 @@ import { KeyStore } from './keys.ts';
 import { openLimits } from './limits.ts';
 import { openMetrics } from './metrics.ts';
 import { addPaymentPages } from './payment-page.ts';
-import { sendProblem } from './problem.ts';
+import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { addressList, issuerOf, type Service, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
@@ -44,10 +44,11 @@ const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 /** The server with all its routes. It does not listen yet. */
 export async function buildServer(service: Service): Promise<FastifyInstance> {
   const { environment, settings, database } = service;
-  const app = openApp(service);
+  const issuer = issuerOf(service);
+  const sendProblem = problemsOf(issuer);
+  const app = openApp(service, sendProblem);
   const metrics = openMetrics(service);
   const keys = new KeyStore(database, environment.now);
-  const issuer = issuerOf(service);
   const shared: Shared = {
     ...service,
     keys,
@@ -70,11 +71,11 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addPaymentPages(app, shared);
   addWebhooks(app, shared);
   addHealth(app, shared);
-  app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, findMethods));
+  app.setNotFoundHandler((request, reply) => sendProblem(notFound(request, findMethods), request, reply));
   return app;
 }
 
-function openApp({ settings, log }: Service): FastifyInstance {
+function openApp({ settings, log }: Service, sendProblem: SendProblem): FastifyInstance {
   const { trust_proxy: proxies } = settings.http;
   const app = Fastify({
     loggerInstance: log,
@@ -165,17 +166,10 @@ function closeIdleConnections(app: FastifyInstance): void {
 }
 
 /** 405 for a path that takes other methods, 404 for any other. */
-function sendNotFound(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  findMethods: (path: string) => string[],
-): FastifyReply {
-  const { method } = request;
-  const path = request.url.split('?')[0] ?? '';
+function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]): Refusal {
+  const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);
-  const refusal =
-    allowed.length > 0
-      ? refuse('method_not_allowed', { method, path, allowed })
-      : refuse('route_unknown', { method, path });
-  return sendProblem(refusal, request, reply);
+  return allowed.length > 0
+    ? refuse('method_not_allowed', { method, path, allowed })
+    : refuse('route_unknown', { method, path });
 }

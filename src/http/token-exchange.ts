@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
-import { refusalOf } from './problem.ts';
+import { addRetryHeaders, refusalOf } from './problem.ts';
 import type { Shared } from './shared.ts';
 
 /** RFC 6749, 5.2. */
@@ -163,8 +163,7 @@ function describe(
   const own = httpStatusOf(refusal.code);
   // RFC 6749 has no 415.
   const status = own === 415 ? 400 : own;
-  const { retry_after: retryAfter } = refusal.facts as { retry_after?: number };
-  if (retryAfter !== undefined) reply.header('Retry-After', String(retryAfter));
+  addRetryHeaders(reply, refusal);
   const code = status >= 500 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
   return { status, code, description: refusal.message };
 }

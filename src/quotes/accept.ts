@@ -173,7 +173,7 @@ const pricesOf = (quote: QuoteState): Omit<Accepted, 'enrollmentId' | 'acceptedA
 });
 
 /** One text per instant, whether new or read back, so that the same answer has the same bytes. */
-const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
+export const instant = (text: string): string => DateTime.fromISO(text, { zone: 'utc' }).toISO() ?? text;
 
 /** What a requote adds to the price accepted before it. */
 export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentId' | 'acceptedAt'> {
@@ -192,14 +192,20 @@ export function incrementsOf(requote: RequoteFacts): Omit<Accepted, 'enrollmentI
 
 /** Refuses a requote if its quote was reversed or another price was accepted since the requote was made. */
 function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
-  const { quote_id, requote_id, currency } = requote;
+  const { quote_id, requote_id } = requote;
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
-  const same = (one: string, other: string) => Amount.of(one, currency).equals(Amount.of(other, currency));
-  const stands =
+  if (isStale(requote, quote)) throw refuse('requote_stale', { requote_id, quote_id });
+}
+
+/** Whether the accepted price of the quote is no longer the one that the requote raises. */
+export function isStale(requote: RequoteState, quote: QuoteState): boolean {
+  const same = (one: string, other: string) =>
+    Amount.of(one, requote.currency).equals(Amount.of(other, requote.currency));
+  return !(
     requote.step === quote.steps + 1 &&
     same(requote.accepted_spot_price, quote.accepted_spot_price) &&
-    same(requote.accepted_partner_cut, quote.accepted_partner_cut);
-  if (!stands) throw refuse('requote_stale', { requote_id, quote_id });
+    same(requote.accepted_partner_cut, quote.accepted_partner_cut)
+  );
 }
 
 // --- Recording ------------------------------------------------------------------------------------------------------------

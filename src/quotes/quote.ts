@@ -1,7 +1,7 @@
 /**
  * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
  * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large,
- * quote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
+ * quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
@@ -16,8 +16,10 @@ import {
   type QuoteFacts,
   type QuoteState,
   type RequoteFacts,
+  type RequoteState,
   readPolicyTerms,
   readQuotes,
+  readRequotes,
 } from './queries.ts';
 
 export interface Asked {
@@ -102,6 +104,18 @@ export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }:
   const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   return quote;
+}
+
+/** The partner's own requote, with its quote. */
+export async function requoteOf(
+  tx: Transaction,
+  requoteId: string,
+  asked: Asked,
+): Promise<{ requote: RequoteState; quote: QuoteState }> {
+  const { partnerId } = asked.caller;
+  const requote = (await readRequotes(tx, [{ partnerId, requoteId }])).get(`${partnerId} ${requoteId}`);
+  if (requote === undefined) throw refuse('requote_unknown', { requote_id: requoteId });
+  return { requote, quote: await quoteOf(tx, requote.quote_id, asked) };
 }
 
 export function refuseInactive(

@@ -177,8 +177,9 @@ test('every statement returns the row type that its caller declares', async () =
   let rowTypes = 0;
   for (const { place, texts, row, bindings } of asked) {
     const used = new Set<string>();
+    // A cursor has its parameters where it is declared, not where it is read.
+    for (const text of texts) for (const name of compiled(text).names) used.add(name);
     for (const text of texts.flatMap((each) => statementsIn(cursors, each))) {
-      for (const name of compiled(text).names) used.add(name);
       let columns: Column[];
       try {
         columns = await describeWith({ place, text }, temporary);

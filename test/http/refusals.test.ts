@@ -93,7 +93,10 @@ function raw(at: Served, bytes: string): Promise<string> {
   });
 }
 
-const CASES: Record<Exclude<CallRefusalCode, 'unavailable'>, { when: string; run: () => Promise<Answer> }> = {
+const CASES: Record<
+  Exclude<CallRefusalCode, 'unavailable' | 'pdf_not_ready'>,
+  { when: string; run: () => Promise<Answer> }
+> = {
   request_invalid: { when: 'the insured amount is no decimal', run: () => quote('ticket-protection', '1e5') },
   route_unknown: { when: 'nothing is at the path', run: () => bare('/api/v2/quote') },
   method_not_allowed: { when: 'a quote is asked for by GET', run: () => caller.get('/api/v1/quote') },
@@ -140,6 +143,10 @@ const CASES: Record<Exclude<CallRefusalCode, 'unavailable'>, { when: string; run
   },
   quote_unknown: { when: 'nobody made the quote', run: () => caller.get('/api/v1/quote/q-nobody') },
   requote_unknown: { when: 'nobody made the requote', run: () => caller.get('/api/v1/requote/rq-nobody/accept') },
+  invoice_unknown: {
+    when: 'the number is another partner’s',
+    run: () => caller.get('/api/v1/invoices/INV-2026-000099'),
+  },
   policy_unknown: { when: 'the partner has no such policy', run: () => quote('nobodys') },
   policy_not_priced: { when: 'the policy has no price', run: () => quote('unpriced') },
   partner_inactive: {
@@ -231,7 +238,7 @@ for (const [code, { when, run }] of Object.entries(CASES)) {
     expect([body['code'], status]).toEqual([code, httpStatusOf(code as CallRefusalCode)]);
     expect(headers.get('content-type')).toBe('application/problem+json');
     expect(body).toMatchObject({
-      type: `/reference#${code}`,
+      type: `http://127.0.0.1/reference#${code}`,
       status,
       title: expect.stringMatching(/\w/) as string,
       detail: expect.stringMatching(/\.$/) as string,
@@ -258,5 +265,6 @@ test('bytes that are not HTTP are refused', async () => {
 });
 
 test('every refusal of the HTTP server has a case here', () => {
-  expect([...Object.keys(CASES), 'unavailable'].sort()).toEqual([...CALL_REFUSAL_CODES].sort());
+  // A document without its PDF: invoices.test.ts.
+  expect([...Object.keys(CASES), 'unavailable', 'pdf_not_ready'].sort()).toEqual([...CALL_REFUSAL_CODES].sort());
 });

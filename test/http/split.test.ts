@@ -1,5 +1,4 @@
 /** What an acceptance tells a partner of a connected account: the requests for its processor, the same as `split plan`. */
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { planQuote } from '../../src/splits/accepted.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -8,8 +7,7 @@ import { openWorld, partner, type World } from '../support/world.ts';
 let world: World;
 let served: Served;
 let callers: Record<'p-1' | 'p-real' | 'p-seq' | 'p-dinar', Caller>;
-let described: { paths: Record<string, { get: { parameters: object[]; responses: Record<string, Described> } }> };
-type Described = { content: Record<string, { schema: object }> };
+let described: { paths: Record<string, { get: { parameters: object[] } }> };
 
 const connected = (partner_id: string, more: object = {}) =>
   partner({
@@ -43,16 +41,8 @@ afterAll(async () => {
   await world.end();
 });
 
-const ajv = new Ajv2020({ strict: false, validateFormats: false });
-/** An acceptance, checked against its description. */
-async function accept(caller: Caller, what: 'quote' | 'requote', id: unknown, query = ''): Promise<Answer> {
-  const answer = await caller.get(`/api/v1/${what}/${id}/accept${query}`);
-  const path = `/api/v1/${what}/{${what}_id}/accept`;
-  const schema = described.paths[path]?.get.responses['200']?.content['application/json']?.schema ?? { not: {} };
-  const check = ajv.compile(schema);
-  expect(check(answer.body) || ajv.errorsText(check.errors)).toBe(true);
-  return answer;
-}
+const accept = (caller: Caller, what: 'quote' | 'requote', id: unknown, query = ''): Promise<Answer> =>
+  caller.get(`/api/v1/${what}/${id}/accept${query}`);
 async function quoted(caller: Caller, insured = '250'): Promise<string> {
   const body = { policy_id: 'ticket-protection', insured_amount: insured };
   return (await caller.post('/api/v1/quote', body)).body['quote_id'] as string;

@@ -68,7 +68,7 @@ const REFUSED: readonly Rule[] = [
   ['a country in small letters', address({ country: 'us' }), '0.address.country'],
   ['a country of three letters', address({ country: 'USA' }), '0.address.country'],
   ['a country by its name', address({ country: 'United States' }), '0.address.country'],
-  ['an address field that nobody knows', address({ street: '1 Quay' }), '0.address'],
+  ['an address field that nobody knows', address({ street: '1 Quay' }), '0.address.street'],
   [
     'two e-mail addresses in one, by comma',
     contact({ email: 'a@x.example, b@y.example' }),
@@ -104,7 +104,7 @@ const REFUSED: readonly Rule[] = [
     '0.invoicing_contact.cc',
   ],
   ['a contact name over two lines', contact({ name: 'Accounts\nPayable' }), '0.invoicing_contact.name'],
-  ['a contact field that nobody knows', contact({ phone: '1' }), '0.invoicing_contact'],
+  ['a contact field that nobody knows', contact({ phone: '1' }), '0.invoicing_contact.phone'],
   ['a currency is needed', { currency: undefined }, '0.currency'],
   ['a currency that nobody has', { currency: 'XYZ' }, '0.currency'],
   ['a currency in small letters', { currency: 'usd' }, '0.currency'],
@@ -153,9 +153,13 @@ const REFUSED: readonly Rule[] = [
   ['a price below zero', priced({ rate: '-0.1', minimum: '2.00' }), '0.policies.0.price.rate'],
   ['a minimum below zero', priced({ rate: '0.1', minimum: '-2' }), '0.policies.0.price.minimum'],
   ['a minimum of a tenth of a cent', priced({ rate: '0.1', minimum: '2.001' }), '0.policies.0.price.minimum'],
-  ['a price field that nobody knows', priced({ rate: '0.1', minimum: '2', maximum: '9' }), '0.policies.0.price'],
-  ['a policy field that nobody knows', policies(policy({ rate: '0.1' })), '0.policies.0'],
-  ['a partner field that nobody knows', { partner_cut_rate: '0.3' }, '0'],
+  [
+    'a price field that nobody knows',
+    priced({ rate: '0.1', minimum: '2', maximum: '9' }),
+    '0.policies.0.price.maximum',
+  ],
+  ['a policy field that nobody knows', policies(policy({ rate: '0.1' })), '0.policies.0.rate'],
+  ['a partner field that nobody knows', { partner_cut_rate: '0.3' }, '0.partner_cut_rate'],
 ];
 
 describe('partners.json is refused for', () => {

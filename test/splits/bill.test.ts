@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { readDocumentRows } from '../../src/delivery/queries.ts';
-import { rowsCsv } from '../../src/delivery/rows.ts';
+import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
@@ -122,8 +122,12 @@ test('the invoices are rendered and sent with the rows of their quotes, and ever
   const [invoice] = await world.sql<{ id: string; amount: string }>(
     `SELECT document_id AS id, invoice_amount AS amount FROM documents WHERE number = 'INV-2026-000001'`,
   );
-  const rows = await world.database.reading((tx) => readDocumentRows(tx, Number(invoice?.id)));
-  const csv = parse(rowsCsv(rows), { columns: true, bom: true }) as Record<string, string>[];
+  const { csv: text } = await world.database.reading(async (tx) => {
+    let csv = '';
+    for await (const part of streamRowsCsv(readDocumentRows(tx, Number(invoice?.id)))) csv += part;
+    return { csv };
+  });
+  const csv = parse(text, { columns: true, bom: true }) as Record<string, string>[];
   expect(Object.keys(csv[0] ?? {})).not.toContain('spotPrice');
   expect(Object.keys(csv[0] ?? {})).not.toContain('partnerCut');
   expect(csv.map((row) => Number(row['invoiceAmount'])).reduce((sum, each) => sum + each, 0)).toBeCloseTo(

@@ -9,6 +9,7 @@ import { buildServer } from '../../src/http/server.ts';
 import type { Service } from '../../src/http/shared.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
+import { contradiction } from './described.ts';
 import type { World } from './world.ts';
 
 export interface Served {
@@ -145,15 +146,22 @@ export async function callerWith(url: string, credentials: Credentials): Promise
   };
 }
 
-/** One request; a JSON answer is parsed as well. */
+/** One request; a JSON answer is parsed as well. An answer of the API must be what its own description says. */
 export async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   const response = await fetch(url, { redirect: 'manual', ...init });
   const text = await response.text();
   const json = /json/.test(response.headers.get('content-type') ?? '');
-  return {
+  const answer = {
     status: response.status,
     headers: response.headers,
     text,
     body: (json && text !== '' ? JSON.parse(text) : {}) as Record<string, unknown>,
   };
+  const method = init.method ?? 'GET';
+  const wrong =
+    method !== 'HEAD' && new URL(url).pathname.startsWith('/api/')
+      ? await contradiction(url, method, answer)
+      : undefined;
+  if (wrong !== undefined) throw new Error(wrong);
+  return answer;
 }

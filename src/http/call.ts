@@ -1,0 +1,236 @@
+/**
+ * What every call of the API goes through: the caller, the rate limit, the request's parts, its transaction and its
+ * idempotency key.
+ */
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { DateTime } from 'luxon';
+import type { z } from 'zod';
+import { fieldProblems } from '../config/validation.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { parseExactFields, writeExactJson } from '../json.ts';
+import { doesClientLive } from '../partners/client-queries.ts';
+import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/queries.ts';
+import { rateHeaders } from './limits.ts';
+import type { Operation } from './operations.ts';
+import type { Shared } from './shared.ts';
+
+interface Call<Params, Body, Query> {
+  readonly caller: Caller;
+  readonly now: DateTime<true>;
+  readonly params: Params;
+  readonly body: Body;
+  readonly query: Query;
+}
+
+interface JsonAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** An answer that is not JSON alone: a file, or JSON with headers of its own. */
+export class Content {
+  readonly body: string | Buffer | Readable;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(body: string | Buffer | Readable, headers: Readonly<Record<string, string>>) {
+    this.body = body;
+    this.headers = headers;
+  }
+}
+type Answer = JsonAnswer | Content;
+
+/** An idempotency key and the request that it stands for. */
+interface RequestKey {
+  readonly key: string;
+  readonly sha256: string;
+}
+
+export type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = Call<
+  z.output<Params>,
+  Body extends z.ZodType ? z.output<Body> : undefined,
+  z.output<Query>
+>;
+
+type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
+  tx: Transaction,
+  call: CallOf<Params, Body, Query>,
+) => Promise<unknown>;
+
+/** A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. */
+export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
+  app: FastifyInstance,
+  shared: Shared,
+  operation: Operation<Params, Body, Query>,
+  work: Handler<Params, Body, Query>,
+): void {
+  route(app, shared, operation, (call, key) =>
+    insideTransaction(shared, operation, async (tx) => {
+      if (!(await doesClientLive(tx, call.caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
+      const json = (result: unknown) => ({ status: operation.status, text: writeExactJson(result) });
+      if (key !== undefined) return onceByKey(tx, { ...call, ...key }, async () => json(await work(tx, call)));
+      const result = await work(tx, call);
+      return result instanceof Content ? result : json(result);
+    }),
+  );
+}
+
+/** Checks every call before its act: the caller, the rate limit and the request. */
+export function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
+  app: FastifyInstance,
+  shared: Shared,
+  operation: Operation<Params, Body, Query>,
+  act: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
+): void {
+  const { environment, settings, limits } = shared;
+  const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const caller = await callerOf(request, shared);
+    reply.headers(rateHeaders(await limits.request(caller.clientId)));
+    request.partnerId = caller.partnerId;
+    checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
+    if (operation.act === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
+    const params = readParams(operation, request);
+    const body = operation.body === undefined ? undefined : readBody(operation.body, request);
+    const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
+    const query = readQuery(operation, request);
+    const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
+    const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
+    if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
+    return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
+  };
+  app.route({ method: [...operation.methods], url, handler });
+}
+
+/** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
+export async function insideTransaction<Result extends Answer>(
+  { database }: Shared,
+  operation: Operation,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  if (operation.act === 'reads') return database.reading(work);
+  try {
+    return await database.transaction(work);
+  } catch (error) {
+    if (!(error instanceof KeyTaken)) throw error;
+    return database.transaction(work);
+  }
+}
+
+/** Another request under the same key was answered first: roll back and give that answer. */
+class KeyTaken extends Error {}
+
+export async function onceByKey(
+  tx: Transaction,
+  { caller, key, sha256, now }: RequestKey & { caller: Caller; now: DateTime<true> },
+  answering: () => Promise<JsonAnswer>,
+): Promise<JsonAnswer> {
+  const { partnerId } = caller;
+  const kept = await readKeptAnswer(tx, { partnerId, key });
+  if (kept !== undefined) {
+    if (kept.request_sha256 !== sha256) throw refuse('idempotency_key_reused', { key });
+    return { status: kept.status, text: kept.answer };
+  }
+  const answer = await answering();
+  const first = await keepAnswer(tx, {
+    partnerId,
+    key,
+    requestSha256: sha256,
+    status: answer.status,
+    answer: answer.text,
+    now: now.toISO(),
+  });
+  if (!first) throw new KeyTaken();
+  return answer;
+}
+
+/** A hash of the request that ignores the order and spacing of its fields. */
+const fingerprint = (request: FastifyRequest, body: unknown): string =>
+  createHash('sha256')
+    .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
+    .digest('hex');
+
+/** Counts a caller without a valid token by its address. */
+async function callerOf(request: FastifyRequest, { tokens, limits }: Shared): Promise<Caller> {
+  try {
+    return await tokens.verify(bearerToken(request));
+  } catch (error) {
+    await limits.request(request.ip);
+    throw error;
+  }
+}
+
+function bearerToken(request: FastifyRequest): string {
+  const header = request.headers.authorization;
+  if (header === undefined || header.trim() === '') throw refuse('token_missing', {});
+  const token = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
+  if (token === undefined) throw refuse('token_invalid', { reason: 'the Authorization header is not "Bearer TOKEN"' });
+  return token;
+}
+
+/** service.md 5.4. Checked when present, even where it is not required. */
+function checkPartnerHeader(
+  request: FastifyRequest,
+  name: string,
+  rule: Operation['partnerHeader'],
+  caller: Caller,
+): void {
+  const given = request.headers[name.toLowerCase()];
+  if (given === undefined) {
+    if (rule === 'required') throw refuse('partner_header_missing', { header: name });
+    return;
+  }
+  if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
+}
+
+/** Browsers, proxies and link previews mark requests that no user made yet. */
+function isPrefetch(request: FastifyRequest): boolean {
+  const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
+  return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
+}
+
+function idempotencyKey(request: FastifyRequest): string | undefined {
+  const given = request.headers['idempotency-key'];
+  if (given === undefined) return undefined;
+  if (typeof given === 'string' && /^[\x21-\x7e]{1,255}$/.test(given)) return given;
+  throw refuse('request_invalid', {
+    problems: [{ path: 'Idempotency-Key', reason: 'must be 1 to 255 printable ASCII characters without spaces' }],
+  });
+}
+
+/** A malformed id is refused like an unknown one; any other parameter as an invalid request. */
+function readParams(operation: Operation, request: FastifyRequest): unknown {
+  const parsed = operation.params.safeParse(request.params);
+  if (parsed.success) return parsed.data;
+  const { quote_id: quoteId, requote_id: requoteId, number } = request.params as Record<string, string | undefined>;
+  if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
+  if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
+  if (number !== undefined) throw refuse('invoice_unknown', { number });
+  throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+}
+
+function readQuery(operation: Operation, request: FastifyRequest): unknown {
+  const parsed = operation.query.safeParse(request.query);
+  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  return parsed.data;
+}
+
+function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
+  const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
+  const type = request.headers['content-type'] ?? '';
+  if (!/^application\/json *(; *charset="?utf-8"? *)?$/i.test(type)) {
+    if (request.body === undefined) throw malformed('has no body');
+    throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type' });
+  }
+  let value: unknown;
+  try {
+    value = parseExactFields(new TextDecoder('utf-8', { fatal: true }).decode(request.body as Buffer));
+  } catch (error) {
+    throw malformed(`is not JSON in UTF-8: ${reasonOf(error)}`);
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  return parsed.data;
+}

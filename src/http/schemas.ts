@@ -1,0 +1,250 @@
+/**
+ * The schemas of the API's requests and answers, by the names that the OpenAPI description gives them. An answer may gain
+ * fields; `openapi.ts` describes it as open.
+ */
+import { z } from 'zod';
+import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
+import { ExactNumber } from '../json.ts';
+import { identifier } from '../partners/file.ts';
+
+/** The schemas under `#/components/schemas`, by name. */
+export const SCHEMAS = z.registry<{ id: string }>();
+function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+  SCHEMAS.add(schema, { id });
+  return schema;
+}
+
+/** A decimal in a request: a string, or a number read from its source text. Parsed to that text. */
+export const decimal = z
+  .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
+  .transform((value) => (value instanceof ExactNumber ? value.text : value))
+  .pipe(
+    z
+      .string()
+      .max(64)
+      .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
+  );
+
+/** At most this many items of a list. Parsed to a number. */
+export const pageLimit = z
+  .string()
+  .regex(/^([1-9]\d{0,2}|1000)$/, 'must be a whole number from 1 to 1000')
+  .transform(Number)
+  .default(100);
+
+/** An amount in an answer: a JSON number with exactly the currency's digits. */
+const amount = (description: string) => z.number().meta({ description });
+const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
+const instant = z.iso.datetime({ offset: true });
+
+const prices = {
+  spotPrice: amount('Total price charged to the consumer'),
+  partnerCut: amount('Amount the partner keeps'),
+  invoiceAmount: amount('Amount to be routed to the service'),
+};
+const increments = {
+  incrementalSpotPrice: amount('Additional price charged to the consumer'),
+  incrementalPartnerCut: amount('Additional amount the partner keeps'),
+  incrementalInvoiceAmount: amount('Additional amount to be routed to the service'),
+};
+
+export const quoteAnswer = named(
+  'Quote',
+  z.object({
+    quote_id: identifier,
+    policy_id: identifier,
+    currency,
+    insured_amount: amount('The amount that is insured'),
+    ...prices,
+    quoted_at: instant,
+    status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
+    enrollment_id: identifier.nullable(),
+    accepted_at: instant.nullable(),
+  }),
+);
+
+export const requoteAnswer = named(
+  'Requote',
+  z.object({
+    requote_id: identifier,
+    quote_id: identifier,
+    currency,
+    insured_amount: amount('The amount that is insured now'),
+    ...increments,
+    requoted_at: instant,
+    status: z
+      .enum(['open', 'accepted', 'stale'])
+      .meta({ description: 'stale: the accepted price of the quote has changed since, so it cannot be accepted' }),
+    enrollment_id: identifier.nullable(),
+    accepted_at: instant.nullable(),
+  }),
+);
+
+const processorRequest = named(
+  'ProcessorRequest',
+  z.object({
+    does: z.enum(['payment', 'transfer']),
+    method: z.literal('POST'),
+    path: z.string(),
+    headers: z
+      .record(z.string(), z.string())
+      .meta({ description: 'The account that the request is made on; yours if absent' }),
+    add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
+    params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
+  }),
+);
+
+/** The requests of a split plan, as `split plan` prints them. */
+const split = named(
+  'Split',
+  z.object({
+    split: z.enum(['real_time', 'sequential']),
+    merchant_of_record: z.enum(['platform', 'third_party']),
+    connected_account_id: z.string(),
+    share: amount('What must reach us: the invoiceAmount, or the incrementalInvoiceAmount'),
+    requests: z.array(processorRequest).nullable().meta({
+      description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
+    }),
+    problem: z
+      .object({ code: z.string(), reason: z.string() })
+      .nullable()
+      .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
+  }),
+);
+/** Only for connected accounts: how to route our share. */
+const optionalSplit = split.optional();
+
+export const acceptance = named(
+  'Acceptance',
+  z.object({
+    quote_id: identifier,
+    enrollment_id: identifier,
+    currency,
+    accepted_at: instant,
+    ...prices,
+    split: optionalSplit,
+  }),
+);
+
+export const requoteAcceptance = named(
+  'RequoteAcceptance',
+  z.object({
+    requote_id: identifier,
+    quote_id: identifier,
+    enrollment_id: identifier,
+    currency,
+    accepted_at: instant,
+    ...increments,
+    split: optionalSplit,
+  }),
+);
+
+const text = z.string();
+const decimalText = (description: string) =>
+  z.string().meta({ description: `${description}, a decimal with exactly the currency's digits` });
+const sums = {
+  spotPrice: decimalText('Sum of the prices charged to consumers'),
+  partnerCut: decimalText('Sum of what you keep'),
+  invoiceAmount: decimalText('Sum of what is owed to us'),
+};
+const documentLine = named(
+  'DocumentLine',
+  z.object({ policy_id: text, kind: text, month: text, count: z.int(), ...sums }),
+);
+
+export const documentAnswer = named(
+  'Document',
+  z.object({
+    number: text,
+    series: text,
+    sequence: z.int(),
+    document: z.enum(['invoice', 'credit_note', 'statement']),
+    purpose: z.enum(['month', 'adjustment', 'missing_shares']),
+    status: z.enum(['open', 'paid', 'void']),
+    partner_id: text,
+    month: text.meta({ description: 'The month that it bills, YYYY-MM' }),
+    currency,
+    issued_on: z.iso.date(),
+    due_on: z.iso.date().nullable(),
+    enrollments: z.int(),
+    ...sums,
+    credit_applied: decimalText('Credit applied when it was issued'),
+    amount_due: decimalText('invoiceAmount less credit_applied'),
+    credited: decimalText('Credited since'),
+    amount_paid: decimalText('Paid'),
+    balance: decimalText('What is left to pay'),
+    lines: z.array(documentLine),
+    payment_link: text.nullable(),
+    pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
+    email: z
+      .object({ status: text, to: z.array(text).nullable(), message_id: text, sent_at: instant.nullable() })
+      .nullable(),
+    replaces: text.nullable(),
+    replaced_by: text.nullable(),
+    credits: text.nullable(),
+    void_reason: text.nullable(),
+  }),
+);
+
+export const policyAnswer = named(
+  'Policy',
+  z.object({
+    policy_id: identifier,
+    name: text,
+    kind: text.meta({ description: 'Such as insurance' }),
+    active: z.boolean(),
+    currency,
+    partner_cut_rate: text.meta({ description: 'The part of spotPrice that you keep, from 0 to 1' }),
+    price: z
+      .object({ rate: text, minimum: decimalText('The least price') })
+      .nullable()
+      .meta({ description: 'spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted' }),
+  }),
+);
+
+/** The answer of the token exchange (RFC 6749, 5.1). */
+export const tokenAnswer = named(
+  'Token',
+  z.object({
+    access_token: z.string(),
+    expires_in: z.int().meta({ description: 'Seconds for which the token is valid' }),
+    token_type: z.literal('Bearer'),
+  }),
+);
+export const tokenError = named(
+  'TokenError',
+  z.object({
+    error: z.enum(['invalid_request', 'invalid_client', 'unsupported_grant_type', 'temporarily_unavailable']),
+    error_description: z.string(),
+  }),
+);
+export const tokenRequest = z.object({
+  client_id: z.string(),
+  client_secret: z.string(),
+  grant_type: z.literal('client_credentials').optional(),
+});
+
+const fieldProblem = named(
+  'FieldProblem',
+  z.object({
+    path: z.string().meta({ description: 'The field, such as insured_amount; empty for the body as a whole' }),
+    reason: z.string(),
+  }),
+);
+
+/** RFC 9457, with the facts of the refusal beside its own members. */
+export const problem = named(
+  'Problem',
+  z.object({
+    type: z.string().meta({ description: 'The address of the code in the reference' }),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().meta({ description: 'For people: what happened and what to do next' }),
+    instance: z.string().meta({ description: 'urn:request: and the X-Request-Id' }),
+    code: z
+      .enum(CALL_REFUSAL_CODES as [CallRefusalCode, ...CallRefusalCode[]])
+      .meta({ description: 'For programs. Treat a code that you do not know by its status.' }),
+    problems: z.array(fieldProblem).optional().meta({ description: 'The fields that request_invalid refuses' }),
+    retry_after: z.int().optional().meta({ description: 'Seconds, as in Retry-After' }),
+  }),
+);
