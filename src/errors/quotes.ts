@@ -52,6 +52,16 @@ export const QUOTES = {
     (f) =>
       `Requote ${f.requote_id} is out of date: the accepted price of quote ${f.quote_id} has changed. Requote again.`,
   ),
+  reversal_reused: defineAnswer<{ reversal_id: string; quote_id: string }>(
+    409,
+    (f) =>
+      `Reversal ${f.reversal_id} is recorded with other content, for quote ${f.quote_id}. Use a new reversal_id for each ` +
+      'reversal.',
+  ),
+  reversal_exceeds: defineAnswer<{ quote_id: string; reason: string }>(
+    422,
+    (f) => `A reversal may not take more than is left of quote ${f.quote_id}: ${f.reason}. Reverse less.`,
+  ),
   recorded_otherwise: defineAnswer<{ id: string }>(
     409,
     (f) => `${f.id} was imported into the ledger, not accepted through this API. Ask finance which one is correct.`,

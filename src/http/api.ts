@@ -16,6 +16,7 @@ import { readPartners } from '../partners/queries.ts';
 import { type Accepted, accept, acceptedQuote, incrementsOf, instant, isStale, type Wanted } from '../quotes/accept.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
+import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import { type CallOf, Content, insideTransaction, onceByKey, route, serve } from './call.ts';
 import type { Operation } from './operations.ts';
@@ -45,6 +46,20 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
   });
   serveAcceptances(app, shared, operations.acceptRequote, ({ params, caller, now }) => {
     return { kind: 'requote', id: params.requote_id, caller, now };
+  });
+  serve(app, shared, operations.reverseQuote, async (tx, { params, body, ...asked }) => {
+    const { reversal_id: reversalId, requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = body;
+    const amounts =
+      spotPrice === undefined || partnerCut === undefined || invoiceAmount === undefined
+        ? undefined
+        : { spotPrice, partnerCut, invoiceAmount };
+    const row = await reverseQuote(tx, { quoteId: params.quote_id, reversalId, requoteId, amounts }, asked);
+    const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
+    const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
+    return {
+      ...{ reversal_id, quote_id, requote_id, enrollment_id, currency, accepted_at: instant(row.accepted_at) },
+      ...prices(sums, currency),
+    };
   });
   serve(app, shared, operations.listPolicies, async (tx, { caller, query }) => {
     const [partner] = await readPartners(tx, caller.partnerId);

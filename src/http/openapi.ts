@@ -21,7 +21,7 @@ const WRITTEN = new Map<unknown, Json>([
     decimal,
     {
       type: ['number', 'string'],
-      pattern: '^\\d+(\\.\\d+)?$',
+      pattern: '^-?\\d+(\\.\\d+)?$',
       description: 'A plain decimal with at most the digits of your currency, as a number or a string',
     },
   ],

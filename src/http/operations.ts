@@ -15,6 +15,7 @@ import {
   quoteAnswer,
   requoteAcceptance,
   requoteAnswer,
+  reversalAnswer,
 } from './schemas.ts';
 
 /** What an operation answers with: JSON by a schema, or a file. */
@@ -251,6 +252,50 @@ export const acceptRequote = operation({
   ],
 });
 
+export const reverseQuote = operation({
+  id: 'reverseQuote',
+  act: 'makes',
+  methods: ['POST'],
+  path: '/api/v1/quote/{quote_id}/reverse',
+  summary: 'Reverse an accepted quote',
+  description:
+    'Records that you refund or cancel, and lowers your invoice. Without amounts it takes back all that is left of the ' +
+    'quote and its requotes; with them, all three, at or below zero, as in a ledger row. `reversal_id` is your own id of ' +
+    'the refund: the same one again gives the same answer and records nothing.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: ofQuote,
+  body: z
+    .strictObject({
+      reversal_id: identifier,
+      requote_id: identifier.optional().meta({ description: 'The requote that it is about, if it is about one' }),
+      spotPrice: decimal.optional(),
+      partnerCut: decimal.optional(),
+      invoiceAmount: decimal.optional(),
+    })
+    .refine(
+      ({ spotPrice, partnerCut, invoiceAmount }) =>
+        [spotPrice, partnerCut, invoiceAmount].filter((each) => each === undefined).length % 3 === 0,
+      { path: ['spotPrice'], message: 'comes with partnerCut and invoiceAmount, or all three are left out' },
+    ),
+  status: 201,
+  answer: reversalAnswer,
+  example: {
+    reversal_id: 'refund-1182',
+    quote_id: QUOTE_ID,
+    requote_id: null,
+    enrollment_id: ENROLLMENT_ID,
+    currency: 'USD',
+    accepted_at: '2026-10-19T08:12:30.000Z',
+    spotPrice: new ExactNumber('-21.25'),
+    partnerCut: new ExactNumber('-6.38'),
+    invoiceAmount: new ExactNumber('-14.87'),
+  },
+  refusals: [
+    ...(['quote_unknown', 'quote_not_accepted', 'reversal_reused', 'reversal_exceeds', 'ledger_busy'] as const),
+  ],
+});
+
 export const listPolicies = operation({
   id: 'listPolicies',
   act: 'reads',
@@ -385,6 +430,7 @@ export const OPERATIONS: readonly Operation[] = [
   createRequote,
   readRequote,
   acceptRequote,
+  reverseQuote,
   listInvoices,
   readInvoice,
   readInvoicePdf,

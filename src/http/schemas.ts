@@ -139,6 +139,21 @@ export const requoteAcceptance = named(
   }),
 );
 
+export const reversalAnswer = named(
+  'Reversal',
+  z.object({
+    reversal_id: identifier,
+    quote_id: identifier,
+    requote_id: identifier.nullable(),
+    enrollment_id: identifier.nullable(),
+    currency,
+    accepted_at: instant,
+    spotPrice: amount('What the consumer gets back, at or below zero'),
+    partnerCut: amount('What you give back of your cut, at or below zero'),
+    invoiceAmount: amount('What we give back, at or below zero; it lowers your invoice'),
+  }),
+);
+
 const text = z.string();
 const decimalText = (description: string) =>
   z.string().meta({ description: `${description}, a decimal with exactly the currency's digits` });

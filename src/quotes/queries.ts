@@ -284,6 +284,57 @@ export async function recordAcceptances(
 /** Whether a statement failed because another requote of the quote was accepted meanwhile. */
 export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 'requote_one_accepted_per_step';
 
+// --- Reversals --------------------------------------------------------------------------------------------------------
+
+export interface ReversalRow {
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly reversal_id: string;
+  readonly enrollment_id: string | null;
+  readonly currency: string;
+  readonly accepted_at: string;
+  /** At or below zero. */
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+}
+
+export async function readReversal(
+  tx: Transaction,
+  facts: { partnerId: string; reversalId: string },
+): Promise<ReversalRow | undefined> {
+  const rows = await query<ReversalRow>(
+    tx,
+    `SELECT quote_id, requote_id, reversal_id, enrollment_id, currency, accepted_at, spot_price, partner_cut,
+            invoice_amount
+     FROM ledger_rows e WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
+    facts,
+  );
+  return rows[0];
+}
+
+/** What is left of an accepted quote after its requotes and reversals; undefined if the ledger has no such quote. */
+export async function readLeftOfQuote(
+  tx: Transaction,
+  facts: { partnerId: string; quoteId: string },
+): Promise<(Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }) | undefined> {
+  const rows = await query<Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }>(
+    tx,
+    `SELECT e.policy_id, e.currency, e.enrollment_id, e.spot_price + l.spot_price AS spot_price,
+            e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
+     FROM ledger_rows e
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(x.spot_price), 0) AS spot_price, coalesce(sum(x.partner_cut), 0) AS partner_cut,
+              coalesce(sum(x.invoice_amount), 0) AS invoice_amount
+       FROM ledger_rows x
+       WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted') AS l
+     WHERE e.partner_id = :partnerId AND e.kind = 'quote_accepted' AND own_id(e) = :quoteId`,
+    facts,
+  );
+  return rows[0];
+}
+type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
+
 // --- Idempotency keys -------------------------------------------------------------------------------------------------
 
 export interface KeptAnswer {

@@ -73,7 +73,7 @@ test('an answer may gain fields, and a request may not', () => {
     .components;
   expect(Object.keys(schemas).sort()).toEqual([
     ...['Acceptance', 'Document', 'DocumentLine', 'FieldProblem', 'Policy', 'Problem', 'ProcessorRequest', 'Quote'],
-    ...['Requote', 'RequoteAcceptance', 'Split', 'Token', 'TokenError'],
+    ...['Requote', 'RequoteAcceptance', 'Reversal', 'Split', 'Token', 'TokenError'],
   ]);
   for (const [name, schema] of Object.entries(schemas)) {
     expect({ name, closed: JSON.stringify(schema).includes('"additionalProperties":false') }).toEqual({

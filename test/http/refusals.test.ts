@@ -54,6 +54,7 @@ const accepted = async () => {
   await caller.get(`/api/v1/quote/${id}/accept`);
   return id;
 };
+const reverse = (id: string, body: object) => caller.post(`/api/v1/quote/${id}/reverse`, body);
 const facts = (id: string) => ({
   ...{ partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
   accepted_at: '2026-07-15T11:00:00Z',
@@ -194,6 +195,21 @@ const CASES: Record<
       const made = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
       expect(await world.rows([requoteRow(facts(id))])).toMatchObject({ accepted: 1 });
       return caller.get(`/api/v1/requote/${made.body['requote_id']}/accept`);
+    },
+  },
+  reversal_exceeds: {
+    when: 'nothing is left of the quote',
+    run: async () => {
+      const id = await accepted();
+      await reverse(id, { reversal_id: `${id}-1` });
+      return reverse(id, { reversal_id: `${id}-2` });
+    },
+  },
+  reversal_reused: {
+    when: 'one reversal_id is used for two quotes',
+    run: async () => {
+      await reverse(await accepted(), { reversal_id: 'refund-1' });
+      return reverse(await accepted(), { reversal_id: 'refund-1' });
     },
   },
   recorded_otherwise: {

@@ -1,0 +1,84 @@
+/**
+ * Reversals by a partner: the refund or cancellation of a quote, in whole or in part, as a ledger row that the ledger's own
+ * rules judge (contract.md, Amounts). The partner's id of the reversal makes it safe to repeat.
+ * Refusals: quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
+ */
+import { lockImporters } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { importRows } from '../ledger/import.ts';
+import { Amount, isZero } from '../money.ts';
+import { recordEvent, thisProcess } from '../people/audit-events.ts';
+import { type ReversalRow, readLeftOfQuote, readReversal } from './queries.ts';
+import type { Asked } from './quote.ts';
+import { quoteOf } from './quote.ts';
+
+/** Decimals at or below zero, as in the row. */
+export interface ReversalAmounts {
+  readonly spotPrice: string;
+  readonly partnerCut: string;
+  readonly invoiceAmount: string;
+}
+
+export interface WantedReversal {
+  readonly quoteId: string;
+  readonly reversalId: string;
+  /** The requote that it gives back, if it is about one. */
+  readonly requoteId: string | undefined;
+  /** Absent: all that is left of the quote. */
+  readonly amounts: ReversalAmounts | undefined;
+}
+
+/** Records a reversal, or finds it recorded. */
+export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: Asked): Promise<ReversalRow> {
+  const { caller, now } = asked;
+  const { partnerId, clientId } = caller;
+  const { quoteId, reversalId, requoteId } = wanted;
+  // Reversals are judged one after another, so none is between this look and its row.
+  await lockImporters(tx);
+  const known = await readReversal(tx, { partnerId, reversalId });
+  if (known !== undefined) return sameReversal(known, wanted);
+  const left = await readLeftOfQuote(tx, { partnerId, quoteId });
+  if (left === undefined) {
+    const { quote_id } = await quoteOf(tx, quoteId, asked);
+    throw refuse('quote_not_accepted', { quote_id });
+  }
+  const { policy_id, currency, enrollment_id, spot_price, partner_cut, invoice_amount } = left;
+  const negated = (amount: string) => Amount.of(amount, currency).negated().toString();
+  const amounts = wanted.amounts ?? {
+    spotPrice: negated(spot_price),
+    partnerCut: negated(partner_cut),
+    invoiceAmount: negated(invoice_amount),
+  };
+  if (Object.values(amounts).every(isZero))
+    throw refuse('reversal_exceeds', { quote_id: quoteId, reason: 'nothing is left of it' });
+  const row = {
+    ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
+    ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
+  };
+  const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
+  const { accepted, errors } = await importRows(tx, [file], { skipInvalid: false, now });
+  const [error] = errors;
+  if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
+  if (error !== undefined) {
+    throw refuse('request_invalid', { problems: [{ path: error.field, reason: error.reason }] });
+  }
+  if (accepted !== 1) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
+  const details = { reversal_id: reversalId, client_id: clientId };
+  await recordEvent(tx, thisProcess('http'), { action: 'quote.reverse', subject: quoteId, details, now: now.toISO() });
+  return (await readReversal(tx, { partnerId, reversalId })) as ReversalRow;
+}
+
+/** The recorded reversal, if the request means the same one. Without amounts it means whatever was recorded. */
+function sameReversal(known: ReversalRow, { quoteId, reversalId, requoteId, amounts }: WantedReversal): ReversalRow {
+  const same = (text: string | undefined, amount: string) =>
+    text === undefined || Amount.of(text, known.currency).equals(Amount.of(amount, known.currency));
+  const repeated =
+    known.quote_id === quoteId &&
+    known.requote_id === (requoteId ?? null) &&
+    same(amounts?.spotPrice, known.spot_price) &&
+    same(amounts?.partnerCut, known.partner_cut) &&
+    same(amounts?.invoiceAmount, known.invoice_amount);
+  if (!repeated) throw refuse('reversal_reused', { reversal_id: reversalId, quote_id: known.quote_id });
+  return known;
+}

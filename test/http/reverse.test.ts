@@ -1,0 +1,119 @@
+/** Reversals by call: what a partner gives back, as a ledger row by the ledger's own rules. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let caller: Caller;
+let other: Caller;
+
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-07-15T12:00:00Z');
+  await world.partners([partner(PRICED), partner({ ...PRICED, partner_id: 'p-2' })]);
+  served = await serveWorld(world);
+  caller = await served.caller('p-1');
+  other = await served.caller('p-2');
+});
+afterAll(async () => {
+  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  await served.end();
+  await world.end();
+});
+
+const quoted = async () =>
+  (await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' })).body[
+    'quote_id'
+  ] as string;
+async function accepted(): Promise<string> {
+  const id = await quoted();
+  await caller.get(`/api/v1/quote/${id}/accept`);
+  return id;
+}
+const reverse = (id: string, body: object, headers = {}) => caller.post(`/api/v1/quote/${id}/reverse`, body, headers);
+const rowsOf = (id: string) =>
+  world.sql<Record<string, string>>(
+    `SELECT kind, spot_price::text, partner_cut::text, invoice_amount::text FROM ledger_rows
+     WHERE quote_id = $1 ORDER BY entry_id`,
+    [id],
+  );
+
+test('without amounts it takes back the quote and its requotes, and the quote is reversed', async () => {
+  const id = await accepted();
+  const requote = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+  await caller.get(`/api/v1/requote/${requote.body['requote_id']}/accept`);
+  const { status, body, text } = await reverse(id, { reversal_id: 'refund-all' });
+  expect(status).toBe(201);
+  expect(body).toMatchObject({ reversal_id: 'refund-all', quote_id: id, requote_id: null, currency: 'USD' });
+  expect(text).toContain('"spotPrice":-25.50,"partnerCut":-7.65,"invoiceAmount":-17.85');
+  expect((await rowsOf(id)).map(({ kind, invoice_amount: amount }) => [kind, Number(amount)])).toEqual([
+    ['quote_accepted', 14.87],
+    ['requote_accepted', 2.98],
+    ['reversal', -17.85],
+  ]);
+  expect((await caller.get(`/api/v1/quote/${id}`)).body).toMatchObject({ status: 'reversed' });
+});
+
+test('the same reversal again, also six at once, has the same answer and one row', async () => {
+  const id = await accepted();
+  const part = { reversal_id: 'refund-part', spotPrice: '-2.00', partnerCut: '-0.60', invoiceAmount: -1.4 };
+  const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => reverse(id, part)));
+  expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(answers[0]?.status).toBe(201);
+  expect((await reverse(id, { reversal_id: 'refund-part' })).text).toBe(answers[0]?.text);
+  expect((await rowsOf(id)).length).toBe(2);
+});
+
+test('it is on the invoice of the month in which it was made', async () => {
+  const id = await accepted();
+  await reverse(id, { reversal_id: 'refund-counted' });
+  expect(await world.sql(`SELECT month, arrangement FROM ledger_rows WHERE reversal_id = 'refund-counted'`)).toEqual([
+    { month: '2026-07', arrangement: 'invoicing' },
+  ]);
+  const event = `SELECT subject, details->>'client_id' AS client_id, via FROM audit_events
+    WHERE action = 'quote.reverse' AND details->>'reversal_id' = 'refund-counted'`;
+  expect(await world.sql(event)).toEqual([{ subject: id, client_id: caller.credentials.client_id, via: 'http' }]);
+});
+
+test.each([
+  ['more than is left', { spotPrice: '-30.00', partnerCut: '-9.00', invoiceAmount: '-21.00' }, 422, 'reversal_exceeds'],
+  ['nothing', { spotPrice: '0', partnerCut: '0', invoiceAmount: '0' }, 422, 'reversal_exceeds'],
+  ['an amount above zero', { spotPrice: '1.00', partnerCut: '0.30', invoiceAmount: '0.70' }, 400, 'request_invalid'],
+  ['amounts that do not add up', { spotPrice: '-1', partnerCut: '0', invoiceAmount: '0' }, 400, 'request_invalid'],
+  ['a tenth of a cent', { spotPrice: '-1.001', partnerCut: '0', invoiceAmount: '-1.001' }, 400, 'request_invalid'],
+  ['one amount alone', { spotPrice: '-1.00' }, 400, 'request_invalid'],
+  ['a requote of another quote', { requote_id: 'rq-none' }, 400, 'request_invalid'],
+])('%s is refused and records nothing', async (_, body, status, code) => {
+  const id = await accepted();
+  expect(await reverse(id, { reversal_id: 'refund-bad', ...body })).toMatchObject({ status, body: { code } });
+  expect((await rowsOf(id)).length).toBe(1);
+});
+
+test('an open quote has nothing to reverse, and another partner’s is unknown', async () => {
+  const open = await quoted();
+  expect(await reverse(open, { reversal_id: 'refund-open' })).toMatchObject({
+    status: 422,
+    body: { code: 'quote_not_accepted' },
+  });
+  const mine = await accepted();
+  expect(await other.post(`/api/v1/quote/${mine}/reverse`, { reversal_id: 'refund-mine' })).toMatchObject({
+    status: 404,
+    body: { code: 'quote_unknown' },
+  });
+});
+
+test('a reversal of an imported quote is recorded as well', async () => {
+  await world.rows([
+    {
+      ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: 'q-imported', policy_id: 'ticket-protection' },
+      ...{ currency: 'USD', accepted_at: '2026-07-01T10:00:00Z' },
+      ...{ spotPrice: '10.00', partnerCut: '3.00', invoiceAmount: '7.00' },
+    },
+  ]);
+  expect(await reverse('q-imported', { reversal_id: 'refund-imported' })).toMatchObject({
+    status: 201,
+    body: { spotPrice: -10, enrollment_id: null },
+  });
+});
