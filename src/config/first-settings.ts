@@ -43,7 +43,7 @@ const SANDBOX: SettingsFile = {
   },
   time_zone: 'America/New_York',
   payment_terms_days: 30,
-  public_url: 'https://billing.protection.example',
+  public_url: 'http://127.0.0.1:8080',
   mail_from: 'billing@protection.example',
   reply_to: 'finance@protection.example',
   finance_email: 'finance@protection.example',

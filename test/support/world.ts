@@ -233,6 +233,7 @@ export function reversal(
 export function realSettings(settings: Settings): Settings {
   const text = JSON.stringify(settings)
     .replaceAll('Sandbox Protection Services', 'Fathom Protection')
-    .replaceAll('protection.example', 'fathom.example');
+    .replaceAll('protection.example', 'fathom.example')
+    .replaceAll('http://127.0.0.1:8080', 'https://billing.fathom.example');
   return JSON.parse(text) as Settings;
 }

@@ -84,7 +84,7 @@ describe('a template', () => {
   });
 
   test('behind our own page, the document prints the page', async () => {
-    expect(await printedUnder(template('page'), { linkSecret: SECRET })).toMatch(/protection\.example\/pay\//);
+    expect(await printedUnder(template('page'), { linkSecret: SECRET })).toMatch(/127\.0\.0\.1:8080\/pay\//);
   });
 
   test('that is to be printed and cannot be signed holds the document', async () => {
@@ -106,7 +106,7 @@ test('no public_url is needed where the page is not printed', async () => {
 test('a link matches while it would be printed alike', () => {
   const facts = { number: 'INV-1', partnerId: 'p-1', amount: Amount.of('7', 'USD'), dueOn: '2026-08-31' };
   const { settings } = world;
-  const kept = { provider: 'page', token: 'abc', url: 'https://billing.protection.example/pay/abc' };
+  const kept = { provider: 'page', token: 'abc', url: 'http://127.0.0.1:8080/pay/abc' };
   const matches = (own: Partial<typeof settings>, link: typeof kept | null, secret?: string) =>
     linkProvider({ ...settings, ...own }, { ...environment, linkSecret: secret }).matches(link, facts);
   expect(matches({}, kept)).toBe(true);
