@@ -16,6 +16,8 @@ CREATE TABLE quotes (
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
   quoted_at timestamptz NOT NULL,
+  -- It cannot be accepted from then on; NULL: it never expires.
+  expires_at timestamptz CONSTRAINT quote_expires_later CHECK (expires_at > quoted_at),
   CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
   CONSTRAINT quote_policy_known FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
   CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id)
@@ -61,6 +63,7 @@ CREATE TABLE requotes (
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
   requoted_at timestamptz NOT NULL,
+  expires_at timestamptz CONSTRAINT requote_expires_later CHECK (expires_at > requoted_at),
   CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
   CONSTRAINT requote_quote_is_the_partners FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
   CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id)

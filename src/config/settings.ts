@@ -53,6 +53,18 @@ const httpSchema = z.strictObject({
     .default(['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']),
 });
 
+const quotesSchema = z.strictObject({
+  /** Days for which a quote or requote can be accepted; null: for ever. */
+  valid_days: z.int().min(1).max(366).nullable().default(30),
+  /** The largest price that is quoted, by currency, `*` for any other, in major units. */
+  largest_price: z
+    .record(
+      z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
+      z.string().regex(/^[1-9]\d{0,14}$/, 'must be a whole amount such as "1000000"'),
+    )
+    .default({ '*': '1000000' }),
+});
+
 export const settingsSchema = z.strictObject({
   issuer: z.strictObject({
     legal_name: line().default(''),
@@ -110,6 +122,7 @@ export const settingsSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .default('X-Service-Partner-Id'),
+  quotes: quotesSchema.prefault({}),
   http: httpSchema.prefault({}),
 });
 

@@ -29,9 +29,9 @@ export const QUOTES = {
     422,
     (f) => `Policy ${f.policy_id} is inactive, so nothing can be quoted or accepted under it. Use another policy.`,
   ),
-  price_too_large: defineAnswer<{ currency: string }>(
+  price_too_large: defineAnswer<{ currency: string; largest: string }>(
     422,
-    (f) => `The price must be less than 1000000000000000 ${f.currency}. Use a smaller insured amount.`,
+    (f) => `The price would exceed ${f.largest} ${f.currency}, the largest that is quoted. Insure less, or contact us.`,
   ),
   quote_not_accepted: defineAnswer<{ quote_id: string }>(
     422,
@@ -40,6 +40,10 @@ export const QUOTES = {
   quote_reversed: defineAnswer<{ quote_id: string }>(
     422,
     (f) => `Quote ${f.quote_id} has been reversed and can no longer be requoted. Create a new quote.`,
+  ),
+  quote_expired: defineAnswer<{ id: string; expired_at: string }>(
+    422,
+    (f) => `${f.id} could be accepted until ${f.expired_at}. Ask for a new price.`,
   ),
   requote_lower: defineAnswer<{ accepted: string; asked: string; currency: string }>(
     422,

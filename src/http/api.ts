@@ -2,6 +2,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance } from 'fastify';
+import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { readDocumentRows } from '../delivery/queries.ts';
@@ -13,7 +14,16 @@ import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
-import { type Accepted, accept, acceptedQuote, incrementsOf, instant, isStale, type Wanted } from '../quotes/accept.ts';
+import {
+  type Accepted,
+  accept,
+  acceptedQuote,
+  hasExpired,
+  incrementsOf,
+  instant,
+  isStale,
+  type Wanted,
+} from '../quotes/accept.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
@@ -24,25 +34,35 @@ import * as operations from './operations.ts';
 import { issuerOf, type Shared } from './shared.ts';
 
 export function addApi(app: FastifyInstance, shared: Shared): void {
+  addQuotes(app, shared);
+  addReads(app, shared);
+}
+
+function addQuotes(app: FastifyInstance, shared: Shared): void {
+  const { quotes: rules } = shared.settings;
   serve(app, shared, operations.createQuote, async (tx, { body, ...asked }) => {
-    const quote = await makeQuote(tx, { policyId: body.policy_id, insuredAmount: body.insured_amount }, asked);
-    return quoteAnswer(await quoteOf(tx, quote.quote_id, asked));
+    const quote = await makeQuote(
+      tx,
+      { policyId: body.policy_id, insuredAmount: body.insured_amount },
+      { ...asked, rules },
+    );
+    return quoteAnswer(await quoteOf(tx, quote.quote_id, asked), asked.now);
   });
   serve(app, shared, operations.readQuote, async (tx, { params, ...asked }) =>
-    quoteAnswer(await quoteOf(tx, params.quote_id, asked)),
+    quoteAnswer(await quoteOf(tx, params.quote_id, asked), asked.now),
   );
   serveAcceptances(app, shared, operations.acceptQuote, ({ params, caller, now }) => {
     return { kind: 'quote', id: params.quote_id, caller, now };
   });
   serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
     const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount };
-    const made = await makeRequote(tx, wanted, asked);
+    const made = await makeRequote(tx, wanted, { ...asked, rules });
     const { requote, quote } = await requoteOf(tx, made.requote_id, asked);
-    return requoteAnswer(requote, quote);
+    return requoteAnswer(requote, quote, asked.now);
   });
   serve(app, shared, operations.readRequote, async (tx, { params, ...asked }) => {
     const { requote, quote } = await requoteOf(tx, params.requote_id, asked);
-    return requoteAnswer(requote, quote);
+    return requoteAnswer(requote, quote, asked.now);
   });
   serveAcceptances(app, shared, operations.acceptRequote, ({ params, caller, now }) => {
     return { kind: 'requote', id: params.requote_id, caller, now };
@@ -61,6 +81,9 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
       ...prices(sums, currency),
     };
   });
+}
+
+function addReads(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.listPolicies, async (tx, { caller, query }) => {
     const [partner] = await readPartners(tx, caller.partnerId);
     const policies = (partner?.policies ?? []).filter(
@@ -140,7 +163,7 @@ const increments = ({ spotPrice, partnerCut, invoiceAmount }: Sums, currency: st
   incrementalInvoiceAmount: exact(invoiceAmount, currency),
 });
 
-function quoteAnswer(quote: QuoteState): object {
+function quoteAnswer(quote: QuoteState, now: DateTime): object {
   const { currency } = quote;
   const accepted = acceptedQuote(quote);
   return {
@@ -152,15 +175,23 @@ function quoteAnswer(quote: QuoteState): object {
     partnerCut: exact(quote.partner_cut, currency),
     invoiceAmount: exact(quote.invoice_amount, currency),
     quoted_at: instant(quote.quoted_at),
-    status: accepted === undefined ? 'open' : quote.reversed ? 'reversed' : 'accepted',
+    expires_at: quote.expires_at === null ? null : instant(quote.expires_at),
+    status: quote.reversed
+      ? 'reversed'
+      : accepted !== undefined
+        ? 'accepted'
+        : hasExpired(quote.expires_at, now)
+          ? 'expired'
+          : 'open',
     enrollment_id: accepted?.enrollmentId ?? null,
     accepted_at: accepted?.acceptedAt ?? null,
   };
 }
 
-function requoteAnswer(requote: RequoteState, quote: QuoteState): object {
+function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime): object {
   const { currency, quoteId, requoteId, ...sums } = incrementsOf(requote);
-  const accepted = requote.accepted_at !== null;
+  const stale = quote.reversed || isStale(requote, quote);
+  const open = stale ? 'stale' : hasExpired(requote.expires_at, now) ? 'expired' : 'open';
   return {
     requote_id: requoteId,
     quote_id: quoteId,
@@ -168,7 +199,8 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState): object {
     insured_amount: exact(requote.insured_amount, currency),
     ...increments(sums, currency),
     requoted_at: instant(requote.requoted_at),
-    status: accepted ? 'accepted' : quote.reversed || isStale(requote, quote) ? 'stale' : 'open',
+    expires_at: requote.expires_at === null ? null : instant(requote.expires_at),
+    status: requote.accepted_at === null ? open : 'accepted',
     enrollment_id: requote.enrollment_id,
     accepted_at: requote.accepted_at === null ? null : instant(requote.accepted_at),
   };

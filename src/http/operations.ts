@@ -94,6 +94,7 @@ const quoteExample = (accepted: boolean) => ({
   insured_amount: QUOTED,
   ...PRICES,
   quoted_at: '2026-10-05T09:30:00.000Z',
+  expires_at: '2026-11-04T09:30:00.000Z',
   status: accepted ? 'accepted' : 'open',
   enrollment_id: accepted ? ENROLLMENT_ID : null,
   accepted_at: accepted ? '2026-10-05T09:31:12.480Z' : null,
@@ -159,8 +160,8 @@ export const acceptQuote = operation({
     ...PRICES,
   },
   refusals: [
-    ...(['quote_unknown', 'partner_inactive', 'policy_inactive', 'recorded_otherwise', 'prefetch_refused'] as const),
-    'ledger_busy',
+    ...(['quote_unknown', 'partner_inactive', 'policy_inactive', 'quote_expired', 'recorded_otherwise'] as const),
+    ...(['prefetch_refused', 'ledger_busy'] as const),
     'request_invalid',
   ],
 });
@@ -187,6 +188,7 @@ export const createRequote = operation({
     insured_amount: new ExactNumber('300.00'),
     ...INCREMENTS,
     requoted_at: '2026-10-07T16:02:44.000Z',
+    expires_at: '2026-11-06T16:02:44.000Z',
     status: 'open',
     enrollment_id: null,
     accepted_at: null,
@@ -214,6 +216,7 @@ export const readRequote = operation({
     insured_amount: new ExactNumber('300.00'),
     ...INCREMENTS,
     requoted_at: '2026-10-07T16:02:44.000Z',
+    expires_at: '2026-11-06T16:02:44.000Z',
     status: 'accepted',
     enrollment_id: ENROLLMENT_ID,
     accepted_at: '2026-10-07T16:03:01.215Z',
@@ -246,8 +249,8 @@ export const acceptRequote = operation({
     ...INCREMENTS,
   },
   refusals: [
-    ...(['requote_unknown', 'requote_stale', 'quote_reversed', 'recorded_otherwise', 'prefetch_refused'] as const),
-    'ledger_busy',
+    ...(['requote_unknown', 'requote_stale', 'quote_expired', 'quote_reversed', 'recorded_otherwise'] as const),
+    ...(['prefetch_refused', 'ledger_busy'] as const),
     'request_invalid',
   ],
 });

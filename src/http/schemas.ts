@@ -57,7 +57,8 @@ export const quoteAnswer = named(
     insured_amount: amount('The amount that is insured'),
     ...prices,
     quoted_at: instant,
-    status: z.enum(['open', 'accepted', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
+    expires_at: instant.nullable().meta({ description: 'It cannot be accepted from then on; null: it never expires' }),
+    status: z.enum(['open', 'accepted', 'expired', 'reversed']).meta({ description: 'reversed: in whole or in part' }),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),
   }),
@@ -72,8 +73,9 @@ export const requoteAnswer = named(
     insured_amount: amount('The amount that is insured now'),
     ...increments,
     requoted_at: instant,
+    expires_at: instant.nullable().meta({ description: 'It cannot be accepted from then on; null: it never expires' }),
     status: z
-      .enum(['open', 'accepted', 'stale'])
+      .enum(['open', 'accepted', 'expired', 'stale'])
       .meta({ description: 'stale: the accepted price of the quote has changed since, so it cannot be accepted' }),
     enrollment_id: identifier.nullable(),
     accepted_at: instant.nullable(),

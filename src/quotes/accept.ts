@@ -2,7 +2,7 @@
  * Accepts quotes and requotes: each becomes one ledger row at that instant. Accepting again, or concurrently, gives the
  * same answer and records nothing. Any number are checked and recorded together, each with its own answer.
  * Refusals: token_invalid (the client was revoked), quote_unknown, requote_unknown,
- * partner_inactive, policy_inactive, quote_reversed, requote_stale, recorded_otherwise.
+ * partner_inactive, policy_inactive, quote_expired, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -123,6 +123,7 @@ function judgeQuote(wanted: Wanted, quote: QuoteState | undefined): Verdict {
   if (accepted !== undefined) return { accepted };
   if (quote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
   refuseInactive(quote, quote.partner_id, quote.policy_id);
+  refuseExpired(quote.quote_id, quote.expires_at, wanted);
   return {
     due: {
       wanted,
@@ -144,6 +145,7 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
   if (requote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: requote.quote_id });
   refuseOvertaken(requote, quote);
+  refuseExpired(requote.requote_id, requote.expires_at, wanted);
   return {
     due: {
       wanted,
@@ -154,6 +156,13 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
       step: requote.step,
     },
   };
+}
+
+export const hasExpired = (expiresAt: string | null, now: DateTime): expiresAt is string =>
+  expiresAt !== null && DateTime.fromISO(expiresAt) <= now;
+
+function refuseExpired(id: string, expiresAt: string | null, { now }: Wanted): void {
+  if (hasExpired(expiresAt, now)) throw refuse('quote_expired', { id, expired_at: instant(expiresAt) });
 }
 
 /** The answer given when the quote was accepted; undefined while it is open. */

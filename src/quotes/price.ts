@@ -10,6 +10,9 @@ export interface Terms {
   readonly partner_cut_rate: string;
 }
 
+/** Every amount is below 10^15 (contract, Amounts). */
+const LARGEST = '999999999999999';
+
 export interface Price {
   readonly spotPrice: Amount;
   readonly partnerCut: Amount;
@@ -25,8 +28,9 @@ export function priceOf(insured: Amount, terms: Terms): Price {
   const byRate = insured.timesHalfUp(terms.price_rate);
   const minimum = Amount.halfUp(terms.price_minimum, terms.currency);
   const spotPrice = byRate.isLessThan(minimum) ? minimum : byRate;
-  if (amountProblem(spotPrice.toString(), minorDigits(terms.currency) as number) !== undefined) {
-    throw refuse('price_too_large', { currency: terms.currency });
+  const { currency } = terms;
+  if (amountProblem(spotPrice.toString(), minorDigits(currency) as number) !== undefined) {
+    throw refuse('price_too_large', { currency, largest: LARGEST });
   }
   const partnerCut = spotPrice.timesHalfUp(terms.partner_cut_rate);
   return { spotPrice, partnerCut, invoiceAmount: spotPrice.minus(partnerCut) };

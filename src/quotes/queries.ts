@@ -46,6 +46,8 @@ export interface QuoteFacts extends Terms {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly quoted_at: string;
+  /** It cannot be accepted from then on; null: it never expires. */
+  readonly expires_at: string | null;
 }
 
 /** A quote with its ledger rows and all that decides on its acceptance. */
@@ -88,7 +90,7 @@ const READ_QUOTES = prepared(
     ) WITH ORDINALITY AS w ("partnerId", "clientId", "quoteId", "requoteId", now, nth)
     LEFT JOIN LATERAL (
       SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
-             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, p.time_zone,
+             q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, q.expires_at, p.time_zone,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
              CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
@@ -142,11 +144,11 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
     tx,
     `INSERT INTO quotes (
        quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at)
+       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at)
      VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
              :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
              :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
-             :quoted_at::timestamptz)`,
+             :quoted_at::timestamptz, :expires_at::timestamptz)`,
     { ...quote },
   );
 }
@@ -165,6 +167,7 @@ export interface RequoteFacts {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly requoted_at: string;
+  readonly expires_at: string | null;
 }
 
 export interface RequoteState extends RequoteFacts {
@@ -182,7 +185,7 @@ const READ_REQUOTES = prepared(
     CROSS JOIN LATERAL (
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
-             r.requoted_at,
+             r.requoted_at, r.expires_at,
              CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
              CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
@@ -211,11 +214,11 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
     tx,
     `INSERT INTO requotes (
        requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at)
+       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at)
      VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
              :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
              :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
-             :invoice_amount::numeric, :requoted_at::timestamptz)`,
+             :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz)`,
     { ...requote },
   );
 }
@@ -303,14 +306,14 @@ export async function readReversal(
   tx: Transaction,
   facts: { partnerId: string; reversalId: string },
 ): Promise<ReversalRow | undefined> {
-  const rows = await query<ReversalRow>(
+  const rows = await query<Omit<ReversalRow, 'reversal_id'>>(
     tx,
-    `SELECT quote_id, requote_id, reversal_id, enrollment_id, currency, accepted_at, spot_price, partner_cut,
+    `SELECT quote_id, requote_id, enrollment_id, currency, accepted_at, spot_price, partner_cut,
             invoice_amount
      FROM ledger_rows e WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
     facts,
   );
-  return rows[0];
+  return rows[0] && { ...rows[0], reversal_id: facts.reversalId };
 }
 
 /** What is left of an accepted quote after its requotes and reversals; undefined if the ledger has no such quote. */

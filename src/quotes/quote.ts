@@ -1,14 +1,15 @@
 /**
  * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
- * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large,
+ * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings' limit),
  * quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
-import { priceOf } from './price.ts';
+import { type Price, priceOf, type Terms } from './price.ts';
 import {
   type Caller,
   insertQuote,
@@ -27,10 +28,29 @@ export interface Asked {
   readonly now: DateTime<true>;
 }
 
+/** A call that makes a price, with the settings' rules for prices. */
+export interface AskedPrice extends Asked {
+  readonly rules: Settings['quotes'];
+}
+
+const expiryOf = ({ now, rules }: AskedPrice): string | null =>
+  rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();
+
+/** Prices by the terms, up to the largest price of the settings. */
+function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: Settings['quotes']): Price {
+  const price = priceOf(insured, terms);
+  const { currency } = terms;
+  const largest = limits[currency] ?? limits['*'];
+  if (largest !== undefined && Amount.of(largest, currency).isLessThan(price.spotPrice)) {
+    throw refuse('price_too_large', { currency, largest });
+  }
+  return price;
+}
+
 export async function makeQuote(
   tx: Transaction,
   wanted: { policyId: string; insuredAmount: string },
-  { caller, now }: Asked,
+  { caller, now, rules }: AskedPrice,
 ): Promise<QuoteFacts> {
   const { partnerId, clientId } = caller;
   const { policyId } = wanted;
@@ -41,7 +61,7 @@ export async function makeQuote(
   if (price_rate === null || price_minimum === null) throw refuse('policy_not_priced', { policy_id: policyId });
   const terms = { currency, price_rate, price_minimum, partner_cut_rate };
   const insured = insuredAmount(wanted.insuredAmount, currency);
-  const price = priceOf(insured, terms);
+  const price = allowedPrice(insured, terms, rules);
   const quote: QuoteFacts = {
     quote_id: `q-${randomUUID()}`,
     partner_id: partnerId,
@@ -52,6 +72,7 @@ export async function makeQuote(
     partner_cut: price.partnerCut.toString(),
     invoice_amount: price.invoiceAmount.toString(),
     quoted_at: now.toUTC().toISO(),
+    expires_at: expiryOf({ caller, now, rules }),
   };
   await insertQuote(tx, { ...quote, client_id: clientId });
   return quote;
@@ -61,7 +82,7 @@ export async function makeQuote(
 export async function makeRequote(
   tx: Transaction,
   wanted: { quoteId: string; insuredAmount: string },
-  { caller, now }: Asked,
+  { caller, now, rules }: AskedPrice,
 ): Promise<RequoteFacts> {
   const { partnerId, clientId } = caller;
   const quote = await quoteOf(tx, wanted.quoteId, { caller, now });
@@ -69,7 +90,7 @@ export async function makeRequote(
   if (quote.accepted_at === null) throw refuse('quote_not_accepted', { quote_id });
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
   const insured = insuredAmount(wanted.insuredAmount, currency);
-  const price = priceOf(insured, quote);
+  const price = allowedPrice(insured, quote, rules);
   const accepted = {
     spotPrice: Amount.of(quote.accepted_spot_price, currency),
     partnerCut: Amount.of(quote.accepted_partner_cut, currency),
@@ -93,6 +114,7 @@ export async function makeRequote(
     partner_cut: price.partnerCut.toString(),
     invoice_amount: price.invoiceAmount.toString(),
     requoted_at: now.toUTC().toISO(),
+    expires_at: expiryOf({ caller, now, rules }),
   };
   await insertRequote(tx, { ...requote, client_id: clientId });
   return requote;

@@ -24,7 +24,8 @@ beforeAll(async () => {
       policies: [{ ...PRICED.policies[0], price: { rate: '0.085', minimum: '200' } }],
     }),
   ]);
-  served = await serveWorld(world);
+  const quotes = { valid_days: 30, largest_price: { '*': '999999999999999' } };
+  served = await serveWorld(world, { settings: { quotes } });
   harbour = await served.caller('p-1');
   lantern = await served.caller('p-2');
 });
@@ -70,6 +71,41 @@ const refused = async (answer: Promise<{ status: number; body: Record<string, un
   expect(await counts()).toEqual(before);
   return [status, body['code']];
 };
+
+describe('the settings', () => {
+  let limited: Served;
+  beforeAll(async () => {
+    limited = await serveWorld(world, {
+      settings: { quotes: { valid_days: 1, largest_price: { USD: '85', '*': '1' } } },
+    });
+  });
+  afterAll(() => limited.end());
+  const ask = async (insured_amount: string) =>
+    (await limited.caller('p-1')).post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount });
+
+  test('name the largest price that is quoted', async () => {
+    expect(await ask('1000')).toMatchObject({ status: 201, body: { spotPrice: 85 } });
+    expect(await ask('1000.10')).toMatchObject({
+      status: 422,
+      body: { code: 'price_too_large', currency: 'USD', largest: '85' },
+    });
+  });
+
+  test('say how long a quote can be accepted; one that was accepted in time stays accepted', async () => {
+    const [late, early] = [await ask('250'), await ask('250')];
+    expect(late.body).toMatchObject({ quoted_at: '2026-07-15T12:00:00.250Z', expires_at: '2026-07-16T12:00:00.250Z' });
+    const accept = async (id: unknown) => (await limited.caller('p-1')).get(`/api/v1/quote/${id}/accept`);
+    world.at('2026-07-16T12:00:00.249Z');
+    const accepted = await accept(early.body['quote_id']);
+    expect(accepted.status).toBe(200);
+    world.at('2026-07-16T12:00:00.250Z');
+    expect(await refused(accept(late.body['quote_id']))).toEqual([422, 'quote_expired']);
+    expect(await accept(early.body['quote_id'])).toMatchObject({ status: 200, text: accepted.text });
+    const read = await (await limited.caller('p-1')).get(`/api/v1/quote/${late.body['quote_id']}`);
+    expect(read.body).toMatchObject({ status: 'expired', accepted_at: null });
+    world.at('2026-07-15T12:00:00.250Z');
+  });
+});
 
 describe('a quote', () => {
   test('is the price by the policy’s terms, in the partner’s currency, and records no row', async () => {

@@ -184,6 +184,18 @@ const CASES: Record<
       return caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
     },
   },
+  quote_expired: {
+    when: 'a quote of July is accepted in September',
+    run: async () => {
+      const id = await quoteId();
+      world.at('2026-09-15T12:00:00Z');
+      try {
+        return await (await served.caller('p-1')).get(`/api/v1/quote/${id}/accept`);
+      } finally {
+        world.at('2026-07-15T12:00:00Z');
+      }
+    },
+  },
   requote_lower: {
     when: 'less is to be insured',
     run: async () => caller.post(`/api/v1/quote/${await accepted()}/requote`, { insured_amount: '200' }),
