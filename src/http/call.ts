@@ -28,6 +28,8 @@ interface Call<Params, Body, Query> {
 interface JsonAnswer {
   readonly status: number;
   readonly text: string;
+  /** It was given before under the same idempotency key. */
+  readonly replayed?: boolean;
 }
 
 /** An answer that is not JSON alone: a file, or JSON with headers of its own. */
@@ -99,6 +101,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
     const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
+    if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
   app.route({ method: [...operation.methods], url, handler });
@@ -131,7 +134,7 @@ export async function onceByKey(
   const kept = await readKeptAnswer(tx, { partnerId, key });
   if (kept !== undefined) {
     if (kept.request_sha256 !== sha256) throw refuse('idempotency_key_reused', { key });
-    return { status: kept.status, text: kept.answer };
+    return { status: kept.status, text: kept.answer, replayed: true };
   }
   const answer = await answering();
   const first = await keepAnswer(tx, {

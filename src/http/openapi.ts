@@ -72,6 +72,7 @@ const HEADERS = {
   'RateLimit-Reset': header('Seconds until all of them are available again', whole),
   'Retry-After': header('Seconds to wait before the next try', whole),
   'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
+  'Idempotent-Replayed': header('true if the answer was given before under the same Idempotency-Key'),
   Link: header('The address of the next page, rel="next"; absent on the last one (RFC 8288)'),
 };
 type HeaderName = keyof typeof HEADERS;
@@ -141,7 +142,7 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
               in: 'header',
               required: false,
               description:
-                'Repeating a request under its key returns the first answer; a different request is refused (409)',
+                'The same request under its key returns the first answer, for good; a different one is refused (409)',
               schema: { type: 'string', minLength: 1, maxLength: 255 },
             },
           ]
@@ -153,7 +154,7 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
     responses: {
       [String(status)]: {
         description: summary,
-        ...headers('X-Request-Id', ...RATE, ...(isList(answer) ? (['Link'] as const) : [])),
+        ...headers(...successHeaders(answer, method)),
         content: answerContent(answer, example),
       },
       ...problems(operation, method),
@@ -161,7 +162,10 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
   };
 }
 
-const isList = (answer: AnswerKind): boolean => answer instanceof z.ZodArray;
+function successHeaders(answer: AnswerKind, method: 'GET' | 'POST'): HeaderName[] {
+  const list = answer instanceof z.ZodArray ? (['Link'] as const) : [];
+  return ['X-Request-Id', ...RATE, ...list, ...(method === 'POST' ? (['Idempotent-Replayed'] as const) : [])];
+}
 
 function answerContent(answer: AnswerKind, example: unknown): Json {
   // Files are described by their media type alone (OpenAPI 3.1, "Considerations for File Uploads").

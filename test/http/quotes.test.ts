@@ -460,6 +460,7 @@ describe('an idempotency key', () => {
       'idempotency-key': 'order-1',
     });
     expect([again.status, again.text]).toEqual([201, first.text]);
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
     expect(await counts()).toEqual(before);
   });
 
