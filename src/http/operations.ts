@@ -95,10 +95,14 @@ const split = z
           does: z.enum(['payment', 'transfer']),
           method: z.literal('POST'),
           path: z.string(),
-          headers: z
-            .record(z.string(), z.string())
-            .meta({ description: 'The account that the request is made on; yours if absent' }),
+          headers: z.record(z.string(), z.string()).meta({
+            description:
+              'Idempotency-Key, Stripe-Version, and Stripe-Account: the account that the request is made on, yours if absent',
+          }),
           add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
+          accepted_at: instant
+            .optional()
+            .meta({ description: 'Since when the request may have been made: see docs, executeRequests' }),
           params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
         }),
       )

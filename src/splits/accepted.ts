@@ -117,6 +117,7 @@ function acceptedOf(row: AcceptedRow): Accepted {
     quote_id: row.quote_id,
     requote_id: row.requote_id ?? undefined,
     enrollment_id: row.enrollment_id,
+    accepted_at: new Date(row.accepted_at).toISOString(),
     currency: row.currency,
     spotPrice: text(row.spot_price),
     partnerCut: text(row.partner_cut),

@@ -1,6 +1,7 @@
 /** What an acceptance tells a partner of a connected account: the requests for its processor, the same as `split plan`. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { STRIPE_VERSION } from '../../src/processors/processors.ts';
 import { planQuote } from '../../src/splits/accepted.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
@@ -76,10 +77,12 @@ test('a real-time split is one payment that routes exactly the share', async () 
     requests: [
       {
         ...{ does: 'payment', method: 'POST', path: '/v1/payment_intents', add: ['payment_method'] },
-        headers: { 'Idempotency-Key': `quote:${id}:payment` },
+        headers: { 'Idempotency-Key': `quote:${id}:payment`, 'Stripe-Version': STRIPE_VERSION },
+        accepted_at: '2026-07-15T12:00:00.250Z',
         params: {
           ...{ amount: 2125, currency: 'usd', confirm: true, metadata },
-          transfer_data: { destination: 'acct_real', amount: 1487, payment_data: { metadata } },
+          automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+          transfer_data: { destination: 'acct_real', amount: 1487, metadata, payment_data: { metadata } },
         },
       },
     ],
