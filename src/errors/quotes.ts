@@ -25,6 +25,18 @@ export const QUOTES = {
     422,
     (f) => `The price must be less than 1000000000000000 ${f.currency}. Use a smaller insured amount.`,
   ),
+  price_too_small: defineAnswer<{ price: string; least: string; currency: string }>(
+    422,
+    (f) =>
+      `The price would be ${f.price} ${f.currency}, and your payment processor charges at least ${f.least} ` +
+      `${f.currency}. Quote a higher insured amount, or ask us for a minimum price of ${f.least} in this policy.`,
+  ),
+  increment_too_small: defineAnswer<{ increment: string; least: string; currency: string }>(
+    422,
+    (f) =>
+      `The price would rise by ${f.increment} ${f.currency}, and your payment processor charges at least ${f.least} ` +
+      `${f.currency}, so it could not be split. Requote when the price rises by that much, or leave it as it is.`,
+  ),
   quote_not_accepted: defineAnswer<{ quote_id: string }>(
     422,
     (f) => `Quote ${f.quote_id} has not been accepted, so it cannot be requoted. Accept it, or create a new quote.`,

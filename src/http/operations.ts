@@ -237,7 +237,14 @@ export const createQuote = operation({
   status: 201,
   answer: quoteAnswer,
   example: quoteExample(false),
-  refusals: ['policy_unknown', 'policy_not_priced', 'partner_inactive', 'policy_inactive', 'price_too_large'],
+  refusals: [
+    'policy_unknown',
+    'policy_not_priced',
+    'partner_inactive',
+    'policy_inactive',
+    'price_too_large',
+    'price_too_small',
+  ],
 });
 
 export const readQuote = operation({
@@ -310,7 +317,14 @@ export const createRequote = operation({
     ...INCREMENTS,
     requoted_at: '2026-10-07T16:02:44.000Z',
   },
-  refusals: ['quote_unknown', 'quote_not_accepted', 'quote_reversed', 'requote_lower', 'price_too_large'],
+  refusals: [
+    'quote_unknown',
+    'quote_not_accepted',
+    'quote_reversed',
+    'requote_lower',
+    'increment_too_small',
+    'price_too_large',
+  ],
 });
 
 export const acceptRequote = operation({
