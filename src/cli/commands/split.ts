@@ -1,8 +1,9 @@
-import type { ProcessorRequest, SplitPlan } from '../../processors/processors.ts';
-import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
+import { EXIT } from '../../errors/refusals.ts';
+import type { ProcessorRequest } from '../../processors/processors.ts';
+import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { printable } from '../output.ts';
+import { printable, wrapped } from '../output.ts';
 
 export const define: Definition = (split, act) => {
   split
@@ -29,7 +30,7 @@ async function splitPlan(
     platformFee?: string;
     requoteForm?: 'destination_charge' | 'as_documented';
   },
-): Promise<void> {
+): Promise<number> {
   const plan = await database.reading((tx) =>
     planQuote(tx, {
       quoteId,
@@ -40,6 +41,7 @@ async function splitPlan(
     }),
   );
   output.print(plan, () => described(plan));
+  return plan.plans.some(({ problem }) => problem !== null) ? EXIT.attention : EXIT.done;
 }
 
 function described(plan: QuotePlan): string {
@@ -50,8 +52,9 @@ function described(plan: QuotePlan): string {
   ].join('\n\n');
 }
 
-function describedPlan({ quote_id, requote_id, share, currency, requests }: SplitPlan): string {
+function describedPlan({ quote_id, requote_id, share, currency, requests, problem }: PlannedAcceptance): string {
   const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
+  if (problem !== null) return wrapped(`${what} cannot be split: ${problem.reason}.`, 80).join('\n');
   if (requests.length === 0) return `${what}: nothing is charged, so it needs no request.`;
   return [`${what}: our share is ${currency} ${share}`, ...requests.map(describedRequest)].join('\n');
 }
@@ -61,10 +64,14 @@ function describedRequest({ method, path, headers, params, ...more }: ProcessorR
   return [
     `  ${method} ${path}`,
     ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
-    ...('add' in more ? more.add.map((name) => `    ${name}=(yours)`) : []),
+    ...('add' in more ? more.add.map((name) => `    ${name}=(yours${accountOf(headers)})`) : []),
     ...fields(params).map(([name, value]) => `    ${name}=${printable(value)}`),
   ].join('\n');
 }
+
+/** A payment method belongs to one account. */
+const accountOf = ({ 'Stripe-Account': account }: ProcessorRequest['headers']): string =>
+  account === undefined ? '' : `, of ${printable(account)}`;
 
 function fields(value: object, prefix = ''): [name: string, value: string][] {
   return Object.entries(value).flatMap(([key, each]: [string, unknown]): [string, string][] => {

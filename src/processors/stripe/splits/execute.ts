@@ -2,7 +2,7 @@
  * Making the requests of a plan at the processor, for a partner's platform or for tests, through the `stripe` client that
  * the caller gives (package versions 17 to 23). A partner's program imports it; of the client it needs the types only:
  *
- *   import { executeRequests } from 'reckoner/splits/execute';
+ *   import { executeRequests } from '@reckoner/splits/execute';
  *
  * Each request is done once, however often it is asked for. Within a day its idempotency key sees to that; after it, the
  * object is looked for by its metadata before another is made. What the processor refuses is thrown as the client throws

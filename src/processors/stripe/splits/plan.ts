@@ -2,7 +2,7 @@
  * The processor requests by which a partner routes the service's share (service.md 7.2 to 7.5) of an accepted quote or
  * requote. Pure and without dependencies, so that a partner's program can import it:
  *
- *   import { planDispute, planRefund, planSplit } from 'reckoner/splits';
+ *   import { planDispute, planRefund, planSplit } from '@reckoner/splits';
  *
  * Amounts come in as decimals in major units and go out in the currency's smallest unit, exactly (7.2.1).
  */
