@@ -9,18 +9,17 @@ import { fileURLToPath } from 'node:url';
 import { packageRoot, packageVersion } from '../../package.ts';
 
 const SOURCE = join(packageRoot, 'src/processors/stripe/splits');
-const COMPILED = join(packageRoot, 'dist/src/processors/stripe/splits');
 
-/** Writes it to a folder, whose contents it replaces. */
-export function layOutSplitsPackage(folder: string): void {
+/** Writes it to a folder, whose contents it replaces, from what the build made of its sources. */
+export function layOutSplitsPackage(folder: string, compiled: string): void {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sources = readdirSync(SOURCE).filter((file) => file.endsWith('.ts'));
   for (const name of sources.map((file) => file.slice(0, -'.ts'.length))) {
-    const code = readFileSync(join(COMPILED, `${name}.js`), 'utf8');
+    const code = readFileSync(join(compiled, `${name}.js`), 'utf8');
     // The sources that its map names are not in the package.
     writeFileSync(join(folder, `${name}.js`), code.replace(/\n\/\/# sourceMappingURL=.*\n?$/, '\n'));
-    cpSync(join(COMPILED, `${name}.d.ts`), join(folder, `${name}.d.ts`));
+    cpSync(join(compiled, `${name}.d.ts`), join(folder, `${name}.d.ts`));
   }
   const described = JSON.parse(readFileSync(join(SOURCE, 'package.json'), 'utf8')) as { name: string };
   const { name, ...more } = described;
@@ -32,4 +31,7 @@ export function layOutSplitsPackage(folder: string): void {
   cpSync(join(packageRoot, 'LICENSE'), join(folder, 'LICENSE'));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) layOutSplitsPackage(join(packageRoot, 'dist/splits-package'));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const dist = join(packageRoot, 'dist');
+  layOutSplitsPackage(join(dist, 'splits-package'), join(dist, 'src/processors/stripe/splits'));
+}
