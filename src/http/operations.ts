@@ -95,14 +95,13 @@ const split = z
           does: z.enum(['payment', 'transfer']),
           method: z.literal('POST'),
           path: z.string(),
-          headers: z.record(z.string(), z.string()).meta({
-            description:
-              'Idempotency-Key, Stripe-Version, and Stripe-Account: the account that the request is made on, yours if absent',
-          }),
+          headers: z
+            .record(z.string(), z.string())
+            .meta({ description: 'The idempotency key, the API version, and the account: yours if absent' }),
           add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
-          accepted_at: instant
-            .optional()
-            .meta({ description: 'Since when the request may have been made: see docs, executeRequests' }),
+          accepted_at: instant.optional().meta({
+            description: 'When it was accepted: older than its idempotency key, look for it before you make it',
+          }),
           params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
         }),
       )
@@ -184,12 +183,14 @@ export const splitQuery = z.object({
     .string()
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
     .optional()
-    .meta({ description: 'Sequential split: the account of the operator or event host, which charges' }),
+    .meta({
+      description: 'If a third party is Merchant of Record: the account of the operator or event host, which charges',
+    }),
   platform_fee: z
     .string()
     .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be a plain decimal such as 1.50')
     .optional()
-    .meta({ description: 'Sequential split: your own fee in major units, charged with the accepted amount' }),
+    .meta({ description: 'With operator_account: your own fee in major units, charged with the accepted amount' }),
 });
 export type SplitQuery = z.output<typeof splitQuery>;
 const ofQuote = z.object({ quote_id: identifier });

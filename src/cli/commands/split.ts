@@ -1,5 +1,5 @@
 import { EXIT } from '../../errors/refusals.ts';
-import type { ProcessorRequest } from '../../processors/processors.ts';
+import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
 import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
@@ -11,8 +11,11 @@ export const define: Definition = (split, act) => {
     .argument('<quote>', 'an accepted quote')
     .description('Show the processor requests for a quote and its requotes')
     .option('--partner <id>', 'required if several partners have a quote with this id')
-    .option('--operator-account <id>', 'sequential split: the account of the operator or event host that charges')
-    .option('--platform-fee <amount>', "sequential split: the platform's own fee, charged with the quote")
+    .option(
+      '--operator-account <id>',
+      'third party as Merchant of Record: the account of the operator or event host that charges',
+    )
+    .option('--platform-fee <amount>', "with an operator: the platform's own fee, charged with the quote")
     .option(
       '--requote-form <form>',
       'destination_charge (default), or as_documented, which transfers our share to the platform',
@@ -61,17 +64,16 @@ function describedPlan({ quote_id, requote_id, share, currency, requests, proble
 
 /** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */
 function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
+  // A payment method belongs to one account.
+  const account = accountOf({ headers });
+  const yours = account === undefined ? 'yours' : `yours, of ${printable(account)}`;
   return [
     `  ${method} ${path}`,
     ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
-    ...('add' in more ? more.add.map((name) => `    ${name}=(yours${accountOf(headers)})`) : []),
+    ...('add' in more ? more.add.map((name) => `    ${name}=(${yours})`) : []),
     ...fields(params).map(([name, value]) => `    ${name}=${printable(value)}`),
   ].join('\n');
 }
-
-/** A payment method belongs to one account. */
-const accountOf = ({ 'Stripe-Account': account }: ProcessorRequest['headers']): string =>
-  account === undefined ? '' : `, of ${printable(account)}`;
 
 function fields(value: object, prefix = ''): [name: string, value: string][] {
   return Object.entries(value).flatMap(([key, each]: [string, unknown]): [string, string][] => {

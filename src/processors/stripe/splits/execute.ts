@@ -13,7 +13,7 @@
  */
 import type Stripe from 'stripe';
 import { atMostOnce } from './keys.ts';
-import type { ProcessorRequest } from './requests.ts';
+import { accountOf, type ProcessorRequest } from './requests.ts';
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
@@ -93,11 +93,14 @@ function needed({ given, done }: Context, name: keyof Given): string {
   throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, and none was given`, { done });
 }
 
-const optionsOf = ({ headers }: ProcessorRequest, idempotencyKey?: string): Stripe.RequestOptions => ({
-  apiVersion: headers['Stripe-Version'],
-  ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  ...(headers['Stripe-Account'] === undefined ? {} : { stripeAccount: headers['Stripe-Account'] }),
-});
+function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Stripe.RequestOptions {
+  const stripeAccount = accountOf(request);
+  return {
+    apiVersion: request.headers['Stripe-Version'],
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(stripeAccount === undefined ? {} : { stripeAccount }),
+  };
+}
 
 type Metadata = Readonly<Record<string, string>>;
 
@@ -131,7 +134,7 @@ async function pay(context: Context, request: Request<'payment'>): Promise<Outco
   }
   const { id, status, client_secret, next_action } = payment;
   const why = `payment ${id} is ${status}: let your checkout finish it, or cancel it, then ask again`;
-  const account = request.headers['Stripe-Account'];
+  const account = accountOf(request);
   throw new SplitUnfinished('payment_unpaid', why, {
     done,
     payment: { id, status, client_secret, next_action, account },

@@ -100,6 +100,10 @@ export type ProcessorRequest =
       readonly params: Params;
     });
 
+/** The account that a request is made on; undefined: the platform's own. */
+export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
+  headers['Stripe-Account'];
+
 /** A plan that can't be made: `code` for programs, the message for people. */
 export class SplitImpossible extends Error {
   override readonly name = 'SplitImpossible';
