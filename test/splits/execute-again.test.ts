@@ -201,6 +201,15 @@ test("a payment on an operator's account takes a payment method of that account"
   expect(platform.balances()).toEqual(PAID_IN_SEQUENCE);
 });
 
+test("a customer's saved card is charged in the customer's name", async () => {
+  const { paymentMethods } = platform.standIn.state.connect;
+  paymentMethods.set('pm_saved', { account: '', like: 'pm_card_visa', customer: 'cus_1' });
+  const other = planSplit({ ...ACCEPTED, quote_id: 'q-2' }, REAL).requests;
+  await expect(platform.run(other, { payment_method: 'pm_saved' })).rejects.toThrow(/include the Customer/);
+  await platform.run(realTime(), { payment_method: 'pm_saved', customer: 'cus_1' });
+  expect(platform.balances()).toEqual(PAID_IN_REAL_TIME);
+});
+
 test('the version of the account and of the client do not matter', async () => {
   platform.standIn.state.connect.version = '2022-11-15';
   const old = platform.client({ apiVersion: '2024-06-20' as never });

@@ -187,6 +187,8 @@ describe('inputs', () => {
   });
 
   test.each([
+    ['a quote without an id', { quote_id: '' }, 'identifier_invalid'],
+    ['an id that would end a search', { requote_id: "rq' OR" }, 'identifier_invalid'],
     ['an unknown currency', { currency: 'XXX' }, 'currency_unknown'],
     ['no currency', { currency: '' }, 'currency_unknown'],
     ['one that Stripe takes no payments in', { currency: 'CLF' }, 'currency_unknown'],
@@ -332,6 +334,10 @@ describe('a refund', () => {
     expect(planRefund({ ...refunded, spotPrice: '0', invoiceAmount: '0' }, realTime)).toEqual([]);
     const [request] = planRefund({ ...refunded, invoiceAmount: '0' }, realTime);
     expect(request?.params).not.toHaveProperty('reverse_transfer');
+  });
+
+  test('gives back no more of the share than of the price', () => {
+    expect(() => planRefund({ ...refunded, spotPrice: '24.99' }, realTime)).toThrow(/more than the refund/);
   });
 
   test('in sequence needs the operator', () => {

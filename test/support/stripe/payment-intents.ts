@@ -105,7 +105,12 @@ function create(call: Call, params: Stripe.PaymentIntentCreateParams): StripeObj
     ...{ status: payment_method === undefined ? 'requires_payment_method' : 'requires_confirmation' },
     ...{ application_fee_amount: application_fee_amount ?? null, transfer_data: transfer_data ?? null },
     ...{ automatic_payment_methods: automatic },
-    ...{ transfer_group: params.transfer_group ?? null, next_action: null, amount_received: 0 },
+    ...{
+      customer: params.customer ?? null,
+      transfer_group: params.transfer_group ?? null,
+      next_action: null,
+      amount_received: 0,
+    },
   };
   if (params.confirm === true) checkConfirm(call, payment, params);
   change(state, keep(call, payment), {});
@@ -155,7 +160,11 @@ function checkConfirm({ state, account }: Call, payment: StripeObject, { payment
   if (id === null || id === '') throw refuse('You cannot confirm without a payment method.', 'payment_method');
   if (id.startsWith('pm_card_')) return id;
   const method = state.connect.paymentMethods.get(id);
-  if (method?.account === account) return method.like;
+  if (method?.account === account) {
+    if (method.customer === undefined || method.customer === payment['customer']) return method.like;
+    const message = 'The provided PaymentMethod is attached to a Customer: include the Customer in the request.';
+    throw fail(message, 'customer');
+  }
   if (method?.account === '') {
     const message =
       'OAuth key or Stripe-Account header was used but API request was provided with a platform-owned payment method ID.';

@@ -40,7 +40,7 @@ export interface Connect {
   /** The account of each object. */
   readonly owners: Map<string, string>;
   /** Payment methods that a checkout made, and what they do; `pm_card_…` of Stripe's tests are there on every account. */
-  readonly paymentMethods: Map<string, { readonly account: string; readonly like: string }>;
+  readonly paymentMethods: Map<string, { readonly account: string; readonly like: string; readonly customer?: string }>;
   /** Payments as they were at a time in milliseconds, oldest first: search is late and finds an older state. */
   readonly history: Map<string, { readonly at: number; readonly payment: StripeObject }[]>;
   /** When the last searches were made, in milliseconds. */

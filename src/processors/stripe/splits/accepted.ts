@@ -1,6 +1,6 @@
 /**
  * What was accepted, as the API answers it or as a partner's program writes it, checked before anything is planned of it.
- * Refusals: currency_unknown, amount_inexpressible, share_too_large, parts_differ.
+ * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
 import { type Metadata, SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
@@ -86,15 +86,22 @@ export function unitsOf(amount: Decimal, currency: string): number {
   return unit.units;
 }
 
-/** What reconciliation finds the quote by (7.3.6, 7.4.7). */
+/** As the service's own identifiers; they stand in idempotency keys and in searches. Throws SplitImpossible. */
+export function identifier(name: string, value: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
+  const message = `${name} '${value}' is none: 1 to 128 of A-Z a-z 0-9 . _ : - are, with a letter or digit first`;
+  throw new SplitImpossible('identifier_invalid', message);
+}
+
+/** What reconciliation finds the quote by (7.3.6, 7.4.7). Throws SplitImpossible. */
 export function metadataOf({
   quote_id,
   requote_id,
   enrollment_id,
 }: Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id'>): Metadata {
   return {
-    quote_id,
-    ...(requote_id === undefined ? {} : { requote_id }),
+    quote_id: identifier('quote_id', quote_id),
+    ...(requote_id === undefined ? {} : { requote_id: identifier('requote_id', requote_id) }),
     ...(enrollment_id === undefined || enrollment_id === null ? {} : { enrollment_id }),
   };
 }

@@ -36,6 +36,8 @@ export interface DescribedRequest {
 export interface Given {
   /** For a payment: the customer's `pm_…`, of the account that the payment is made on. */
   readonly payment_method?: string | undefined;
+  /** For a payment: the customer whose payment method it is, `cus_…`, if it belongs to one. */
+  readonly customer?: string | undefined;
   /** The payment of the acceptance, `pi_…`: required for a refund. For a payment, the one to go on with, if it is known. */
   readonly payment_intent?: string | undefined;
   /** For a transfer reversal: the transfer of the acceptance, `tr_…`. */
@@ -162,7 +164,8 @@ async function openPayment(
   }
   const found = mayBeForgotten(context, request) ? await findPayment(context, request) : undefined;
   if (found !== undefined) return { payment: await readPayment(context, request, found.id), known: true };
-  const { confirm: _, return_url, ...params } = request.params;
+  const { confirm: _, return_url, ...planned } = request.params;
+  const params = given.customer === undefined ? planned : { ...planned, customer: given.customer };
   for (let after = 0; ; ) {
     const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
       ...{ after, done },

@@ -1,6 +1,6 @@
 /** The requests by which the Merchant of Record gives back a sale (service.md 7.5), or the platform what a dispute took. */
-import { type Accepted, currencyOf, type Decimal, metadataOf, unitsOf } from './accepted.ts';
-import type { ProcessorRequest } from './requests.ts';
+import { type Accepted, currencyOf, type Decimal, identifier, metadataOf, unitsOf } from './accepted.ts';
+import { type ProcessorRequest, SplitImpossible } from './requests.ts';
 import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
 
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
@@ -32,21 +32,23 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
   const currency = currencyOf(refunded.currency);
   const amount = unitsOf(refunded.spotPrice, currency);
   const share = unitsOf(refunded.invoiceAmount, currency);
-  const metadata = { ...metadataOf(refunded), reversal_id: refunded.reversal_id };
-  const key = `reversal:${refunded.reversal_id}`;
+  if (share > amount) {
+    const message = `the share of ${refunded.invoiceAmount} is more than the refund of ${refunded.spotPrice} ${currency}`;
+    throw new SplitImpossible('share_too_large', message);
+  }
+  const reversal_id = identifier('reversal_id', refunded.reversal_id);
+  const metadata = { ...metadataOf(refunded), reversal_id };
+  const key = `reversal:${reversal_id}`;
   if (amount === 0) return [];
-  const withShare =
-    share === 0
-      ? {}
-      : routing.split === 'real_time'
-        ? ({ reverse_transfer: true } as const)
-        : operator === undefined
-          ? {}
-          : ({ refund_application_fee: true } as const);
+  const hasFee = operator !== undefined && share + unitsOf(options.platform_fee ?? 0, currency) > 0;
+  const withRefund = {
+    ...(routing.split === 'real_time' && share > 0 ? ({ reverse_transfer: true } as const) : {}),
+    ...(hasFee ? ({ refund_application_fee: true } as const) : {}),
+  };
   const refund: ProcessorRequest = {
     ...{ does: 'refund', method: 'POST', path: '/v1/refunds', headers: headersOf(`${key}:refund`, operator) },
     add: ['payment_intent'],
-    params: { amount, ...withShare, metadata },
+    params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
   return [refund, reversalOf(key, share, metadata)];
@@ -61,7 +63,7 @@ export function planDispute(lost: LostDispute, routing: Routing, options: PlanOp
   const operator = chargingAccount(routing, options);
   const share = unitsOf(lost.invoiceAmount, currencyOf(lost.currency));
   if (share === 0) return [];
-  const { dispute_id } = lost;
+  const dispute_id = identifier('dispute_id', lost.dispute_id);
   const metadata = { ...metadataOf(lost), dispute_id };
   const key = `dispute:${dispute_id}`;
   const reversal = reversalOf(key, share, metadata);

@@ -111,6 +111,7 @@ export class SplitImpossible extends Error {
     | 'third_party_real_time'
     | 'operator_missing'
     | 'operator_unused'
+    | 'identifier_invalid'
     | 'currency_unknown'
     | 'amount_inexpressible'
     | 'amount_too_small'
