@@ -40,13 +40,17 @@ export async function packSplits(folder: string): Promise<Packed> {
 }
 
 /** A folder with the package unpacked, and a `stripe` client as the partner has it. */
-export async function partnerFolder(packed: Packed, stripe: string): Promise<string> {
+export async function partnerFolder(
+  packed: Packed,
+  stripe: string,
+  modules: 'module' | 'commonjs' = 'module',
+): Promise<string> {
   const folder = emptyFolder();
   const at = join(folder, 'node_modules/@reckoner/splits');
   mkdirSync(at, { recursive: true });
   await run('tar', ['-xzf', packed.file, '-C', at, '--strip-components=1']);
   symlinkSync(stripe, join(folder, 'node_modules/stripe'));
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(folder, 'package.json'), `{ "type": "${modules}" }`);
   return folder;
 }
 
@@ -132,32 +136,35 @@ async function checkout(answer: QuoteAccepted | RequoteAccepted, payment_method:
   }
 }
 
-const split: Split = {
-  ...{ split: 'real_time', merchant_of_record: 'platform', connected_account_id: 'acct_us', share: 7 },
-  ...{ requests: null, problem: null },
-};
-const ids = { enrollment_id: 'e-1', currency: 'USD', accepted_at: new Date().toISOString() };
-const quote = { ...ids, quote_id: 'q-1', spotPrice: 10, partnerCut: 3, invoiceAmount: 7, split };
-await checkout(quote, 'pm_card_visa_chargeDeclined');
-await checkout(quote, 'pm_card_threeDSecure2Required');
-const asked = { ...quote, quote_id: 'q-2' };
-const done = await checkout(asked, 'pm_card_visa');
-await checkout(asked, 'pm_card_visa');
-await checkout({ ...asked, split: JSON.parse(JSON.stringify({ ...split, requests: planSplit(asked, split).requests })) }, 'pm_card_visa');
-const requote = { ...ids, quote_id: 'q-2', requote_id: 'rq-1', split };
-await checkout({ ...requote, incrementalSpotPrice: 1.1, incrementalPartnerCut: 0.3, incrementalInvoiceAmount: 0.8 }, 'pm_card_visa');
-const third = { ...split, split: 'sequential', merchant_of_record: 'third_party' } as const;
-const { requests } = planSplit({ ...quote, quote_id: 'q-3' }, third, { operator_account: 'acct_host', platform_fee: 1 });
-const sold = await executeRequests(stripe, requests, { payment_method: 'pm_card_visa' });
-const back = planRefund({ ...quote, quote_id: 'q-3', reversal_id: 'rv-1' }, third, { operator_account: 'acct_host' });
-await executeRequests(stripe, back, { payment_intent: sold[0]?.id, transfer: sold[1]?.id });
-const lost = planDispute({ ...asked, dispute_id: 'dp_1' }, split);
-await executeRequests(stripe, lost, { transfer: done?.[0]?.transfer });
-try {
-  planSplit({ ...quote, spotPrice: 0.4, partnerCut: 0.1, invoiceAmount: 0.3 }, split);
-} catch (error) {
-  if (error instanceof SplitImpossible) console.log(error.code);
+async function main() {
+  const split: Split = {
+    ...{ split: 'real_time', merchant_of_record: 'platform', connected_account_id: 'acct_us', share: 7 },
+    ...{ requests: null, problem: null },
+  };
+  const ids = { enrollment_id: 'e-1', currency: 'USD', accepted_at: new Date().toISOString() };
+  const quote = { ...ids, quote_id: 'q-1', spotPrice: 10, partnerCut: 3, invoiceAmount: 7, split };
+  await checkout(quote, 'pm_card_visa_chargeDeclined');
+  await checkout(quote, 'pm_card_threeDSecure2Required');
+  const asked = { ...quote, quote_id: 'q-2' };
+  const done = await checkout(asked, 'pm_card_visa');
+  await checkout(asked, 'pm_card_visa');
+  await checkout({ ...asked, split: JSON.parse(JSON.stringify({ ...split, requests: planSplit(asked, split).requests })) }, 'pm_card_visa');
+  const requote = { ...ids, quote_id: 'q-2', requote_id: 'rq-1', split };
+  await checkout({ ...requote, incrementalSpotPrice: 1.1, incrementalPartnerCut: 0.3, incrementalInvoiceAmount: 0.8 }, 'pm_card_visa');
+  const third = { ...split, split: 'sequential', merchant_of_record: 'third_party' } as const;
+  const { requests } = planSplit({ ...quote, quote_id: 'q-3' }, third, { operator_account: 'acct_host', platform_fee: 1 });
+  const sold = await executeRequests(stripe, requests, { payment_method: 'pm_card_visa' });
+  const back = planRefund({ ...quote, quote_id: 'q-3', reversal_id: 'rv-1' }, third, { operator_account: 'acct_host' });
+  await executeRequests(stripe, back, { payment_intent: sold[0]?.id, transfer: sold[1]?.id });
+  const lost = planDispute({ ...asked, dispute_id: 'dp_1' }, split);
+  await executeRequests(stripe, lost, { transfer: done?.[0]?.transfer });
+  try {
+    planSplit({ ...quote, spotPrice: 0.4, partnerCut: 0.1, invoiceAmount: 0.3 }, split);
+  } catch (error) {
+    if (error instanceof SplitImpossible) console.log(error.code);
+  }
 }
+void main();
 `;
 
 export const CHECKOUT_PRINTS = `card_declined

@@ -51,7 +51,10 @@ afterAll(async () => {
   await platform.standIn.close();
 });
 
-test.each(MAJORS)('stripe %i', { timeout: 120_000 }, async (major) => {
+/** The client has other types for CommonJS. */
+const CASES = MAJORS.flatMap((major) => [[major, 'module'] as const, [major, 'commonjs'] as const]);
+
+test.each(CASES)('stripe %i of a program that is a %s', { timeout: 120_000 }, async (major, modules) => {
   const installed = join(CACHE, `node_modules/stripe-${major}`);
   const own = major === Number(/\d+/.exec((await import('stripe')).default.PACKAGE_VERSION)?.[0]);
   if (!own && !existsSync(installed)) {
@@ -61,6 +64,7 @@ test.each(MAJORS)('stripe %i', { timeout: 120_000 }, async (major) => {
   const folder = await partnerFolder(
     packed,
     existsSync(installed) ? installed : join(packageRoot, 'node_modules/stripe'),
+    modules,
   );
   folders.push(folder);
   platform.startOver();

@@ -2,7 +2,8 @@
  * What was accepted, as the API answers it or as a partner's program writes it, checked before anything is planned of it.
  * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
  */
-import { type Metadata, SplitImpossible } from './requests.ts';
+import type { Metadata } from './client.ts';
+import { SplitImpossible } from './requests.ts';
 import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
 
 /**
@@ -16,7 +17,7 @@ interface Ids {
   readonly enrollment_id?: string | null | undefined;
   readonly currency: string;
   /** When it was accepted, ISO 8601. Without it, executing looks for each payment before it makes one. */
-  readonly accepted_at?: string | undefined;
+  readonly accepted_at?: string | null | undefined;
 }
 
 /** An accepted quote, or a requote by the names of a quote: then the incremental values (7.2.2). */
@@ -54,7 +55,8 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
     'incrementalSpotPrice' in accepted
       ? [accepted.incrementalSpotPrice, accepted.incrementalPartnerCut, accepted.incrementalInvoiceAmount]
       : [accepted.spotPrice, accepted.partnerCut, accepted.invoiceAmount];
-  const { quote_id, requote_id, accepted_at } = accepted;
+  const { quote_id, requote_id } = accepted;
+  const accepted_at = accepted.accepted_at ?? undefined;
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
   const shareUnits = unitsOf(invoiceAmount, currency);

@@ -1,6 +1,6 @@
 /**
  * Making the requests of a plan at the processor, for a partner's platform or for tests, through the `stripe` client that
- * the caller gives (package versions 17 to 23). A partner's program imports it; of the client it needs the types only:
+ * the caller gives (package versions 17 to 23). A partner's program imports it:
  *
  *   import { executeRequests } from '@reckoner/splits/execute';
  *
@@ -11,15 +11,13 @@
  * A payment is created without a payment method and confirmed apart: its key then stands for one payment whatever becomes
  * of the cards, and Stripe itself confirms a payment once.
  */
-import type Stripe from 'stripe';
+import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
 import { atMostOnce } from './keys.ts';
 import { accountOf, type ProcessorRequest } from './requests.ts';
 import { type Done, SplitUnfinished } from './unfinished.ts';
 
+export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
-
-/** The part of the client that is used. */
-export type Processor = Pick<Stripe, 'paymentIntents' | 'transfers' | 'refunds' | 'charges' | 'applicationFees'>;
 
 /** A request as the API answers it, whose description has wider types. */
 export interface DescribedRequest {
@@ -95,7 +93,7 @@ function needed({ given, done }: Context, name: keyof Given): string {
   throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, and none was given`, { done });
 }
 
-function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Stripe.RequestOptions {
+function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options {
   const stripeAccount = accountOf(request);
   return {
     apiVersion: request.headers['Stripe-Version'],
@@ -104,10 +102,8 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Stripe.R
   };
 }
 
-type Metadata = Readonly<Record<string, string>>;
-
 /** All that the plan names, and no requote, reversal or dispute where it names none. */
-const isOf = (metadata: Metadata, found: Stripe.Metadata | null): boolean =>
+const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
     (name) => (found?.[name] || undefined) === metadata[name],
   );
@@ -145,14 +141,14 @@ async function pay(context: Context, request: Request<'payment'>): Promise<Outco
 
 const idOf = (object: string | { readonly id: string }): string => (typeof object === 'string' ? object : object.id);
 
-const isConfirmable = ({ status }: Stripe.PaymentIntent): boolean =>
+const isConfirmable = ({ status }: Payment): boolean =>
   status === 'requires_payment_method' || status === 'requires_confirmation';
 
 /** The payment of the acceptance: the one given, one that is there, or a new one, not confirmed. Never a cancelled one. */
 async function openPayment(
   context: Context,
   request: Request<'payment'>,
-): Promise<{ payment: Stripe.PaymentIntent; known: boolean }> {
+): Promise<{ payment: Payment; known: boolean }> {
   const { stripe, given, done } = context;
   if (given.payment_intent !== undefined) {
     const payment = await readPayment(context, request, given.payment_intent);
@@ -180,15 +176,11 @@ async function openPayment(
   }
 }
 
-const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Stripe.PaymentIntent> =>
+const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Payment> =>
   stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }, optionsOf(request));
 
 /** Without a key: Stripe confirms a payment once, and a card that declined may be tried as often as the customer likes. */
-async function confirm(
-  context: Context,
-  request: Request<'payment'>,
-  { id }: Stripe.PaymentIntent,
-): Promise<Stripe.PaymentIntent> {
+async function confirm(context: Context, request: Request<'payment'>, { id }: Payment): Promise<Payment> {
   const { return_url } = request.params;
   const payment_method = needed(context, 'payment_method');
   const params = { payment_method, expand: ['latest_charge'], ...(return_url === undefined ? {} : { return_url }) };
@@ -202,13 +194,10 @@ async function confirm(
 }
 
 /** The payment that is furthest; a search knows what happened a minute ago. */
-async function findPayment(
-  { stripe }: Context,
-  request: Request<'payment'>,
-): Promise<Stripe.PaymentIntent | undefined> {
+async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
   const { amount, metadata } = request.params;
   const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
-  const found: Stripe.PaymentIntent[] = [];
+  const found: Payment[] = [];
   for await (const each of stripe.paymentIntents.search({ query, limit: 100 }, optionsOf(request))) {
     if (isOf(metadata, each.metadata) && each.amount === amount && each.status !== 'canceled') found.push(each);
   }
@@ -238,7 +227,7 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
 }
 
 /** Lists are never late, unlike searches. */
-async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Stripe.Transfer | undefined> {
+async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Transfer | undefined> {
   const { transfer_group, destination, metadata, amount } = request.params;
   const listed = stripe.transfers.list({ transfer_group, destination, limit: 100 }, optionsOf(request));
   for await (const each of listed) if (isOf(metadata, each.metadata) && each.amount === amount) return each;
@@ -252,7 +241,7 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
 async function label(
   stripe: Processor,
   request: Request<'transfer'>,
-  { destination_payment: payment }: Stripe.Transfer,
+  { destination_payment: payment }: Transfer,
 ): Promise<boolean> {
   if (payment === null || payment === undefined) return false;
   const { destination: stripeAccount, metadata } = request.params;
@@ -267,14 +256,6 @@ async function label(
 }
 
 // --- Giving back ----------------------------------------------------------------------------------------------------------
-
-interface GivenBack {
-  readonly id: string;
-  readonly amount: number;
-  readonly currency: string;
-  readonly metadata: Stripe.Metadata | null;
-  readonly status?: string | null;
-}
 
 /** Looks for it first, in a list: none of these is in a hurry. */
 async function giveBack(

@@ -1,12 +1,12 @@
 /** The requests that a partner's platform makes to Stripe, as plans write them and `executeRequests` makes them. */
 
+import type { Metadata } from './client.ts';
+
 /**
  * The API version of every request. It is the first in which a destination charge writes metadata to its transfer and to
  * the payment on the service's account, and in it a payment may refuse methods that redirect the customer.
  */
 export const STRIPE_VERSION = '2026-05-27.dahlia';
-
-export type Metadata = Readonly<Record<string, string>>;
 
 export type Headers = {
   /** The same for every repetition, so that a request sent twice is done once. */

@@ -1,5 +1,4 @@
 /** What a plan has done, and why it cannot go on. */
-import type Stripe from 'stripe';
 import type { ProcessorRequest } from './requests.ts';
 
 export interface Done {
@@ -24,7 +23,8 @@ export interface OpenPayment {
   readonly id: string;
   readonly status: string;
   readonly client_secret: string | null;
-  readonly next_action: Stripe.PaymentIntent.NextAction | null;
+  /** As Stripe describes it: `PaymentIntent.next_action`. */
+  readonly next_action: { readonly type: string } | null;
   /** The account that it is on; undefined: the platform's own. */
   readonly account: string | undefined;
 }
