@@ -242,6 +242,25 @@ describe('what is given back', () => {
     expect(platform.balances()).toEqual([0, 0, 0]);
   });
 
+  test.each(['fail_before', 'fail_after', 'drop_after'] as const)(
+    'is given back once, whatever fails: %s',
+    async (how) => {
+      const [payment, transfer] = await platform.run(sequence());
+      const ids = { payment_intent: payment?.id, transfer: transfer?.id, application_fee: payment?.application_fee };
+      const refund = planRefund(refunded('5.00', '3.50'), SEQUENTIAL, HOST);
+      const lost = planDispute({ ...ACCEPTED, dispute_id: 'dp_1', invoiceAmount: '3.50' }, SEQUENTIAL, HOST);
+      for (const like of ['/v1/refunds', `/v1/transfers/${transfer?.id}/reversals`, '/v1/application_fees/*']) {
+        platform.standIn.fail(`POST ${like}`, { how });
+      }
+      for (let tries = 0; tries < 3; tries += 1) await platform.run([...refund, ...lost], ids).catch(() => undefined);
+      await platform.run([...refund, ...lost], ids);
+      expect(['refund', 'transfer_reversal', 'fee_refund'].map((what) => platform.objects(what).length)).toEqual([
+        1, 2, 2,
+      ]);
+      expect(platform.balances()).toEqual([450, 50, 0]);
+    },
+  );
+
   test('a lost dispute in real time is the platform’s, which takes the share back', async () => {
     const [payment] = await platform.run(realTime());
     loseDispute(platform.standIn.state, payment?.id ?? '');
