@@ -33,6 +33,18 @@ export const QUOTES = {
     422,
     (f) => `The price would exceed ${f.largest} ${f.currency}, the largest that is quoted. Insure less, or contact us.`,
   ),
+  price_too_small: defineAnswer<{ price: string; least: string; currency: string }>(
+    422,
+    (f) =>
+      `The price would be ${f.price} ${f.currency}, and your payment processor charges at least ${f.least} ` +
+      `${f.currency}. Quote a higher insured amount, or ask us for a minimum price of ${f.least} in this policy.`,
+  ),
+  increment_too_small: defineAnswer<{ increment: string; least: string; currency: string }>(
+    422,
+    (f) =>
+      `The price would rise by ${f.increment} ${f.currency}, and your payment processor charges at least ${f.least} ` +
+      `${f.currency}, so it could not be split. Requote when the price rises by that much, or leave it as it is.`,
+  ),
   quote_not_accepted: defineAnswer<{ quote_id: string }>(
     422,
     (f) => `Quote ${f.quote_id} has not been accepted, so it cannot be requoted. Accept it, or create a new quote.`,

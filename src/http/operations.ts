@@ -60,12 +60,14 @@ export const splitQuery = z.strictObject({
     .string()
     .regex(/^acct_[A-Za-z0-9_]{1,200}$/, 'must be an account of the processor, acct_…')
     .optional()
-    .meta({ description: 'Sequential split: the account of the operator or event host, which charges' }),
+    .meta({
+      description: 'If a third party is Merchant of Record: the account of the operator or event host, which charges',
+    }),
   platform_fee: z
     .string()
     .regex(/^\d{1,15}(\.\d{1,4})?$/, 'must be a plain decimal such as 1.50')
     .optional()
-    .meta({ description: 'Sequential split: your own fee in major units, charged with the accepted amount' }),
+    .meta({ description: 'With operator_account: your own fee in major units, charged with the accepted amount' }),
 });
 export type SplitQuery = z.output<typeof splitQuery>;
 
@@ -116,7 +118,14 @@ export const createQuote = operation({
   status: 201,
   answer: quoteAnswer,
   example: quoteExample(false),
-  refusals: ['policy_unknown', 'policy_not_priced', 'partner_inactive', 'policy_inactive', 'price_too_large'],
+  refusals: [
+    'policy_unknown',
+    'policy_not_priced',
+    'partner_inactive',
+    'policy_inactive',
+    'price_too_large',
+    'price_too_small',
+  ],
 });
 
 export const readQuote = operation({
@@ -193,7 +202,14 @@ export const createRequote = operation({
     enrollment_id: null,
     accepted_at: null,
   },
-  refusals: ['quote_unknown', 'quote_not_accepted', 'quote_reversed', 'requote_lower', 'price_too_large'],
+  refusals: [
+    'quote_unknown',
+    'quote_not_accepted',
+    'quote_reversed',
+    'requote_lower',
+    'increment_too_small',
+    'price_too_large',
+  ],
 });
 
 export const readRequote = operation({

@@ -90,8 +90,11 @@ const processorRequest = named(
     path: z.string(),
     headers: z
       .record(z.string(), z.string())
-      .meta({ description: 'The account that the request is made on; yours if absent' }),
+      .meta({ description: 'The idempotency key, the API version, and the account: yours if absent' }),
     add: z.array(z.string()).optional().meta({ description: 'Parameters that your checkout must add' }),
+    accepted_at: instant.optional().meta({
+      description: 'When it was accepted: older than its idempotency key, look for it before you make it',
+    }),
     params: z.record(z.string(), z.unknown()).meta({ description: 'Amounts are integers in the smallest unit' }),
   }),
 );

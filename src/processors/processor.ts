@@ -11,6 +11,8 @@ export interface PaymentProcessor {
   readonly bankName: string;
   /** The environment variable of its key. */
   readonly keyVariable: string;
+  /** The least that can be charged in a currency, in major units; undefined where that is not fixed. */
+  readonly leastCharge: (currency: string) => string | undefined;
   /** Its own key from the environment; undefined where none is set. */
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;

@@ -2,7 +2,7 @@
 import type { PaymentProcessor } from './processor.ts';
 import { stripe } from './stripe/stripe.ts';
 
-export * from './stripe/split-plan.ts';
+export * from './stripe/splits/plan.ts';
 
 export const PROCESSORS: readonly PaymentProcessor[] = [stripe];
 

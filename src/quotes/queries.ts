@@ -37,6 +37,20 @@ export async function readPolicyTerms(
   return rows[0];
 }
 
+/** Whether the partner routes our share by a connected account in the month of an ISO instant, in its own time zone. */
+export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }): Promise<boolean> {
+  const [found] = await query<{ arrangement: string }>(
+    tx,
+    `SELECT a.arrangement
+     FROM partners p JOIN partner_arrangements a USING (partner_id)
+     WHERE p.partner_id = :partnerId
+       AND a.from_month <= to_char(:now::timestamptz AT TIME ZONE p.time_zone, 'YYYY-MM') COLLATE "C"
+     ORDER BY a.from_month DESC LIMIT 1`,
+    facts,
+  );
+  return found?.arrangement === 'connected_account';
+}
+
 export interface QuoteFacts extends Terms {
   readonly quote_id: string;
   readonly partner_id: string;

@@ -1,7 +1,8 @@
 /**
  * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
  * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings' limit),
- * quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower, request_invalid.
+ * price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower,
+ * increment_too_small, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
@@ -9,11 +10,13 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
+import { PROCESSOR } from '../processors/processors.ts';
 import { type Price, priceOf, type Terms } from './price.ts';
 import {
   type Caller,
   insertQuote,
   insertRequote,
+  isConnected,
   type QuoteFacts,
   type QuoteState,
   type RequoteFacts,
@@ -62,6 +65,8 @@ export async function makeQuote(
   const terms = { currency, price_rate, price_minimum, partner_cut_rate };
   const insured = insuredAmount(wanted.insuredAmount, currency);
   const price = allowedPrice(insured, terms, rules);
+  const least = await leastAbove(tx, price.spotPrice, { partnerId, now });
+  if (least !== undefined) throw refuse('price_too_small', { price: price.spotPrice.toString(), least, currency });
   const quote: QuoteFacts = {
     quote_id: `q-${randomUUID()}`,
     partner_id: partnerId,
@@ -100,6 +105,9 @@ export async function makeRequote(
     const asked = price.spotPrice.toString();
     throw refuse('requote_lower', { accepted: accepted.spotPrice.toString(), asked, currency });
   }
+  const increment = price.spotPrice.minus(accepted.spotPrice);
+  const least = await leastAbove(tx, increment, { partnerId, now });
+  if (least !== undefined) throw refuse('increment_too_small', { increment: increment.toString(), least, currency });
   const requote: RequoteFacts = {
     requote_id: `rq-${randomUUID()}`,
     quote_id,
@@ -118,6 +126,20 @@ export async function makeRequote(
   };
   await insertRequote(tx, { ...requote, client_id: clientId });
   return requote;
+}
+
+/**
+ * What the processor charges at least, where it would refuse this amount: of a partner who routes our share by a connected
+ * account, and must charge each quote and each requote by itself. Nothing is charged for a price of zero.
+ */
+async function leastAbove(
+  tx: Transaction,
+  amount: Amount,
+  { partnerId, now }: { partnerId: string; now: DateTime<true> },
+): Promise<string | undefined> {
+  const least = PROCESSOR.leastCharge(amount.currency);
+  if (least === undefined || amount.isZero() || !amount.isLessThan(Amount.of(least, amount.currency))) return undefined;
+  return (await isConnected(tx, { partnerId, now: now.toISO() })) ? least : undefined;
 }
 
 /** The partner's own quote. Another partner's quote is refused like an unknown one. */

@@ -22,8 +22,26 @@ export interface QuotePlan extends Routing {
   readonly enrollment_id: string | null;
   readonly currency: string;
   /** Of the quote, then of each requote, in the order in which they were accepted. */
-  readonly plans: readonly SplitPlan[];
+  readonly plans: readonly PlannedAcceptance[];
 }
+
+/** Why a split cannot be planned. */
+export interface PlanProblem {
+  readonly code: string;
+  readonly reason: string;
+}
+
+/** Without requests where the processor takes no such amount: then `problem` says so, and the others are planned. */
+export interface PlannedAcceptance extends SplitPlan {
+  readonly problem: PlanProblem | null;
+}
+
+/** Problems of one acceptance, not of how its partner routes: no other input would help. */
+const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
+  'amount_too_small',
+  'amount_inexpressible',
+  'currency_unknown',
+]);
 
 export interface QuotePlanRequest extends PlanOptions {
   readonly quoteId: string;
@@ -65,7 +83,7 @@ export interface AcceptancePlan extends Routing {
   readonly share: string;
   /** Null where there is no plan: then `problem` says why. */
   readonly requests: SplitPlan['requests'] | null;
-  readonly problem: { readonly code: string; readonly reason: string } | null;
+  readonly problem: PlanProblem | null;
 }
 
 /** An acceptance with what its split follows from; undefined where it is not under a connected account. */
@@ -101,12 +119,17 @@ export function planAcceptance(row: AcceptedRow, options: PlanOptions): Acceptan
   }
 }
 
-function planRow(row: AcceptedRow, options: PlanOptions): SplitPlan {
+function planRow(row: AcceptedRow, options: PlanOptions): PlannedAcceptance {
   try {
-    return planSplit(acceptedOf(row), routingOf(row), options);
+    return { ...planSplit(acceptedOf(row), routingOf(row), options), problem: null };
   } catch (error) {
     if (!(error instanceof SplitImpossible)) throw error;
-    const { quote_id, requote_id } = row;
+    const { quote_id, requote_id, currency } = row;
+    if (OF_THE_AMOUNT.has(error.code)) {
+      const share = Amount.of(row.invoice_amount, currency).toString();
+      const problem = { code: error.code, reason: error.message };
+      return { quote_id, requote_id, split: routingOf(row).split, currency, share, requests: [], problem };
+    }
     throw refuse('split_impossible', { quote_id, requote_id, because: error.code, reason: error.message }, error);
   }
 }
@@ -117,6 +140,7 @@ function acceptedOf(row: AcceptedRow): Accepted {
     quote_id: row.quote_id,
     requote_id: row.requote_id ?? undefined,
     enrollment_id: row.enrollment_id,
+    accepted_at: new Date(row.accepted_at).toISOString(),
     currency: row.currency,
     spotPrice: text(row.spot_price),
     partnerCut: text(row.partner_cut),

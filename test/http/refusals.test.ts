@@ -14,6 +14,7 @@ let guarded: Served;
 let slow: Served;
 let failing: Served;
 let caller: Caller;
+let connected: Caller;
 const WEBHOOK_SECRET = 'whsec_one';
 
 beforeAll(async () => {
@@ -28,6 +29,11 @@ beforeAll(async () => {
       ],
     }),
     partner({ ...PRICED, partner_id: 'p-idle' }),
+    partner({
+      ...{ partner_id: 'p-split', arrangement: 'connected_account', connected_account_id: 'acct_split' },
+      ...{ merchant_of_record: 'platform', split: 'real_time' },
+      policies: [{ ...PRICED.policies[0], price: { rate: '0.085', minimum: '0' } }],
+    }),
   ]);
   const environment = { ...world.environment, stripeWebhookSecrets: [WEBHOOK_SECRET] };
   served = await serveWorld(world, { environment, storeEvents: async () => ({ accounts: [] }), patience: 1 });
@@ -40,6 +46,7 @@ beforeAll(async () => {
     storeEvents: () => Promise.reject(new Error('the inside of the program')),
   });
   caller = await served.caller('p-1');
+  connected = await served.caller('p-split');
 });
 afterAll(async () => {
   for (const each of [served, guarded, slow, failing]) await each.end();
@@ -171,6 +178,19 @@ const CASES: Record<
     },
   },
   price_too_large: { when: 'the price has sixteen digits', run: () => quote('dear', '999999999999999') },
+  price_too_small: {
+    when: 'a connected account would have to charge less than the processor does',
+    run: () => connected.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '5.00' }),
+  },
+  increment_too_small: {
+    when: 'a connected account would have to charge an increment that is less than the processor does',
+    run: async () => {
+      const body = { policy_id: 'ticket-protection', insured_amount: '120.00' };
+      const id = (await connected.post('/api/v1/quote', body)).body['quote_id'];
+      await connected.get(`/api/v1/quote/${id}/accept`);
+      return connected.post(`/api/v1/quote/${id}/requote`, { insured_amount: '121.00' });
+    },
+  },
   quote_not_accepted: {
     when: 'an open quote is requoted',
     run: async () => caller.post(`/api/v1/quote/${await quoteId()}/requote`, { insured_amount: '300' }),

@@ -1,12 +1,13 @@
 /** What an acceptance tells a partner of a connected account: the requests for its processor, the same as `split plan`. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { STRIPE_VERSION } from '../../src/processors/processors.ts';
 import { planQuote } from '../../src/splits/accepted.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
 let world: World;
 let served: Served;
-let callers: Record<'p-1' | 'p-real' | 'p-seq' | 'p-dinar', Caller>;
+let callers: Record<'p-1' | 'p-real' | 'p-seq' | 'p-dinar' | 'p-small' | 'p-turns', Caller>;
 let described: { paths: Record<string, { get: { parameters: object[] } }> };
 
 const connected = (partner_id: string, more: object = {}) =>
@@ -20,6 +21,8 @@ const connected = (partner_id: string, more: object = {}) =>
     ...more,
   });
 
+const CHEAP = [{ ...PRICED.policies[0], price: { rate: '0.085', minimum: '0' } }];
+
 beforeAll(async () => {
   world = await openWorld();
   world.at('2026-07-15T12:00:00.250Z');
@@ -28,10 +31,12 @@ beforeAll(async () => {
     partner(PRICED),
     connected('p-real'),
     connected('p-seq', { split: 'sequential', merchant_of_record: 'third_party' }),
+    connected('p-small', { policies: CHEAP }),
+    partner({ partner_id: 'p-turns', policies: CHEAP }),
     connected('p-dinar', { currency: 'KWD', policies: dinar }),
   ]);
   served = await serveWorld(world);
-  const ids = ['p-1', 'p-real', 'p-seq', 'p-dinar'] as const;
+  const ids = ['p-1', 'p-real', 'p-seq', 'p-dinar', 'p-small', 'p-turns'] as const;
   const opened = await Promise.all(ids.map(async (id) => [id, await served.caller(id)] as const));
   callers = Object.fromEntries(opened) as typeof callers;
   described = (await ask(`${served.url}/openapi.json`)).body as unknown as typeof described;
@@ -66,10 +71,12 @@ test('a real-time split is one payment that routes exactly the share', async () 
     requests: [
       {
         ...{ does: 'payment', method: 'POST', path: '/v1/payment_intents', add: ['payment_method'] },
-        headers: { 'Idempotency-Key': `quote:${id}:payment` },
+        headers: { 'Idempotency-Key': `quote:${id}:payment`, 'Stripe-Version': STRIPE_VERSION },
+        accepted_at: '2026-07-15T12:00:00.250Z',
         params: {
           ...{ amount: 2125, currency: 'usd', confirm: true, metadata },
-          transfer_data: { destination: 'acct_real', amount: 1487, payment_data: { metadata } },
+          automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+          transfer_data: { destination: 'acct_real', amount: 1487, metadata, payment_data: { metadata } },
         },
       },
     ],
@@ -91,6 +98,51 @@ test('a requote has a split of its own, of the increments', async () => {
   });
   const told = [first, second].map(({ body }) => (body['split'] as { requests: object }).requests);
   expect(told).toEqual(await plansOf(id));
+});
+
+describe('an amount that the processor would refuse to charge', () => {
+  const requoted = (caller: Caller, id: unknown, insured_amount: string) =>
+    caller.post(`/api/v1/quote/${id}/requote`, { insured_amount });
+
+  test('is not offered, and what the partner can do is said', async () => {
+    const small = { policy_id: 'ticket-protection', insured_amount: '5.00' };
+    const answer = await callers['p-small'].post('/api/v1/quote', small);
+    expect(answer).toMatchObject({
+      ...{ status: 422, body: { code: 'price_too_small', price: '0.43', least: '0.50', currency: 'USD' } },
+      text: expect.stringMatching(/higher insured amount, or ask us for a minimum price of 0\.50/),
+    });
+    const id = await quoted(callers['p-small'], '120.00');
+    await accept(callers['p-small'], 'quote', id);
+    expect((await requoted(callers['p-small'], id, '121.00')).body).toMatchObject({
+      ...{ code: 'increment_too_small', increment: '0.09', least: '0.50' },
+    });
+  });
+
+  test('is offered where nothing is charged, and from the least amount on', async () => {
+    const id = await quoted(callers['p-small'], '100.00');
+    await accept(callers['p-small'], 'quote', id);
+    expect((await requoted(callers['p-small'], id, '100.00')).status).toBe(201);
+    expect((await requoted(callers['p-small'], id, '105.89')).status).toBe(201);
+    expect(
+      (await callers['p-small'].post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '0' })).status,
+    ).toBe(201);
+  });
+
+  test('is offered to a partner who is invoiced', async () => {
+    const id = await quoted(callers['p-1'], '120.00');
+    await accept(callers['p-1'], 'quote', id);
+    expect((await requoted(callers['p-1'], id, '121.00')).status).toBe(201);
+  });
+
+  test('is reported with the acceptance of a quote from before the partner had a connected account', async () => {
+    const id = await quoted(callers['p-turns'], '5.00');
+    await world.partners([connected('p-turns', { policies: CHEAP, arrangement_from: '2026-07' })]);
+    const { status, body } = await accept(callers['p-turns'], 'quote', id);
+    expect(status).toBe(200);
+    expect(body['split']).toMatchObject({
+      ...{ requests: null, problem: { code: 'amount_too_small', reason: expect.stringMatching(/we invoice it/) } },
+    });
+  });
 });
 
 test("a sequential split needs the operator's account, and takes the platform's own fee", async () => {

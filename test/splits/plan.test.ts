@@ -3,11 +3,13 @@ import type Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
 import {
   type Accepted,
+  planDispute,
   planRefund,
   planSplit,
   type Routing,
   SplitImpossible,
-} from '../../src/processors/stripe/split-plan.ts';
+  STRIPE_VERSION,
+} from '../../src/processors/stripe/splits/plan.ts';
 
 const quote: Accepted = {
   quote_id: 'q-1',
@@ -40,15 +42,17 @@ describe('in real time', () => {
           does: 'payment',
           method: 'POST',
           path: '/v1/payment_intents',
-          headers: { 'Idempotency-Key': 'quote:q-1:payment' },
+          headers: { 'Idempotency-Key': 'quote:q-1:payment', 'Stripe-Version': STRIPE_VERSION },
           add: ['payment_method'],
           params: {
             amount: 5500,
             currency: 'usd',
             confirm: true,
+            automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
             transfer_data: {
               destination: 'acct_service',
               amount: 5000,
+              metadata: { quote_id: 'q-1', enrollment_id: 'e-1' },
               payment_data: { metadata: { quote_id: 'q-1', enrollment_id: 'e-1' } },
             },
             metadata: { quote_id: 'q-1', enrollment_id: 'e-1' },
@@ -60,7 +64,7 @@ describe('in real time', () => {
 
   test('a requote is a second payment, for the incremental amounts only', () => {
     const [request] = planSplit(requote, realTime).requests;
-    expect(request?.headers).toEqual({ 'Idempotency-Key': 'requote:rq-1:payment' });
+    expect(request?.headers).toEqual({ 'Idempotency-Key': 'requote:rq-1:payment', 'Stripe-Version': STRIPE_VERSION });
     expect(request?.params).toMatchObject({
       amount: 1100,
       transfer_data: { amount: 1000, destination: 'acct_service' },
@@ -92,18 +96,23 @@ describe('in sequence', () => {
     expect(requests.map(({ path, headers, params }) => ({ path, headers, params }))).toEqual([
       {
         path: '/v1/payment_intents',
-        headers: { 'Idempotency-Key': 'quote:q-1:payment', 'Stripe-Account': 'acct_host' },
+        headers: {
+          'Idempotency-Key': 'quote:q-1:payment',
+          'Stripe-Version': STRIPE_VERSION,
+          'Stripe-Account': 'acct_host',
+        },
         params: {
           amount: 5500,
           currency: 'usd',
           confirm: true,
+          automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
           application_fee_amount: 5250,
           metadata: { quote_id: 'q-1', enrollment_id: 'e-1' },
         },
       },
       {
         path: '/v1/transfers',
-        headers: { 'Idempotency-Key': 'quote:q-1:transfer' },
+        headers: { 'Idempotency-Key': 'quote:q-1:transfer', 'Stripe-Version': STRIPE_VERSION },
         params: {
           amount: 5000,
           currency: 'usd',
@@ -152,8 +161,124 @@ describe('amounts', () => {
   });
 
   test('a share of zero sends nothing, and a price of zero charges nothing', () => {
-    expect(share('USD', '5.00', '0.00')).not.toHaveProperty('transfer_data');
+    const free = { ...quote, spotPrice: '5.00', partnerCut: '5.00', invoiceAmount: '0.00' };
+    expect(planSplit(free, realTime).requests[0]?.params).not.toHaveProperty('transfer_data');
     expect(planSplit({ ...quote, spotPrice: '0', partnerCut: '0', invoiceAmount: '0' }, realTime).requests).toEqual([]);
+  });
+});
+
+describe('inputs', () => {
+  const problem = (more: object, routing = realTime, options = {}) => {
+    try {
+      planSplit({ ...quote, ...more }, routing, options);
+    } catch (error) {
+      return (error as SplitImpossible).code;
+    }
+    return undefined;
+  };
+
+  test.each(['usd', 'Usd', 'USD'])('a currency may be written in any case: %s', (currency) => {
+    expect(planSplit({ ...quote, currency }, realTime)).toEqual(planSplit(quote, realTime));
+  });
+
+  test('500 yen written as jpy are 500 yen', () => {
+    const yen = { ...quote, currency: 'jpy', spotPrice: '500', partnerCut: '100', invoiceAmount: '400' };
+    expect(planSplit(yen, realTime).requests[0]?.params).toMatchObject({ amount: 500, transfer_data: { amount: 400 } });
+  });
+
+  test.each([
+    ['a quote without an id', { quote_id: '' }, 'identifier_invalid'],
+    ['an id that would end a search', { requote_id: "rq' OR" }, 'identifier_invalid'],
+    ['an unknown currency', { currency: 'XXX' }, 'currency_unknown'],
+    ['no currency', { currency: '' }, 'currency_unknown'],
+    ['one that Stripe takes no payments in', { currency: 'CLF' }, 'currency_unknown'],
+    ['a share above the price', { invoiceAmount: '55.01', partnerCut: '0' }, 'share_too_large'],
+    ['parts that do not add up', { partnerCut: '5.01' }, 'parts_differ'],
+    ['a share below zero', { invoiceAmount: '-5.00', partnerCut: '60.00' }, 'amount_inexpressible'],
+    ['half a cent', { spotPrice: 55.005 }, 'amount_inexpressible'],
+    ['a number that is none', { spotPrice: Number.NaN }, 'amount_inexpressible'],
+    ['a price below the minimum', { spotPrice: '0.43', partnerCut: '0.13', invoiceAmount: '0.30' }, 'amount_too_small'],
+    [
+      'a price in yen below the minimum',
+      { currency: 'jpy', spotPrice: '49', partnerCut: '9', invoiceAmount: '40' },
+      'amount_too_small',
+    ],
+  ])('%s is refused', (_, more, code) => {
+    expect(problem(more)).toBe(code);
+  });
+
+  test('the least that Stripe charges is charged', () => {
+    expect(problem({ spotPrice: '0.50', partnerCut: '0.10', invoiceAmount: '0.40' })).toBeUndefined();
+    expect(problem({ currency: 'XCD', spotPrice: '0.05', partnerCut: '0', invoiceAmount: '0.05' })).toBeUndefined();
+  });
+
+  test("the API's answers are planned as they are, with numbers and with the names of a requote", () => {
+    const answer = { ...quote, spotPrice: 55, partnerCut: 5, invoiceAmount: 50 };
+    expect(planSplit(answer, realTime).requests).toEqual(planSplit(quote, realTime).requests);
+    const { spotPrice: _s, partnerCut: _p, invoiceAmount: _i, requote_id: _r, ...ids } = requote;
+    const increments = { incrementalSpotPrice: 11, incrementalPartnerCut: 1, incrementalInvoiceAmount: 10 };
+    expect(planSplit({ ...ids, requote_id: 'rq-1', ...increments }, realTime).requests).toEqual(
+      planSplit(requote, realTime).requests,
+    );
+  });
+
+  test('a payment method that redirects the customer comes back to the return_url', () => {
+    const [request] = planSplit(quote, realTime, { return_url: 'https://shop.example/thanks' }).requests;
+    expect(request?.params).toMatchObject({
+      ...{ automatic_payment_methods: { enabled: true }, return_url: 'https://shop.example/thanks' },
+    });
+    expect(request?.params).not.toHaveProperty('automatic_payment_methods.allow_redirects');
+  });
+});
+
+describe('in sequence with the platform as Merchant of Record', () => {
+  const controlled: Routing = { ...realTime, split: 'sequential' };
+
+  test('the platform charges on its own account, and transfers the share when it likes (7.4.1)', () => {
+    const { requests } = planSplit(quote, controlled);
+    expect(requests.map(({ does, headers, params }) => [does, headers['Stripe-Account'], params])).toMatchObject([
+      ['payment', undefined, { amount: 5500, transfer_group: 'q-1' }],
+      ['transfer', undefined, { amount: 5000, destination: 'acct_service', transfer_group: 'q-1' }],
+    ]);
+    expect(requests[0]?.params).not.toHaveProperty('transfer_data');
+    expect(requests[0]?.params).not.toHaveProperty('application_fee_amount');
+  });
+
+  test('has no operator', () => {
+    expect(() => planSplit(quote, controlled, { operator_account: 'acct_host' })).toThrow(/neither an operator/);
+  });
+
+  test('refunds on its own account, and reverses the transfer by hand', () => {
+    const requests = planRefund({ ...quote, reversal_id: 'rv-1' }, controlled);
+    expect(requests.map(({ does, headers }) => [does, headers['Stripe-Account']])).toEqual([
+      ['refund', undefined],
+      ['transfer_reversal', undefined],
+    ]);
+    expect(requests[0]?.params).not.toHaveProperty('refund_application_fee');
+  });
+});
+
+describe('a lost dispute', () => {
+  const lost = { ...quote, dispute_id: 'dp_1' };
+
+  test("pulls the share back to the platform, from whose balance the processor took the payment's amount", () => {
+    const requests = planDispute(lost, realTime);
+    expect(requests).toMatchObject([
+      {
+        does: 'transfer_reversal',
+        headers: { 'Idempotency-Key': 'dispute:dp_1:transfer_reversal' },
+        params: { amount: 5000, metadata: { quote_id: 'q-1', dispute_id: 'dp_1' } },
+      },
+    ]);
+    expect(planDispute({ ...lost, invoiceAmount: '0' }, realTime)).toEqual([]);
+  });
+
+  test('pays the share back to the operator who lost it', () => {
+    const requests = planDispute(lost, sequential, { operator_account: 'acct_host' });
+    expect(requests.map(({ does, params }) => [does, params.amount])).toEqual([
+      ['transfer_reversal', 5000],
+      ['fee_refund', 5000],
+    ]);
   });
 });
 
@@ -185,7 +310,7 @@ describe('a refund', () => {
         does: 'refund',
         method: 'POST',
         path: '/v1/refunds',
-        headers: { 'Idempotency-Key': 'reversal:rv-1:refund' },
+        headers: { 'Idempotency-Key': 'reversal:rv-1:refund', 'Stripe-Version': STRIPE_VERSION },
         add: ['payment_intent'],
         params: {
           amount: 2750,
@@ -202,12 +327,17 @@ describe('a refund', () => {
       ['refund', 'acct_host', 2750],
       ['transfer_reversal', undefined, 2500],
     ]);
+    expect(requests[0]?.params).toMatchObject({ refund_application_fee: true });
   });
 
   test('of zero makes no request, and one without our share reverses nothing', () => {
     expect(planRefund({ ...refunded, spotPrice: '0', invoiceAmount: '0' }, realTime)).toEqual([]);
     const [request] = planRefund({ ...refunded, invoiceAmount: '0' }, realTime);
     expect(request?.params).not.toHaveProperty('reverse_transfer');
+  });
+
+  test('gives back no more of the share than of the price', () => {
+    expect(() => planRefund({ ...refunded, spotPrice: '24.99' }, realTime)).toThrow(/more than the refund/);
   });
 
   test('in sequence needs the operator', () => {
@@ -228,10 +358,12 @@ test("the plans match the processor's own types", () => {
     ...planSplit(quote, sequential, { operator_account: 'acct_host' }).requests,
     ...planRefund({ ...quote, reversal_id: 'rv-1' }, realTime),
     ...planRefund({ ...quote, reversal_id: 'rv-1' }, sequential, { operator_account: 'acct_host' }),
+    ...planDispute({ ...quote, dispute_id: 'dp_1' }, sequential, { operator_account: 'acct_host' }),
   ]) {
     if (request.does === 'payment') request.params satisfies Stripe.PaymentIntentCreateParams;
     else if (request.does === 'transfer') request.params satisfies Stripe.TransferCreateParams;
     else if (request.does === 'refund') request.params satisfies Stripe.RefundCreateParams;
+    else if (request.does === 'fee_refund') request.params satisfies Stripe.ApplicationFeeCreateRefundParams;
     else request.params satisfies Stripe.TransferCreateReversalParams;
     expect(request.params.amount).toBeGreaterThan(0);
   }

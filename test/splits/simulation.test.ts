@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
-import { planSplit, type Routing } from '../../src/processors/stripe/split-plan.ts';
+import { planSplit, type Routing } from '../../src/processors/stripe/splits/plan.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';

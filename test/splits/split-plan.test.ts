@@ -26,11 +26,14 @@ beforeAll(async () => {
   ]);
   const sold = quote({ partner_id: 'p-real', quote_id: 'q-real' });
   const held = quote({ partner_id: 'p-seq', quote_id: 'q-seq' });
+  const raised = quote({ partner_id: 'p-real', quote_id: 'q-small' });
   const before = quote({ partner_id: 'p-turned', quote_id: 'q-turned', accepted_at: '2026-06-15T12:00:00Z' });
   await world.rows([
     sold,
     requote(sold, { requote_id: 'rq-1' }),
     reversal(sold, { spotPrice: '-1.00', partnerCut: '-0.30', invoiceAmount: '-0.70' }),
+    raised,
+    requote(raised, { requote_id: 'rq-small', spotPrice: '0.43', partnerCut: '0.13', invoiceAmount: '0.30' }),
     held,
     requote(held, { requote_id: 'rq-2' }),
     quote({ partner_id: 'p-inv', quote_id: 'q-inv' }),
@@ -73,6 +76,21 @@ test('for a quote before the change of arrangement, only the later requote is sp
   const { plans, connected_account_id } = await plan({ quoteId: 'q-turned' });
   expect(connected_account_id).toBe('acct_turned');
   expect(plans.map(({ requote_id }) => requote_id)).toEqual(['rq-turned']);
+});
+
+test('an amount that the processor does not charge is reported beside the plans of the others', async () => {
+  const { plans } = await plan({ quoteId: 'q-small' });
+  expect(
+    plans.map(({ requote_id, share, requests, problem }) => [requote_id, share, requests.length, problem]),
+  ).toEqual([
+    [null, '7.00', 1, null],
+    [
+      'rq-small',
+      '0.30',
+      0,
+      { code: 'amount_too_small', reason: expect.stringMatching(/0\.43 USD is less than the 0\.50/) },
+    ],
+  ]);
 });
 
 describe('is refused', () => {

@@ -1,8 +1,9 @@
-import type { ProcessorRequest, SplitPlan } from '../../processors/processors.ts';
-import { planQuote, type QuotePlan } from '../../splits/accepted.ts';
+import { EXIT } from '../../errors/refusals.ts';
+import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
+import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { printable } from '../output.ts';
+import { printable, wrapped } from '../output.ts';
 
 export const define: Definition = (split, act) => {
   split
@@ -10,8 +11,11 @@ export const define: Definition = (split, act) => {
     .argument('<quote>', 'an accepted quote')
     .description('Show the processor requests for a quote and its requotes')
     .option('--partner <id>', 'required if several partners have a quote with this id')
-    .option('--operator-account <id>', 'sequential split: the account of the operator or event host that charges')
-    .option('--platform-fee <amount>', "sequential split: the platform's own fee, charged with the quote")
+    .option(
+      '--operator-account <id>',
+      'third party as Merchant of Record: the account of the operator or event host that charges',
+    )
+    .option('--platform-fee <amount>', "with an operator: the platform's own fee, charged with the quote")
     .option(
       '--requote-form <form>',
       'destination_charge (default), or as_documented, which transfers our share to the platform',
@@ -29,7 +33,7 @@ async function splitPlan(
     platformFee?: string;
     requoteForm?: 'destination_charge' | 'as_documented';
   },
-): Promise<void> {
+): Promise<number> {
   const plan = await database.reading((tx) =>
     planQuote(tx, {
       quoteId,
@@ -40,6 +44,7 @@ async function splitPlan(
     }),
   );
   output.print(plan, () => described(plan));
+  return plan.plans.some(({ problem }) => problem !== null) ? EXIT.attention : EXIT.done;
 }
 
 function described(plan: QuotePlan): string {
@@ -50,18 +55,22 @@ function described(plan: QuotePlan): string {
   ].join('\n\n');
 }
 
-function describedPlan({ quote_id, requote_id, share, currency, requests }: SplitPlan): string {
+function describedPlan({ quote_id, requote_id, share, currency, requests, problem }: PlannedAcceptance): string {
   const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
+  if (problem !== null) return wrapped(`${what} cannot be split: ${problem.reason}.`, 80).join('\n');
   if (requests.length === 0) return `${what}: nothing is charged, so it needs no request.`;
   return [`${what}: our share is ${currency} ${share}`, ...requests.map(describedRequest)].join('\n');
 }
 
 /** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */
 function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
+  // A payment method belongs to one account.
+  const account = accountOf({ headers });
+  const yours = account === undefined ? 'yours' : `yours, of ${printable(account)}`;
   return [
     `  ${method} ${path}`,
     ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
-    ...('add' in more ? more.add.map((name) => `    ${name}=(yours)`) : []),
+    ...('add' in more ? more.add.map((name) => `    ${name}=(${yours})`) : []),
     ...fields(params).map(([name, value]) => `    ${name}=${printable(value)}`),
   ].join('\n');
 }

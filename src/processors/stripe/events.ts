@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
 import type { EventReading, PaymentFact } from '../processor.ts';
-import { fromSmallestUnit } from './smallest-unit.ts';
+import { fromSmallestUnit } from './splits/smallest-unit.ts';
 
 const text = z.string().min(1);
 const id = z.union([text, z.object({ id: text }).transform((object) => object.id)]);

@@ -4,12 +4,14 @@ import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
 import { paymentIds, readEvent } from './events.ts';
 import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
+import { leastCharge } from './splits/smallest-unit.ts';
 import { webhooks } from './webhooks.ts';
 
 export const stripe: PaymentProcessor = {
   name: 'stripe',
   bankName: 'STRIPE',
   keyVariable: 'STRIPE_SECRET_KEY',
+  leastCharge,
   access: ({ stripeKey: key, stripeBase: base }) => (key === undefined ? undefined : { key, base }),
   paymentLinks: {
     units: stripeAmount,

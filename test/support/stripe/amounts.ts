@@ -4,7 +4,16 @@ import { StripeRefusal } from './state.ts';
 const ZERO_DECIMAL = 'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ');
 const THREE_DECIMAL = 'bhd jod kwd omr tnd'.split(' ');
 const WHOLE_UNITS = ['isk', 'ugx'];
-const LEAST: Readonly<Record<string, number>> = { usd: 50, eur: 50, gbp: 30, jpy: 50, mxn: 1000, sek: 300, aed: 200 };
+/** Stripe's table of minimum amounts. Elsewhere it is what the day's rate makes of them: here 10 units. */
+const LEAST: Readonly<Record<string, number>> = {
+  ...{ usd: 50, aed: 200, aud: 50, brl: 50, cad: 50, chf: 50, czk: 1500, dkk: 250, eur: 50, gbp: 30, hkd: 400 },
+  ...{ huf: 17500, inr: 50, jpy: 50, mxn: 1000, myr: 200, nok: 300, nzd: 50, pln: 200, ron: 200, sek: 300, sgd: 50 },
+  thb: 1000,
+};
+
+/** Decimals of a currency's smallest unit. */
+export const decimalsOf = (currency: string): number =>
+  ZERO_DECIMAL.includes(currency) ? 0 : THREE_DECIMAL.includes(currency) ? 3 : 2;
 
 export function checkCharge(amount: unknown, currency: string, param: string): void {
   const refuse = (message: string, code?: string) =>

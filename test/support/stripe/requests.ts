@@ -10,6 +10,10 @@ export interface Requests {
   checkout_session_list: Stripe.Checkout.SessionListParams;
   balance_transaction_list: Stripe.BalanceTransactionListParams;
   payment_intent_create: Stripe.PaymentIntentCreateParams;
+  payment_intent_retrieve: Stripe.PaymentIntentRetrieveParams;
+  payment_intent_cancel: Stripe.PaymentIntentCancelParams;
+  application_fee_refund_create: Stripe.ApplicationFeeCreateRefundParams;
+  application_fee_refund_list: Stripe.ApplicationFeeListRefundsParams;
   payment_intent_confirm: Stripe.PaymentIntentConfirmParams;
   payment_intent_search: Stripe.PaymentIntentSearchParams;
   transfer_create: Stripe.TransferCreateParams;

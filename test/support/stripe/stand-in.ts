@@ -1,6 +1,6 @@
 /**
  * A local server in Stripe's place: it keeps what it is told, refuses what Stripe's published types refuse, answers an
- * idempotency key again as Stripe does, 500s included, and fails in whichever way a test asks for.
+ * idempotency key again as Stripe does, refusals and 500s included, and fails in whichever way a test asks for.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,14 +9,24 @@ import qs from 'qs';
 import { balanceTransactionRoutes } from './balance-transactions.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { connectRoutes } from './connect.ts';
+import { paymentIntentRoutes } from './payment-intents.ts';
 import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
 import { requestProblem } from './schemas.ts';
-import { newState, type Remembered, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
+import {
+  NEWEST_VERSION,
+  newState,
+  type Remembered,
+  type Route,
+  type State,
+  type StripeObject,
+  StripeRefusal,
+} from './state.ts';
 
 const ROUTES: readonly Route[] = [
   ...paymentLinkRoutes,
   ...checkoutSessionRoutes,
   ...balanceTransactionRoutes,
+  ...paymentIntentRoutes,
   ...connectRoutes,
 ];
 
@@ -44,6 +54,8 @@ export interface LoggedRequest {
   readonly path: string;
   readonly params: Record<string, unknown>;
   readonly idempotencyKey: string | undefined;
+  /** The API version; undefined where it was refused before that was read. */
+  version: string | undefined;
   readonly at: number;
   /** Undefined where the connection was ended. */
   status: number | undefined;
@@ -75,6 +87,8 @@ interface Answer {
   readonly status: number;
   readonly body: object;
   readonly headers?: Record<string, string>;
+  /** Refused before the call began, so that its key is not spent. */
+  readonly unbegun?: boolean;
 }
 
 interface Keyed {
@@ -128,7 +142,13 @@ export async function startStripe(
       return refusal(new StripeRefusal(403, `The key does not have access to account '${named}'.`));
     }
     const account = typeof named === 'string' ? named : (state.connect.keys.get(key) ?? '');
-    const work = () => act(route, logged, account, failure);
+    const asked = request.headers['stripe-version'];
+    const version = typeof asked === 'string' ? asked : state.connect.version;
+    logged.version = version;
+    if (!/^20\d\d-\d\d-\d\d(\.[a-z]+)?$/.test(version) || version.slice(0, 10) > NEWEST_VERSION.slice(0, 10)) {
+      return refusal(new StripeRefusal(400, `Invalid Stripe API version: ${version}`));
+    }
+    const work = () => act(route, logged, { account, version: version.slice(0, 10) }, failure);
     const isKeyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
     // Each account has keys of its own.
     const done = isKeyed ? once(`${account}/${logged.idempotencyKey}`, logged, work) : work();
@@ -154,13 +174,18 @@ export async function startStripe(
     const kept: Keyed = { path: logged.path, params: structuredClone(logged.params), at: now, answer: undefined };
     keyed.set(key, kept);
     const made = work();
-    // What was refused before it began is not kept; a card that declined is.
-    if (made.status >= 400 && made.status < 500 && made.status !== 402) keyed.delete(key);
+    // What was refused before it began is not kept; whatever came of a call that began is.
+    if (made.unbegun === true) keyed.delete(key);
     else kept.answer = structuredClone(made);
     return made;
   }
 
-  function act(route: Route, logged: LoggedRequest, account: string, failure: Failure | undefined): Answer {
+  function act(
+    route: Route,
+    logged: LoggedRequest,
+    by: { account: string; version: string },
+    failure: Failure | undefined,
+  ): Answer {
     const broken = refusal(new StripeRefusal(500, 'An unknown error occurred.', { type: 'api_error' }));
     if (failure?.how === 'fail_before') return broken;
     const params = structuredClone(logged.params);
@@ -169,7 +194,7 @@ export async function startStripe(
     const id = route.path.exec(logged.path)?.[1] ?? '';
     let done: Answer;
     try {
-      done = { status: 200, body: route.act({ state, id, account, params }) };
+      done = { status: 200, body: structuredClone(route.act({ state, id, ...by, params })) };
     } catch (error) {
       if (error instanceof StripeRefusal) return refusal(error);
       throw error;
@@ -195,6 +220,7 @@ export async function startStripe(
       path: url.pathname,
       params: qs.parse(form, { depth: 12, arrayLimit: 1000, parameterLimit: 5000 }) as Record<string, unknown>,
       idempotencyKey: request.headers['idempotency-key'] as string | undefined,
+      version: undefined,
       at: Date.now(),
       status: undefined,
       replayed: false,
@@ -239,6 +265,9 @@ export async function startStripe(
       const { connect } = state;
       for (const each of [connect.accounts, connect.keys, connect.readOnly, connect.objects, connect.owners])
         each.clear();
+      for (const each of [connect.paymentMethods, connect.history, connect.settles, connect.rates]) each.clear();
+      connect.searches = [];
+      connect.version = NEWEST_VERSION;
       connect.balances.clear();
       connect.heldFees.length = 0;
       connect.holdFees = false;
@@ -271,6 +300,7 @@ function matches(like: string, method: string, path: string): boolean {
 }
 
 function refusal(error: StripeRefusal, headers: Record<string, string> = {}): Answer {
-  const { type, code, message, param } = error;
-  return { status: error.status, body: { error: { type, code, message, param } }, headers };
+  const { type, code, message, param, decline_code, payment_intent } = error;
+  const body = structuredClone({ error: { type, code, message, param, decline_code, payment_intent } });
+  return { status: error.status, body, headers, unbegun: !error.begun };
 }

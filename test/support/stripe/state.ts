@@ -26,6 +26,9 @@ export interface State {
 /** What it would take along to another machine. */
 export type Remembered = Pick<State, 'made' | 'paymentLinks' | 'sessions' | 'balanceTransactions' | 'connect'>;
 
+/** That of the installed client. */
+export const NEWEST_VERSION = '2026-10-28.endive';
+
 /** What a platform has with its connected accounts. The platform's own account is the empty one. */
 export interface Connect {
   readonly accounts: Set<string>;
@@ -36,8 +39,20 @@ export interface Connect {
   readonly objects: Map<string, StripeObject>;
   /** The account of each object. */
   readonly owners: Map<string, string>;
+  /** Payment methods that a checkout made, and what they do; `pm_card_…` of Stripe's tests are there on every account. */
+  readonly paymentMethods: Map<string, { readonly account: string; readonly like: string; readonly customer?: string }>;
+  /** Payments as they were at a time in milliseconds, oldest first: search is late and finds an older state. */
+  readonly history: Map<string, { readonly at: number; readonly payment: StripeObject }[]>;
+  /** When the last searches were made, in milliseconds. */
+  searches: number[];
   /** What is available, by account and currency: `acct_1/usd`. */
   readonly balances: Map<string, number>;
+  /** Accounts that settle in one currency: `acct_1` → `usd`. Whatever arrives in another is converted. */
+  readonly settles: Map<string, string>;
+  /** How much of the second currency one of the first is, in major units: `eur/usd` → 1.09. */
+  readonly rates: Map<string, number>;
+  /** The API version of requests that name none. */
+  version: string;
   /** Whether application fees wait before they are available. */
   holdFees: boolean;
   readonly heldFees: { readonly currency: string; readonly amount: number }[];
@@ -49,7 +64,13 @@ const newConnect = (): Connect => ({
   readOnly: new Set(),
   objects: new Map(),
   owners: new Map(),
+  paymentMethods: new Map(),
+  history: new Map(),
+  searches: [],
   balances: new Map(),
+  settles: new Map(),
+  rates: new Map(),
+  version: NEWEST_VERSION,
   holdFees: false,
   heldFees: [],
 });
@@ -79,6 +100,8 @@ export interface Call {
   readonly id: string;
   /** On which account the request is made; empty: the platform's own. */
   readonly account: string;
+  /** The day of the API version: `2026-05-27`. */
+  readonly version: string;
   readonly params: Record<string, unknown>;
 }
 
@@ -98,20 +121,31 @@ export class StripeRefusal extends Error {
   readonly type: string;
   readonly code: string | undefined;
   readonly param: string | undefined;
+  readonly decline_code: string | undefined;
+  readonly payment_intent: StripeObject | undefined;
+  /** The call had begun: its idempotency key repeats the answer. Wrong parameters are found before. */
+  readonly begun: boolean;
 
-  constructor(status: number, message: string, more: { type?: string; code?: string; param?: string } = {}) {
+  constructor(
+    status: number,
+    message: string,
+    more: Partial<Pick<StripeRefusal, 'type' | 'code' | 'param' | 'decline_code' | 'payment_intent' | 'begun'>> = {},
+  ) {
     super(message);
     this.status = status;
     this.type = more.type ?? 'invalid_request_error';
     this.code = more.code;
     this.param = more.param;
+    this.decline_code = more.decline_code;
+    this.payment_intent = more.payment_intent;
+    this.begun = more.begun ?? (status === 402 || status >= 500);
   }
 }
 
 export function found(objects: ReadonlyMap<string, StripeObject>, id: string, what: string): StripeObject {
   const object = objects.get(id);
   if (object !== undefined) return object;
-  throw new StripeRefusal(404, `No such ${what}: '${id}'`, { code: 'resource_missing', param: what });
+  throw new StripeRefusal(404, `No such ${what}: '${id}'`, { code: 'resource_missing', param: what, begun: true });
 }
 
 /** A page of a list, the newest first, as all of Stripe's lists are. */

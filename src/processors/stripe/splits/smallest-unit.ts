@@ -1,28 +1,44 @@
 /**
  * Amounts as the payment processor writes them: integers of the currency's smallest unit. What can't be written exactly
  * is refused, never rounded. Imports nothing, so that a partner's own program can use it too.
- * Source: Stripe, "Supported currencies": zero-decimal, three-decimal and special-case currencies.
+ * Source: Stripe, "Supported currencies": presentment currencies, zero-decimal, three-decimal and special-case currencies,
+ * minimum charge amounts.
  */
 
 const NO_DECIMALS = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const THREE_DECIMALS = 'BHD JOD KWD OMR TND'.split(' ');
 /** Currencies without decimals that Stripe writes with two, which must be zeros. */
 const TWO_ZEROS = ['ISK', 'UGX'];
+/** The other currencies that Stripe names. */
+const TWO_DECIMALS =
+  'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC ' +
+  'CVE CZK DKK DOP DZD EGP ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR JMD KES KGS KHR KYD ' +
+  'KZT LAK LBP LKR LRD LSL MAD MDL MKD MMK MNT MOP MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR ' +
+  'PLN QAR RON RSD RUB SAR SBD SCR SEK SGD SHP SLE SOS SRD STD SZL THB TJS TOP TRY TTD TWD TZS UAH USD UYU UZS WST XCD ' +
+  'XCG YER ZAR ZMW';
+
 /** ISO 4217 currencies in which Stripe takes no payments: units of account, and some of three decimals. */
 const NOT_ACCEPTED_BY_STRIPE = ['CLF', 'UYW', 'UYI', 'IQD', 'LYD'];
+
+/** The least that can be charged, where Stripe names it; elsewhere it depends on the day's exchange rate. */
+const LEAST: Readonly<Record<string, string>> = {
+  ...{ AED: '2.00', AUD: '0.50', BRL: '0.50', CAD: '0.50', CHF: '0.50', CZK: '15.00', DKK: '2.50', EUR: '0.50' },
+  ...{ GBP: '0.30', HKD: '4.00', HUF: '175.00', INR: '0.50', JPY: '50', MXN: '10.00', MYR: '2.00', NOK: '3.00' },
+  ...{ NZD: '0.50', PLN: '2.00', RON: '2.00', SEK: '3.00', SGD: '0.50', THB: '10.00', USD: '0.50' },
+};
 
 /** A PaymentIntent's amount has at most eight digits: 999,999.99 in a currency of two decimals. */
 export const MOST_DIGITS = 8;
 
 export type SmallestUnit = { readonly units: number } | { readonly reason: string };
 
-/** A plain decimal that is not negative, in units of the processor, or why it has none. */
+/** A plain decimal that is not negative, in units of the processor, or why it has none. The currency in capitals. */
 export function smallestUnit(amount: string, currency: string): SmallestUnit {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(amount);
   if (match === null) return { reason: `'${amount}' is not a plain decimal that is zero or more` };
-  if (NOT_ACCEPTED_BY_STRIPE.includes(currency)) return { reason: `Stripe takes no payments in ${currency}` };
+  const digits = processorDecimals(currency);
+  if (digits === undefined) return { reason: `Stripe takes no payments in ${currency}` };
   const fraction = (match[2] ?? '').replace(/0+$/, '');
-  const digits = decimalsOf(currency);
   if ((TWO_ZEROS.includes(currency) || digits === 0) && fraction !== '') {
     return { reason: `Stripe takes ${currency} without decimals, and ${amount} has some` };
   }
@@ -42,16 +58,25 @@ export function smallestUnit(amount: string, currency: string): SmallestUnit {
 /** A whole number of the smallest unit as a decimal: `-1250` → `-12.50`. Undefined where Stripe takes no payments in it. */
 export function fromSmallestUnit(units: string, currency: string): string | undefined {
   const [, sign, whole] = /^(-?)(\d+)$/.exec(units) ?? [];
-  if (NOT_ACCEPTED_BY_STRIPE.includes(currency) || whole === undefined) return undefined;
-  const digits = decimalsOf(currency);
+  const digits = processorDecimals(currency);
+  if (digits === undefined || whole === undefined) return undefined;
   const figures = whole.padStart(digits + 1, '0');
   return `${sign}${digits === 0 ? figures : `${figures.slice(0, -digits)}.${figures.slice(-digits)}`}`;
 }
 
-/** Decimals of a currency as Stripe counts them; undefined where it takes no payments in it. */
+/** Decimals of a currency as Stripe counts them, not always those of ISO 4217; undefined where it takes no payments in it. */
 export const processorDecimals = (currency: string): number | undefined =>
-  NOT_ACCEPTED_BY_STRIPE.includes(currency) ? undefined : decimalsOf(currency);
+  NOT_ACCEPTED_BY_STRIPE.includes(currency)
+    ? undefined
+    : NO_DECIMALS.includes(currency)
+      ? 0
+      : THREE_DECIMALS.includes(currency)
+        ? 3
+        : 2;
 
-/** Decimals as Stripe counts them, which are not always those of ISO 4217. */
-const decimalsOf = (currency: string): number =>
-  NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;
+/** Whether Stripe names a currency, in capitals, among those that it takes payments in. */
+export const isNamedByStripe = (currency: string): boolean =>
+  [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
+
+/** The least that Stripe charges in a currency, in major units; undefined where it names no fixed amount. */
+export const leastCharge = (currency: string): string | undefined => LEAST[currency];

@@ -1,0 +1,109 @@
+/**
+ * What was accepted, as the API answers it or as a partner's program writes it, checked before anything is planned of it.
+ * Refusals: identifier_invalid, currency_unknown, amount_inexpressible, share_too_large, parts_differ.
+ */
+import type { Metadata } from './client.ts';
+import { SplitImpossible } from './requests.ts';
+import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
+
+/**
+ * An amount in major units: a decimal text, or the number that a JSON parser made of one. Stripe's amounts have at most
+ * eight digits, which a number keeps exactly.
+ */
+export type Decimal = string | number;
+
+interface Ids {
+  readonly quote_id: string;
+  readonly enrollment_id?: string | null | undefined;
+  readonly currency: string;
+  /** When it was accepted, ISO 8601. Without it, executing looks for each payment before it makes one. */
+  readonly accepted_at?: string | null | undefined;
+}
+
+/** An accepted quote, or a requote by the names of a quote: then the incremental values (7.2.2). */
+export interface Accepted extends Ids {
+  readonly requote_id?: string | undefined;
+  readonly spotPrice: Decimal;
+  readonly partnerCut: Decimal;
+  readonly invoiceAmount: Decimal;
+}
+
+/** An accepted requote, as the API answers it. */
+export interface AcceptedRequote extends Ids {
+  readonly requote_id: string;
+  readonly incrementalSpotPrice: Decimal;
+  readonly incrementalPartnerCut: Decimal;
+  readonly incrementalInvoiceAmount: Decimal;
+}
+
+/** In the smallest unit, the currency in capitals. */
+export interface Checked {
+  readonly quote_id: string;
+  readonly requote_id: string | undefined;
+  readonly accepted_at: string | undefined;
+  readonly currency: string;
+  readonly metadata: Metadata;
+  readonly price: string;
+  readonly share: string;
+  readonly priceUnits: number;
+  readonly shareUnits: number;
+}
+
+/** Throws SplitImpossible. */
+export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
+  const [spotPrice, partnerCut, invoiceAmount] =
+    'incrementalSpotPrice' in accepted
+      ? [accepted.incrementalSpotPrice, accepted.incrementalPartnerCut, accepted.incrementalInvoiceAmount]
+      : [accepted.spotPrice, accepted.partnerCut, accepted.invoiceAmount];
+  const { quote_id, requote_id } = accepted;
+  const accepted_at = accepted.accepted_at ?? undefined;
+  const currency = currencyOf(accepted.currency);
+  const priceUnits = unitsOf(spotPrice, currency);
+  const shareUnits = unitsOf(invoiceAmount, currency);
+  if (shareUnits > priceUnits) {
+    const message = `the share of ${invoiceAmount} is more than the price of ${spotPrice} ${currency}`;
+    throw new SplitImpossible('share_too_large', message);
+  }
+  if (unitsOf(partnerCut, currency) + shareUnits !== priceUnits) {
+    const message = `${partnerCut} and ${invoiceAmount} ${currency} are not the price of ${spotPrice}`;
+    throw new SplitImpossible('parts_differ', message);
+  }
+  return {
+    ...{ quote_id, requote_id, accepted_at, currency, metadata: metadataOf(accepted) },
+    ...{ price: String(spotPrice), share: String(invoiceAmount), priceUnits, shareUnits },
+  };
+}
+
+/** In capitals; Stripe itself writes currencies small. Throws SplitImpossible. */
+export function currencyOf(given: string): string {
+  const currency = given.toUpperCase();
+  if (isNamedByStripe(currency)) return currency;
+  throw new SplitImpossible('currency_unknown', `Stripe takes no payments in '${given}'`);
+}
+
+/** Throws SplitImpossible. */
+export function unitsOf(amount: Decimal, currency: string): number {
+  const unit = smallestUnit(String(amount), currency);
+  if ('reason' in unit) throw new SplitImpossible('amount_inexpressible', unit.reason);
+  return unit.units;
+}
+
+/** As the service's own identifiers; they stand in idempotency keys and in searches. Throws SplitImpossible. */
+export function identifier(name: string, value: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
+  const message = `${name} '${value}' is none: 1 to 128 of A-Z a-z 0-9 . _ : - are, with a letter or digit first`;
+  throw new SplitImpossible('identifier_invalid', message);
+}
+
+/** What reconciliation finds the quote by (7.3.6, 7.4.7). Throws SplitImpossible. */
+export function metadataOf({
+  quote_id,
+  requote_id,
+  enrollment_id,
+}: Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id'>): Metadata {
+  return {
+    quote_id: identifier('quote_id', quote_id),
+    ...(requote_id === undefined ? {} : { requote_id: identifier('requote_id', requote_id) }),
+    ...(enrollment_id === undefined || enrollment_id === null ? {} : { enrollment_id }),
+  };
+}

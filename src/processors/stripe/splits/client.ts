@@ -1,0 +1,69 @@
+/**
+ * The part of the `stripe` client that is used, by its shape: the package has other types for CommonJS than for ECMAScript
+ * modules, and others in each version, none of which fit the others. All of them fit this.
+ */
+
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface Options {
+  readonly apiVersion: string;
+  readonly idempotencyKey?: string;
+  readonly stripeAccount?: string;
+}
+
+interface Made {
+  readonly id: string;
+  /** In the smallest unit. */
+  readonly amount: number;
+  readonly currency: string;
+  readonly metadata: Metadata | null;
+}
+
+type Reference = string | { readonly id: string };
+
+export interface Payment extends Made {
+  readonly status: string;
+  readonly client_secret: string | null;
+  readonly next_action: { readonly type: string } | null;
+  readonly latest_charge:
+    | string
+    | { readonly transfer?: Reference | null; readonly application_fee: Reference | null }
+    | null;
+}
+
+export interface Transfer extends Made {
+  readonly destination_payment?: Reference | null;
+}
+
+export interface GivenBack extends Made {
+  readonly status?: string | null;
+}
+
+export interface Processor {
+  readonly paymentIntents: {
+    create(params: object, options: Options): Promise<Payment>;
+    retrieve(id: string, params: { expand: string[] }, options: Options): Promise<Payment>;
+    confirm(id: string, params: object, options: Options): Promise<Payment>;
+    search(params: { query: string; limit: number }, options: Options): AsyncIterable<Payment>;
+  };
+  readonly transfers: {
+    create(params: object, options: Options): Promise<Transfer>;
+    list(
+      params: { transfer_group: string; destination: string; limit: number },
+      options: Options,
+    ): AsyncIterable<Transfer>;
+    createReversal(id: string, params: object, options: Options): Promise<GivenBack>;
+    listReversals(id: string, params: { limit: number }, options: Options): AsyncIterable<GivenBack>;
+  };
+  readonly refunds: {
+    create(params: object, options: Options): Promise<GivenBack>;
+    list(params: { payment_intent: string; limit: number }, options: Options): AsyncIterable<GivenBack>;
+  };
+  readonly applicationFees: {
+    createRefund(id: string, params: object, options: Options): Promise<GivenBack>;
+    listRefunds(id: string, params: { limit: number }, options: Options): AsyncIterable<GivenBack>;
+  };
+  readonly charges: {
+    update(id: string, params: { metadata: Metadata }, options: Options): Promise<unknown>;
+  };
+}

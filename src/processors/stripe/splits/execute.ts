@@ -1,0 +1,304 @@
+/**
+ * Making the requests of a plan at the processor, for a partner's platform or for tests, through the `stripe` client that
+ * the caller gives (package versions 17 to 23). A partner's program imports it:
+ *
+ *   import { executeRequests } from '@reckoner/splits/execute';
+ *
+ * Each request is done once, however often it is asked for. Within a day its idempotency key sees to that; after it, the
+ * object is looked for by its metadata before another is made. What the processor refuses is thrown as the client throws
+ * it; what cannot go on is a SplitUnfinished, which says what is done. Asked for again, the rest is done.
+ *
+ * A payment is created without a payment method and confirmed apart: its key then stands for one payment whatever becomes
+ * of the cards, and Stripe itself confirms a payment once.
+ */
+import type { GivenBack, Metadata, Options, Payment, Processor, Transfer } from './client.ts';
+import { atMostOnce } from './keys.ts';
+import { accountOf, type ProcessorRequest } from './requests.ts';
+import { type Done, SplitUnfinished } from './unfinished.ts';
+
+export type { Processor } from './client.ts';
+export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
+
+/** A request as the API answers it, whose description has wider types. */
+export interface DescribedRequest {
+  readonly does: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly add?: readonly string[] | undefined;
+  readonly accepted_at?: string | undefined;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** What a plan leaves to the platform. */
+export interface Given {
+  /** For a payment: the customer's `pm_…`, of the account that the payment is made on. */
+  readonly payment_method?: string | undefined;
+  /** For a payment: the customer whose payment method it is, `cus_…`, if it belongs to one. */
+  readonly customer?: string | undefined;
+  /** The payment of the acceptance, `pi_…`: required for a refund. For a payment, the one to go on with, if it is known. */
+  readonly payment_intent?: string | undefined;
+  /** For a transfer reversal: the transfer of the acceptance, `tr_…`. */
+  readonly transfer?: string | undefined;
+  /** For a refund of an application fee: the fee of the acceptance, `fee_…`. */
+  readonly application_fee?: string | undefined;
+}
+
+type Request<Does extends ProcessorRequest['does']> = Extract<ProcessorRequest, { does: Does }>;
+type Outcome = Omit<Done, 'does'>;
+
+interface Context {
+  readonly stripe: Processor;
+  readonly given: Given;
+  readonly now: Date;
+  readonly done: readonly Done[];
+}
+
+/** Makes requests in their order; a transfer only after its payment has succeeded. Throws SplitUnfinished. */
+export async function executeRequests(
+  stripe: Processor,
+  requests: readonly (ProcessorRequest | DescribedRequest)[],
+  given: Given = {},
+  { now = () => new Date() }: { readonly now?: () => Date } = {},
+): Promise<Done[]> {
+  const done: Done[] = [];
+  for (const each of requests) {
+    const request = each as ProcessorRequest;
+    const outcome = await execute({ stripe, given, now: now(), done }, request);
+    done.push({ does: request.does, ...outcome });
+  }
+  return done;
+}
+
+function execute(context: Context, request: ProcessorRequest): Promise<Outcome> {
+  switch (request.does) {
+    case 'payment':
+      return pay(context, request);
+    case 'transfer':
+      return transfer(context, request);
+    case 'refund':
+      return refund(context, request, needed(context, 'payment_intent'));
+    case 'transfer_reversal':
+      return reverse(context, request, needed(context, 'transfer'));
+    case 'fee_refund':
+      return refundFee(context, request, needed(context, 'application_fee'));
+    default:
+      throw new TypeError(`no plan has the request ${JSON.stringify(request)}`);
+  }
+}
+
+function needed({ given, done }: Context, name: keyof Given): string {
+  const value = given[name];
+  if (value !== undefined && value !== '') return value;
+  throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, and none was given`, { done });
+}
+
+function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options {
+  const stripeAccount = accountOf(request);
+  return {
+    apiVersion: request.headers['Stripe-Version'],
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(stripeAccount === undefined ? {} : { stripeAccount }),
+  };
+}
+
+/** All that the plan names, and no requote, reversal or dispute where it names none. */
+const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
+  ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
+    (name) => (found?.[name] || undefined) === metadata[name],
+  );
+
+/** Stripe forgets a key after 24 hours at the earliest. What may be older than this is looked for first. */
+const KEY_LASTS_HOURS = 23;
+
+const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>): boolean =>
+  accepted_at === undefined || !(now.getTime() - Date.parse(accepted_at) < KEY_LASTS_HOURS * 3_600_000);
+
+// --- Payment ------------------------------------------------------------------------------------------------------------
+
+async function pay(context: Context, request: Request<'payment'>): Promise<Outcome> {
+  const { given, done } = context;
+  if (given.payment_intent === undefined) needed(context, 'payment_method');
+  const { payment: open, known } = await openPayment(context, request);
+  const payment = isConfirmable(open) ? await confirm(context, request, open) : open;
+  if (payment.status === 'succeeded') {
+    const { id, amount, currency, latest_charge: charge } = payment;
+    const { transfer = null, application_fee = null } = typeof charge === 'object' && charge !== null ? charge : {};
+    return {
+      ...{ id, amount, currency, known },
+      ...(transfer === null ? {} : { transfer: idOf(transfer) }),
+      ...(application_fee === null ? {} : { application_fee: idOf(application_fee) }),
+    };
+  }
+  const { id, status, client_secret, next_action } = payment;
+  const why = `payment ${id} is ${status}: let your checkout finish it, or cancel it, then ask again`;
+  const account = accountOf(request);
+  throw new SplitUnfinished('payment_unpaid', why, {
+    done,
+    payment: { id, status, client_secret, next_action, account },
+  });
+}
+
+const idOf = (object: string | { readonly id: string }): string => (typeof object === 'string' ? object : object.id);
+
+const isConfirmable = ({ status }: Payment): boolean =>
+  status === 'requires_payment_method' || status === 'requires_confirmation';
+
+/** The payment of the acceptance: the one given, one that is there, or a new one, not confirmed. Never a cancelled one. */
+async function openPayment(
+  context: Context,
+  request: Request<'payment'>,
+): Promise<{ payment: Payment; known: boolean }> {
+  const { stripe, given, done } = context;
+  if (given.payment_intent !== undefined) {
+    const payment = await readPayment(context, request, given.payment_intent);
+    if (!isOf(request.params.metadata, payment.metadata) || payment.amount !== request.params.amount) {
+      throw new SplitUnfinished('request_differs', `payment ${payment.id} is not the one of this plan`, { done });
+    }
+    if (payment.status !== 'canceled') return { payment, known: true };
+    needed(context, 'payment_method');
+  }
+  const found = mayBeForgotten(context, request) ? await findPayment(context, request) : undefined;
+  if (found !== undefined) return { payment: await readPayment(context, request, found.id), known: true };
+  const { confirm: _, return_url, ...planned } = request.params;
+  const params = given.customer === undefined ? planned : { ...planned, customer: given.customer };
+  for (let after = 0; ; ) {
+    const { made, known, attempt } = await atMostOnce(request.headers['Idempotency-Key'], {
+      ...{ after, done },
+      make: (key) => stripe.paymentIntents.create(params, optionsOf(request, key)),
+      // One without a payment method takes no money: another may stand beside it.
+      find: async () => undefined,
+    });
+    // A repeated answer shows the payment as it was when it was created.
+    const payment = known ? await readPayment(context, request, made.id) : made;
+    if (payment.status !== 'canceled') return { payment, known };
+    after = attempt;
+  }
+}
+
+const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Payment> =>
+  stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }, optionsOf(request));
+
+/** Without a key: Stripe confirms a payment once, and a card that declined may be tried as often as the customer likes. */
+async function confirm(context: Context, request: Request<'payment'>, { id }: Payment): Promise<Payment> {
+  const { return_url } = request.params;
+  const payment_method = needed(context, 'payment_method');
+  const params = { payment_method, expand: ['latest_charge'], ...(return_url === undefined ? {} : { return_url }) };
+  try {
+    return await context.stripe.paymentIntents.confirm(id, params, optionsOf(request));
+  } catch (error) {
+    // Confirmed meanwhile: by the checkout, by another process, or by a repetition after a lost answer.
+    if ((error as { code?: unknown }).code !== 'payment_intent_unexpected_state') throw error;
+    return readPayment(context, request, id);
+  }
+}
+
+/** The payment that is furthest; a search knows what happened a minute ago. */
+async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
+  const { amount, metadata } = request.params;
+  const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
+  const found: Payment[] = [];
+  for await (const each of stripe.paymentIntents.search({ query, limit: 100 }, optionsOf(request))) {
+    if (isOf(metadata, each.metadata) && each.amount === amount && each.status !== 'canceled') found.push(each);
+  }
+  return found.find(({ status }) => status === 'succeeded') ?? found.find((each) => !isConfirmable(each)) ?? found[0];
+}
+
+// --- Transfer -----------------------------------------------------------------------------------------------------------
+
+async function transfer(context: Context, request: Request<'transfer'>): Promise<Outcome> {
+  const { stripe, done } = context;
+  const { params, headers } = request;
+  const find = () => findTransfer(stripe, request);
+  const before = mayBeForgotten(context, request) ? await find() : undefined;
+  const { made, known } =
+    before === undefined
+      ? await atMostOnce(headers['Idempotency-Key'], {
+          ...{ done, find },
+          make: (key) => stripe.transfers.create(params, optionsOf(request, key)),
+        }).catch((error: unknown) => {
+          if ((error as { code?: unknown }).code !== 'balance_insufficient') throw error;
+          const why = "the money of the payment is not available on the platform's account yet: ask again when it is";
+          throw new SplitUnfinished('balance_insufficient', why, { done, cause: error });
+        })
+      : { made: before, known: true };
+  const { id, amount, currency } = made;
+  return { id, amount, currency, known, labelled: await label(stripe, request, made) };
+}
+
+/** Lists are never late, unlike searches. */
+async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Transfer | undefined> {
+  const { transfer_group, destination, metadata, amount } = request.params;
+  const listed = stripe.transfers.list({ transfer_group, destination, limit: 100 }, optionsOf(request));
+  for await (const each of listed) if (isOf(metadata, each.metadata) && each.amount === amount) return each;
+  return undefined;
+}
+
+/**
+ * A transfer has no metadata for the payment that it makes on the service's account, so the platform writes it there. An
+ * account that does not allow it is no error: the settlement file must name the quote.
+ */
+async function label(
+  stripe: Processor,
+  request: Request<'transfer'>,
+  { destination_payment: payment }: Transfer,
+): Promise<boolean> {
+  if (payment === null || payment === undefined) return false;
+  const { destination: stripeAccount, metadata } = request.params;
+  try {
+    await stripe.charges.update(idOf(payment), { metadata }, { ...optionsOf(request), stripeAccount });
+    return true;
+  } catch (error) {
+    const status = (error as { statusCode?: unknown }).statusCode;
+    if (status === 401 || status === 403 || status === 404) return false;
+    throw error;
+  }
+}
+
+// --- Giving back ----------------------------------------------------------------------------------------------------------
+
+/** Looks for it first, in a list: none of these is in a hurry. */
+async function giveBack(
+  { done }: Context,
+  { headers, params }: ProcessorRequest,
+  list: () => AsyncIterable<GivenBack>,
+  make: (key: string) => Promise<GivenBack>,
+): Promise<Outcome> {
+  const find = async () => {
+    for await (const each of list()) {
+      const alive = each.status !== 'failed' && each.status !== 'canceled';
+      if (alive && isOf(params.metadata, each.metadata)) return each;
+    }
+    return undefined;
+  };
+  const before = await find();
+  const { made, known } =
+    before === undefined
+      ? await atMostOnce(headers['Idempotency-Key'], { done, find, make })
+      : { made: before, known: true };
+  return { id: made.id, amount: made.amount, currency: made.currency, known };
+}
+
+const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>
+  giveBack(
+    context,
+    request,
+    () => context.stripe.refunds.list({ payment_intent, limit: 100 }, optionsOf(request)),
+    (key) => context.stripe.refunds.create({ ...request.params, payment_intent }, optionsOf(request, key)),
+  );
+
+const reverse = (context: Context, request: Request<'transfer_reversal'>, id: string): Promise<Outcome> =>
+  giveBack(
+    context,
+    request,
+    () => context.stripe.transfers.listReversals(id, { limit: 100 }, optionsOf(request)),
+    (key) => context.stripe.transfers.createReversal(id, request.params, optionsOf(request, key)),
+  );
+
+const refundFee = (context: Context, request: Request<'fee_refund'>, id: string): Promise<Outcome> =>
+  giveBack(
+    context,
+    request,
+    () => context.stripe.applicationFees.listRefunds(id, { limit: 100 }, optionsOf(request)),
+    (key) => context.stripe.applicationFees.createRefund(id, request.params, optionsOf(request, key)),
+  );

@@ -1,0 +1,59 @@
+/**
+ * Idempotency keys of Stripe. Once a call has begun, its key repeats the answer for a day: a payment, but also a refusal
+ * and a failure of Stripe's own, after which only another key can go on. Which key that is follows from the repeated
+ * answers alone, so that every process comes to the same one. Source: Stripe, "Idempotent requests", "Advanced error
+ * handling".
+ */
+import { type Done, SplitUnfinished } from './unfinished.ts';
+
+/** So many failures of one request within a day are a matter for people. */
+const MOST_ATTEMPTS = 20;
+
+/**
+ * Makes something under the first key whose answer is no repeated failure. `find` looks for what such a failure may have
+ * made all the same. A failure that is not repeated is thrown: asked for again, it is.
+ */
+export async function atMostOnce<Made extends object>(
+  key: string,
+  {
+    make,
+    find,
+    done,
+    after = 0,
+  }: {
+    readonly make: (key: string) => Promise<Made>;
+    readonly find: () => Promise<Made | undefined>;
+    readonly done: readonly Done[];
+    /** Attempts whose result is of no use any more. */
+    readonly after?: number;
+  },
+): Promise<{ made: Made; known: boolean; attempt: number }> {
+  for (let attempt = after + 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    try {
+      const made = await make(attempt === 1 ? key : `${key}:${attempt}`);
+      return { made, known: isRepeated((made as { lastResponse?: Answered }).lastResponse), attempt };
+    } catch (error) {
+      if (isOfOtherParameters(error)) {
+        const why = `the key ${key} was used for other parameters within a day: make the same plan as before`;
+        throw new SplitUnfinished('request_differs', why, { done, cause: error });
+      }
+      if (!isRepeated(error as Answered)) throw error;
+    }
+    const made = await find();
+    if (made !== undefined) return { made, known: true, attempt };
+  }
+  const why = `${MOST_ATTEMPTS} attempts at ${key} failed within a day: see Stripe's request log, and ask again tomorrow`;
+  throw new SplitUnfinished('keys_spent', why, { done });
+}
+
+interface Answered {
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The client keeps the headers of answers and of errors. */
+const isRepeated = (answer: Answered | undefined): boolean => answer?.headers?.['idempotent-replayed'] === 'true';
+
+function isOfOtherParameters(error: unknown): boolean {
+  const { type, statusCode } = error as { type?: unknown; statusCode?: unknown };
+  return type === 'StripeIdempotencyError' && statusCode === 400;
+}

@@ -1,0 +1,138 @@
+/**
+ * The processor requests by which a partner routes the service's share (service.md 7.2 to 7.5) of an accepted quote or
+ * requote. Pure and without dependencies, so that a partner's program can import it:
+ *
+ *   import { planDispute, planRefund, planSplit } from '@reckoner/splits';
+ *
+ * Amounts come in as decimals in major units and go out in the currency's smallest unit, exactly (7.2.1).
+ */
+import { type Accepted, type AcceptedRequote, type Checked, checkAccepted, type Decimal, unitsOf } from './accepted.ts';
+import { type ProcessorRequest, SplitImpossible } from './requests.ts';
+import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
+import { leastCharge } from './smallest-unit.ts';
+
+export type { Accepted, AcceptedRequote, Decimal } from './accepted.ts';
+export { type LostDispute, planDispute, planRefund, type Refunded } from './give-back.ts';
+export { accountOf, type ProcessorRequest, SplitImpossible, STRIPE_VERSION } from './requests.ts';
+export type { PlanOptions, Routing } from './routing.ts';
+
+export interface SplitPlan {
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly split: Routing['split'];
+  /** In capitals. */
+  readonly currency: string;
+  /** What reaches the service, in major units: the invoiceAmount. */
+  readonly share: string;
+  /** Empty where nothing was charged. */
+  readonly requests: readonly ProcessorRequest[];
+}
+
+/** The requests for one acceptance. Throws SplitImpossible. */
+export function planSplit(
+  accepted: Accepted | AcceptedRequote,
+  routing: Routing,
+  options: PlanOptions = {},
+): SplitPlan {
+  const account = chargingAccount(routing, options);
+  const checked = checkAccepted(accepted);
+  const { quote_id, requote_id = null, currency, share } = checked;
+  const requests = () =>
+    routing.split === 'real_time'
+      ? realTime(checked, routing, options)
+      : sequential(checked, routing, options, account);
+  return {
+    ...{ quote_id, requote_id, split: routing.split, currency, share },
+    requests: isCharged(checked) ? requests() : [],
+  };
+}
+
+/** A price of zero is no payment. Throws SplitImpossible for one that Stripe refuses. */
+function isCharged({ price, priceUnits, currency }: Checked): boolean {
+  const least = leastCharge(currency);
+  if (priceUnits === 0 || least === undefined || priceUnits >= unitsOf(least, currency)) return priceUnits > 0;
+  throw new SplitImpossible(
+    'amount_too_small',
+    `${price} ${currency} is less than the ${least} ${currency} that Stripe charges at least, so it cannot be split: ` +
+      'our share of it stays owed, and we invoice it',
+  );
+}
+
+function realTime(checked: Checked, routing: Routing, options: PlanOptions): ProcessorRequest[] {
+  const { requote_id, metadata, shareUnits } = checked;
+  const { connected_account_id: destination } = routing;
+  if (requote_id !== undefined && options.requote_form === 'as_documented') {
+    return [paymentRequest(checked, options, feeOf(shareUnits), destination)];
+  }
+  // A share of zero is no transfer: the processor refuses one of nothing.
+  if (shareUnits === 0) return [paymentRequest(checked, options, {})];
+  const transfer_data = { destination, amount: shareUnits, metadata, payment_data: { metadata } };
+  return [paymentRequest(checked, options, { transfer_data })];
+}
+
+/** On the operator's account with an application fee, or on the platform's own; then the transfer of the share. */
+function sequential(
+  checked: Checked,
+  routing: Routing,
+  options: PlanOptions,
+  operator: string | undefined,
+): ProcessorRequest[] {
+  const { quote_id, currency, metadata, shareUnits } = checked;
+  const payment =
+    operator === undefined
+      ? paymentRequest(checked, options, { transfer_group: quote_id })
+      : paymentRequest(checked, options, feeOf(operatorsFee(checked, options.platform_fee ?? 0)), operator);
+  if (shareUnits === 0) return [payment];
+  return [
+    payment,
+    {
+      ...{ does: 'transfer', method: 'POST', path: '/v1/transfers', ...sinceOf(checked) },
+      headers: headersOf(`${keyOf(checked)}:transfer`),
+      params: {
+        ...{ amount: shareUnits, currency: currency.toLowerCase() },
+        ...{ destination: routing.connected_account_id, transfer_group: quote_id, metadata },
+      },
+    },
+  ];
+}
+
+function operatorsFee({ price, share, priceUnits, shareUnits, currency }: Checked, platformFee: Decimal): number {
+  const fee = shareUnits + unitsOf(platformFee, currency);
+  if (fee <= priceUnits) return fee;
+  throw new SplitImpossible(
+    'fee_too_large',
+    `the share of ${share} and a platform fee of ${platformFee} are more than the charge of ${price} ${currency}`,
+  );
+}
+
+/** The processor takes no fee of nothing: then there is none. */
+const feeOf = (units: number): { application_fee_amount?: number } =>
+  units === 0 ? {} : { application_fee_amount: units };
+
+type PaymentRequest = Extract<ProcessorRequest, { does: 'payment' }>;
+
+function paymentRequest(
+  checked: Checked,
+  { return_url }: PlanOptions,
+  routed: Pick<PaymentRequest['params'], 'transfer_data' | 'application_fee_amount' | 'transfer_group'>,
+  account?: string,
+): PaymentRequest {
+  const { priceUnits: amount, currency, metadata } = checked;
+  const redirecting =
+    return_url === undefined
+      ? ({ automatic_payment_methods: { enabled: true, allow_redirects: 'never' } } as const)
+      : ({ automatic_payment_methods: { enabled: true }, return_url } as const);
+  return {
+    ...{ does: 'payment', method: 'POST', path: '/v1/payment_intents', ...sinceOf(checked) },
+    headers: headersOf(`${keyOf(checked)}:payment`, account),
+    add: ['payment_method'],
+    params: { amount, currency: currency.toLowerCase(), confirm: true, ...redirecting, ...routed, metadata },
+  };
+}
+
+const sinceOf = ({ accepted_at }: Checked): { accepted_at?: string } =>
+  accepted_at === undefined ? {} : { accepted_at };
+
+/** An identifier has at most 128 characters, an idempotency key 255. */
+const keyOf = ({ quote_id, requote_id }: Checked): string =>
+  requote_id === undefined ? `quote:${quote_id}` : `requote:${requote_id}`;

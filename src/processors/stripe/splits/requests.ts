@@ -1,0 +1,126 @@
+/** The requests that a partner's platform makes to Stripe, as plans write them and `executeRequests` makes them. */
+
+import type { Metadata } from './client.ts';
+
+/**
+ * The API version of every request. It is the first in which a destination charge writes metadata to its transfer and to
+ * the payment on the service's account, and in it a payment may refuse methods that redirect the customer.
+ */
+export const STRIPE_VERSION = '2026-05-27.dahlia';
+
+export type Headers = {
+  /** The same for every repetition, so that a request sent twice is done once. */
+  readonly 'Idempotency-Key': string;
+  readonly 'Stripe-Version': typeof STRIPE_VERSION;
+  /** On whose account the request is made; left out, on the platform's own. */
+  readonly 'Stripe-Account'?: string;
+};
+
+interface Params {
+  /** In the smallest unit. */
+  readonly amount: number;
+  readonly metadata: Metadata;
+}
+
+interface PaymentParams extends Params {
+  readonly currency: string;
+  readonly confirm: true;
+  /** Without methods that redirect the customer, unless the plan has a `return_url`: one of both must be given. */
+  readonly automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
+  readonly return_url?: string;
+  readonly transfer_data?: {
+    readonly destination: string;
+    readonly amount: number;
+    /** Written to the transfer. */
+    readonly metadata: Metadata;
+    /** Written to the payment on the service's account, whose metadata is otherwise empty. */
+    readonly payment_data: { readonly metadata: Metadata };
+  };
+  readonly application_fee_amount?: number;
+  readonly transfer_group?: string;
+}
+
+interface TransferParams extends Params {
+  readonly currency: string;
+  readonly destination: string;
+  readonly transfer_group: string;
+}
+
+interface RefundParams extends Params {
+  /** Pulls the service's share back in proportion (7.3.5). */
+  readonly reverse_transfer?: true;
+  /** Gives the application fee back to the operator in proportion: the share and the platform's own fee. */
+  readonly refund_application_fee?: true;
+}
+
+interface Made {
+  readonly method: 'POST';
+  readonly headers: Headers;
+}
+
+interface ByAcceptance extends Made {
+  /** Since when the request may have been made, ISO 8601: older than its idempotency key, it is looked for first. */
+  readonly accepted_at?: string;
+}
+
+/** One request, in the order in which the requests of a plan are made. */
+export type ProcessorRequest =
+  | (ByAcceptance & {
+      readonly does: 'payment';
+      readonly path: '/v1/payment_intents';
+      /** What only the checkout knows and must add: a payment method of the account that the request is made on. */
+      readonly add: readonly ['payment_method'];
+      readonly params: PaymentParams;
+    })
+  | (ByAcceptance & {
+      /** After the payment has succeeded, and its money is available on the platform. */
+      readonly does: 'transfer';
+      readonly path: '/v1/transfers';
+      readonly params: TransferParams;
+    })
+  | (Made & {
+      readonly does: 'refund';
+      readonly path: '/v1/refunds';
+      /** The payment of the acceptance: `pi_…`. */
+      readonly add: readonly ['payment_intent'];
+      readonly params: RefundParams;
+    })
+  | (Made & {
+      /** By hand, since neither an operator's refund nor a lost dispute reverses the transfer (7.4.6). */
+      readonly does: 'transfer_reversal';
+      /** With the id of the acceptance's transfer, `tr_…`, in the place of `{transfer}`. */
+      readonly path: '/v1/transfers/{transfer}/reversals';
+      readonly params: Params;
+    })
+  | (Made & {
+      /** After a dispute that the operator lost: a refund gives the fee back by itself. */
+      readonly does: 'fee_refund';
+      /** With the id of the acceptance's application fee, `fee_…`, in the place of `{application_fee}`. */
+      readonly path: '/v1/application_fees/{application_fee}/refunds';
+      readonly params: Params;
+    });
+
+/** The account that a request is made on; undefined: the platform's own. */
+export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
+  headers['Stripe-Account'];
+
+/** A plan that can't be made: `code` for programs, the message for people. */
+export class SplitImpossible extends Error {
+  override readonly name = 'SplitImpossible';
+  readonly code:
+    | 'third_party_real_time'
+    | 'operator_missing'
+    | 'operator_unused'
+    | 'identifier_invalid'
+    | 'currency_unknown'
+    | 'amount_inexpressible'
+    | 'amount_too_small'
+    | 'share_too_large'
+    | 'parts_differ'
+    | 'fee_too_large';
+
+  constructor(code: SplitImpossible['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
