@@ -18,6 +18,9 @@ export interface OpenDispute {
   readonly disputed_on: string;
 }
 
+/** Nothing is owed on the invoice any more, and nobody has closed the dispute. */
+export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
+
 /** The open disputes of live invoices, by the promised date, those without one last; or the one of an invoice. */
 export function readOpenDisputes(tx: Transaction, { number }: { number?: string } = {}): Promise<OpenDispute[]> {
   return query(

@@ -36,8 +36,8 @@ export const SPLITS = {
     (f) =>
       `The match of ${f.balance_transaction} to quote ${f.quote_id} cannot be undone: ` +
       `${f.payments.length === 1 ? 'payment' : 'payments'} ${f.payments.join(', ')}, which it became, was paid back. ` +
-      "If a reversed transfer took it back, undo the match of that one first ('reckoner processor unmatch'); after a " +
-      'refund leave the match, and settle the difference with the partner.',
+      'If a reversed transfer took it back, undo the match of that one first; after a refund leave the match, and settle ' +
+      'the difference with the partner.',
   ),
   processor_unreachable: failed<{ account: string; reason: string }>(
     (f) =>

@@ -145,6 +145,7 @@ export interface PaymentRow {
     readonly entry_on: string;
     readonly reinstated_on: string | null;
     readonly duplicate_of: number | null;
+    readonly booked_to: string | null;
   }[];
   readonly sources: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
   readonly suggestions: readonly {
@@ -198,7 +199,8 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             coalesce((
               SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'code', r.code,
                        'reason', r.reason, 'reversed_on', r.reversed_on, 'entry_on', r.entry_on,
-                       'reinstated_on', i.reinstated_on, 'duplicate_of', r.duplicate_of) ORDER BY r.payment_reversal_id)
+                       'reinstated_on', i.reinstated_on, 'duplicate_of', r.duplicate_of,
+                       'booked_to', r.booked_to) ORDER BY r.payment_reversal_id)
               FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
               WHERE r.payment_id = p.payment_id), '[]') AS reversals,
             coalesce((

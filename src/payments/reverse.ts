@@ -77,7 +77,7 @@ export interface ReverseRequest {
   readonly code?: string | undefined;
   /** Left out: all that remains of the payment. */
   readonly amount?: string | undefined;
-  /** Left out: today; for a duplicate the day of its receipt, because its money never came. */
+  /** Left out: today; for a duplicate and for `other` the day of its receipt. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
   /** Of `other`: the account of the general ledger that the money belongs to, such as `income:interest`. */
@@ -99,7 +99,8 @@ export async function reversePayment(
   const on = dayOfAct(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
-    ...(request.kind === 'duplicate' && { otherwise: state.received_on }),
+    // Neither was ever a customer's money.
+    ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
   });
   const invalid = (argument: string, value: string, reason: string) =>
     refuse('argument_invalid', { argument, value, reason });

@@ -24,6 +24,7 @@ import {
   activityName,
   type CurrencyAccount,
   overdueOf,
+  withoutOwnCorrections,
 } from './account-statement.ts';
 import { BUCKETS } from './aging.ts';
 
@@ -206,8 +207,14 @@ function drawAccount(layout: PageLayout, { statement, account, pay }: AccountToD
         cells: [layout.locale.date(statement.from), labels.brought_forward, '', number(account.opening)],
         strong: true,
       },
-      ...account.lines.map((line) => ({
-        cells: [layout.locale.date(line.date), movement(labels, line), number(line.amount), number(line.balance)],
+      ...withoutOwnCorrections(account).map((line) => ({
+        cells: [
+          layout.locale.date(line.date),
+          // What happened in a month whose books were closed has its true date beside it.
+          movement(labels, line) + (line.dated_on === line.date ? '' : ` (${layout.locale.date(line.dated_on)})`),
+          number(line.amount),
+          number(line.balance),
+        ],
       })),
       { cells: [layout.locale.date(statement.as_of), labels.closing, '', number(account.closing)], strong: true },
     ],

@@ -221,3 +221,32 @@ export function currencyAccount(
     ties: open.equals(balance),
   };
 }
+
+/**
+ * The lines as the partner reads them: a small difference that was written off and taken back on one day, when a payment was
+ * applied anew, is our own correction and left out. Pure.
+ */
+export function withoutOwnCorrections({ currency, opening, lines }: CurrencyAccount): ActivityLine[] {
+  const amount = (text: string) => Amount.of(text, currency);
+  const left = new Set<ActivityLine>();
+  for (const [index, undone] of lines.entries()) {
+    if (undone.fact !== 'small_difference_undone') continue;
+    const done = lines
+      .slice(0, index)
+      .findLast(
+        (each) =>
+          each.fact === 'small_difference' &&
+          each.document === undone.document &&
+          each.date === undone.date &&
+          !left.has(each) &&
+          amount(each.amount).plus(amount(undone.amount)).isZero(),
+      );
+    if (done !== undefined) left.add(done).add(undone);
+  }
+  let balance = amount(opening);
+  return lines.flatMap((line) => {
+    if (left.has(line)) return [];
+    balance = balance.plus(amount(line.amount));
+    return [{ ...line, balance: balance.toString() }];
+  });
+}

@@ -37,6 +37,10 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
       `The answer to the dispute of ${number} was promised for ${promised_on}${owner === '' ? '' : ` (owner ${owner})`}. ` +
       `'reckoner dispute close ${number} --reason REASON' ends it.`,
   ),
+  ...found.paid_disputes.map(
+    (number) =>
+      `${number} is paid and still in dispute. 'reckoner dispute close ${number} --reason REASON' ends the dispute.`,
+  ),
   ...attentionToJobs(found.jobs),
   ...attentionToLinks(found.links),
   ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),

@@ -7,7 +7,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
-import { type LateDispute, readLateDisputes } from '../documents/disputes.sql.ts';
+import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
@@ -34,7 +34,9 @@ export interface Status {
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Open disputes of invoices whose promised date has passed. */
   readonly late_disputes: readonly LateDispute[];
-  /** Rows that no document bills yet. */
+  /** Invoices in dispute on which nothing is owed any more. */
+  readonly paid_disputes: readonly string[];
+  /** Rows that no live document bills: of open months, and of void documents without a replacement. */
   readonly open_entries: number;
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** Reminders, close reports and seals. */
@@ -88,7 +90,12 @@ export async function readStatus(
   const months = await readMonths(tx, now);
   const { open_entries } = await queryOne<{ open_entries: number }>(
     tx,
-    `SELECT count(*) AS open_entries FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
+    // The rows of a void document are unbilled again until another one bills them.
+    `SELECT (count(*) + (
+              SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
+              WHERE d.purpose = 'month' AND NOT EXISTS (
+                SELECT FROM documents later WHERE later.replaces = d.document_id)))::bigint AS open_entries
+     FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
     { last: months.last_closed },
   );
   const deliveries = await countDeliveries(tx);
@@ -134,6 +141,7 @@ export async function readStatus(
     books: await readBooksStatus(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),
     late_disputes: await readLateDisputes(tx, now.toISODate()),
+    paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,
     deliveries,
     emails,

@@ -5,7 +5,11 @@ import { activityText } from '../../src/cli/commands/report/statement.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
-import { type AccountStatement, readAccountStatement } from '../../src/reports/account-statement.ts';
+import {
+  type AccountStatement,
+  readAccountStatement,
+  withoutOwnCorrections,
+} from '../../src/reports/account-statement.ts';
 import { renderAccountStatement } from '../../src/reports/account-statement-pdf.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 
@@ -77,4 +81,25 @@ test('the PDF says the same', async () => {
   const places = said.map((each) => text.indexOf(each));
   expect(places).toEqual([...places].sort((one, other) => one - other));
   expect(places[0]).toBeGreaterThan(0);
+});
+
+test('the partner does not read our own corrections: a difference written off and taken back on one day is left out', () => {
+  const line = (fact: 'payment_received' | 'small_difference' | 'small_difference_undone', amount: string) => ({
+    ...{ date: '2026-03-01', dated_on: '2026-03-01', fact, kind: null, document: 'INV-2026-000001', reference: null },
+    ...{ amount, balance: '0' },
+  });
+  const account = {
+    ...{ currency: 'USD', opening: '100.00', closing: '0.00', open_items: [], unapplied: '0.00', ties: true },
+    aging: { not_due: '0', days_1_30: '0', days_31_60: '0', days_61_90: '0', over_90: '0' },
+    lines: [
+      line('small_difference', '-12.00'),
+      line('payment_received', '-88.00'),
+      line('small_difference_undone', '12.00'),
+      line('small_difference', '-12.00'),
+    ],
+  };
+  expect(withoutOwnCorrections(account).map(({ fact, balance }) => `${fact} ${balance}`)).toEqual([
+    'payment_received 12.00',
+    'small_difference 0.00',
+  ]);
 });

@@ -1,6 +1,9 @@
 /** `status`: months, unsent e-mails, the latest runs of the jobs, and one sentence for each thing that needs attention. */
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
+import { openDispute } from '../../src/documents/disputes.ts';
+import { voidDocument } from '../../src/documents/void.ts';
+import { recordPayment } from '../../src/payments/record.ts';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
@@ -34,6 +37,7 @@ test('a new installation needs no attention', async () => {
     environment: 'sandbox',
     feeds: null,
     late_disputes: [],
+    paid_disputes: [],
     gaps: [],
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
@@ -276,4 +280,29 @@ test('a former account is watched for 180 days after its last sale', async () =>
   // Its last sale was on 15 July.
   expect((await watched('2027-01-11T11:00:00Z')).accounts).toHaveLength(2);
   expect((await watched('2027-01-11T13:00:00Z')).accounts).toEqual([['acct_new', false]]);
+});
+
+test('the rows of a void invoice count as open, and a dispute of a paid invoice is named with what ends it', async () => {
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+  await world.rows([quote(), quote(), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  expect((await status()).open_entries).toBe(0);
+  await world.database.transaction((tx) => voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'wrong' }));
+  expect((await status()).open_entries).toBe(2);
+  await world.database.transaction((tx) => openDispute(tx, world, { number: 'INV-2026-000002', reason: 'wrong' }));
+  expect((await status()).paid_disputes).toEqual([]);
+  const payment = {
+    amount: '7.00',
+    currency: 'USD',
+    method: 'wire',
+    receivedOn: '2026-08-01',
+    reference: 'FT-1',
+  } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: 'INV-2026-000002' }));
+  expect(await status()).toMatchObject({
+    paid_disputes: ['INV-2026-000002'],
+    attention: expect.arrayContaining([
+      "INV-2026-000002 is paid and still in dispute. 'reckoner dispute close INV-2026-000002 --reason REASON' ends the dispute.",
+    ]),
+  });
 });

@@ -1,7 +1,7 @@
 /** `reckoner dispute`. */
 
 import { todayOf } from '../../config/today.ts';
-import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
+import { isPaid, type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { closeDispute, type DisputeRequest, openDispute } from '../../documents/disputes.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
@@ -108,7 +108,15 @@ function described(disputes: readonly OpenDispute[], today: string): string {
   ]);
   return [
     table(['invoice', '~partner', '>disputed', '>balance', '', 'since', 'promised', 'owner', '~reason'], rows),
-    `${plural(disputes.length, 'dispute')}: ${totalsOf(disputes)}.`,
+    [
+      `${plural(disputes.length, 'dispute')}: ${totalsOf(disputes)}.`,
+      ...disputes
+        .filter(isPaid)
+        .map(
+          ({ number }) =>
+            `${number} is paid, still disputed: 'reckoner dispute close ${number} --reason REASON' ends it.`,
+        ),
+    ].join('\n'),
   ].join('\n\n');
 }
 

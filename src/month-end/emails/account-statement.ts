@@ -41,7 +41,7 @@ export const accountStatementEmail: EmailComposer = {
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const statement = await readAccountStatement(tx, { partnerId, asOf: day, today: todayOf(context) });
-    if (statement.accounts.length === 0) return { withdrawn: 'there was never anything on this account' };
+    if (statement.accounts.length === 0) return { withdrawn: `nothing on this account was dated by ${day}` };
     const { preliminary } = statement;
     if (email.preliminary && !preliminary) {
       return { withdrawn: 'the books of the month are closed by now, and the final statement is sent' };

@@ -32,7 +32,7 @@ export function described(payment: PaymentJson): string {
     const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
     lines.push([
       each.kind,
-      `${amountOf(payment, each.amount)} on ${each.reversed_on}: ${withCode(each.code, each.reason)}${back}`,
+      `${amountOf(payment, each.amount)}${each.booked_to === null ? '' : ` to ${each.booked_to}`} on ${each.reversed_on}: ${withCode(each.code, each.reason)}${back}`,
     ]);
   }
   if (!isZero(payment.unapplied)) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);

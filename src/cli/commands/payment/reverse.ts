@@ -23,7 +23,7 @@ export const define: Definition = (payment, act) => {
     .option('--amount <amount>', 'how much (default: all that remains)')
     .option(
       '--on <date>',
-      'the date of the reversal (default: today; of a duplicate its receipt)',
+      'the date of the reversal (default: today; of a duplicate and other its receipt)',
       dateArgument('--on'),
     )
     .option(
