@@ -173,7 +173,7 @@ test('an invoice is listed and shown with exactly the fields of the contract', a
   const [{ sha256, bytes }] = (await world.sql('SELECT sha256, length(pdf) AS bytes FROM document_pdfs')) as [
     { sha256: string; bytes: number },
   ];
-  expect(url).toMatch(/^https:\/\/billing\.protection\.example\/pay\/[\w-]{32}$/);
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:8080\/pay\/[\w-]{32}$/);
   const line = { month: '2026-07', policy_id: 'ticket-protection' };
   expect(shown).toEqual({
     number: 'INV-2026-000001',
@@ -274,6 +274,7 @@ test('init --check lists what production still needs, by setting, currency and p
         id,
         needs: "a real bank account: this is the sandbox's",
       })),
+      { scope: 'settings', id: 'public_url', needs: 'https: otherwise payment details can be changed in transit' },
       { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' },
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],

@@ -154,7 +154,7 @@ describe('by a mail server', () => {
     const links = Object.fromEntries(
       (await world.documents()).map(({ number, payment_link }) => [number, payment_link]),
     );
-    const page = /^https:\/\/billing\.protection\.example\/pay\/[A-Za-z0-9_-]{32}$/;
+    const page = /^http:\/\/127\.0\.0\.1:8080\/pay\/[A-Za-z0-9_-]{32}$/;
     expect(links).toEqual({
       'CN-2026-000001': null,
       'INV-2026-000001': expect.stringMatching(page),

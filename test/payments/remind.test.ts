@@ -138,7 +138,7 @@ test('one e-mail lists everything the partner owes, by currency, with its credit
   const text = mail?.text ?? '';
   for (const said of [
     'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
-    `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  https://`,
+    `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  http://127.0.0.1:8080/pay/`,
     '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
     'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
     'SANDBOX',

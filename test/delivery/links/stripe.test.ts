@@ -107,7 +107,7 @@ describe('making a link', () => {
     await owing();
     await delivered();
     const [document] = await world.documents();
-    expect(document?.payment_link).toMatch(/^https:\/\/billing\.protection\.example\/pay\/[\w-]{32}$/);
+    expect(document?.payment_link).toMatch(/^http:\/\/127\.0\.0\.1:8080\/pay\/[\w-]{32}$/);
   });
 
   test('looking again makes nothing new and asks Stripe nothing', async () => {
@@ -367,7 +367,7 @@ describe('when what is owed changes', () => {
     const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents');
     const story = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
     expect(story.map(({ says }) => says).filter((says) => says.includes('link '))).toEqual([
-      expect.stringMatching(/^payment link https:\/\/billing/),
+      expect.stringMatching(/^payment link http:\/\/127\.0\.0\.1:8080\/pay\//),
       expect.stringMatching(/^link 1 created at Stripe for USD 7\.00: http/),
       'link 1 for USD 7.00 deactivated because the balance changed, with 1 open session',
       expect.stringMatching(/^link 2 created at Stripe for USD 5\.00: http/),
