@@ -711,7 +711,7 @@ $$;
 -- one is wrong. The first statement of an account continues nothing.
 CREATE VIEW bank_statement_breaks AS
 WITH dated AS (
-  SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing,
+  SELECT s.bank_statement_id, s.bank_file_id, s.account, s.currency, s.opening, s.closing, s.closed_on,
          coalesce(min(l.bank_booked_on), s.closed_on) AS first_on,
          greatest(s.closed_on, max(l.bank_booked_on)) AS last_on
   FROM bank_statements s
@@ -724,6 +724,8 @@ WITH dated AS (
 )
 SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
        t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+       -- The first day that may lack lines: without a closing date the last day of a file may be incomplete.
+       least(s.first_on, coalesce(t.closed_on + 1, t.last_on)) AS gap_from,
        regexp_replace(f.name, '^.*[/\\]', '') AS file, regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
 FROM placed s
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id

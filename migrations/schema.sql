@@ -2450,7 +2450,7 @@ $function$;
 CREATE VIEW bank_statement_breaks AS
  WITH dated AS (
          SELECT s_1.bank_statement_id, s_1.bank_file_id, s_1.account, s_1.currency, s_1.opening, s_1.closing,
-            COALESCE(min(l.bank_booked_on), s_1.closed_on) AS first_on,
+            s_1.closed_on, COALESCE(min(l.bank_booked_on), s_1.closed_on) AS first_on,
             GREATEST(s_1.closed_on, max(l.bank_booked_on)) AS last_on
            FROM bank_statements s_1
              LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s_1.bank_statement_id
@@ -2459,18 +2459,19 @@ CREATE VIEW bank_statement_breaks AS
           GROUP BY s_1.bank_statement_id
         ), placed AS (
          SELECT dated.bank_statement_id, dated.bank_file_id, dated.account, dated.currency, dated.opening,
-            dated.closing, dated.first_on, dated.last_on,
+            dated.closing, dated.closed_on, dated.first_on, dated.last_on,
             row_number() OVER (PARTITION BY dated.account, dated.currency ORDER BY dated.first_on, dated.last_on, dated.bank_statement_id) AS place
            FROM dated
         )
  SELECT s.bank_statement_id, s.account, s.currency, s.first_on, s.opening, t.closing AS expected,
     t.last_on AS expected_on, t.last_on - s.first_on AS days_of_overlap,
+    LEAST(s.first_on, COALESCE(t.closed_on + 1, t.last_on)) AS gap_from,
     regexp_replace(f.name, '^.*[/\\]', '') AS file,
     regexp_replace(o.name, '^.*[/\\]', '') AS expected_file
    FROM placed s
      JOIN bank_files f ON f.bank_file_id = s.bank_file_id
      JOIN LATERAL ( SELECT t_1.bank_statement_id, t_1.bank_file_id, t_1.account, t_1.currency, t_1.opening,
-            t_1.closing, t_1.first_on, t_1.last_on, t_1.place
+            t_1.closing, t_1.closed_on, t_1.first_on, t_1.last_on, t_1.place
            FROM placed t_1
           WHERE t_1.account = s.account AND t_1.currency = s.currency AND t_1.place < s.place
           ORDER BY t_1.place DESC

@@ -46,14 +46,14 @@ export interface BankGap {
   readonly reason: string;
 }
 
-/** The gaps and disagreements of bank statements that began by this day and that nobody has explained. */
+/** The gaps and disagreements of bank statements that may have begun by this day and that nobody has explained. */
 export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
   return query(
     tx,
     `SELECT b.account, e.exception, e.reason
      FROM bank_statement_breaks b
      JOIN payment_exceptions e ON e.kind = 'bank_statement' AND e.exception = 'bank-statement-' || b.bank_statement_id
-     WHERE least(b.first_on, b.expected_on + 1) <= :day::date
+     WHERE b.gap_from <= :day::date
      ORDER BY b.account COLLATE "C", b.first_on, b.bank_statement_id`,
     { day },
   );

@@ -13,6 +13,7 @@ import { readAging } from '../../src/reports/aging.ts';
 import { readBooksReport } from '../../src/reports/books.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { type Books, booksOf } from '../payments/books.ts';
+import { settingsWith } from '../payments/settings.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -303,6 +304,20 @@ describe('the books of a month cannot be closed', () => {
     await bank('2026-10-31', undefined, '0001', '19.00');
     await closeOf(SEPTEMBER);
     expect((await refusalOf(closeOf(OCTOBER))).code).toBe('bank_feed_gap');
+  });
+
+  test('while a line of its last day may be missing, because its last file has no closing date', async () => {
+    await closeTo('2026-08' as Month);
+    const columns = { date: 'date', amount: 'amount', balance: 'balance', bank_reference: 'ref', account: 'account' };
+    set(settingsWith({ bank_csv: { balances: { columns } } }));
+    books = booksOf(world);
+    const csv = (line: string) =>
+      books.bankText(`${line}.csv`, `date,amount,balance,ref,account\n${line},0001\n`, { map: 'balances' });
+    await csv('2026-09-30,7.00,7.00,B-1');
+    await csv('2026-10-31,5.00,77.00,B-3');
+    expect((await refusalOf(closeOf(SEPTEMBER))).code).toBe('bank_feed_gap');
+    await csv('2026-09-30,65.00,72.00,B-2');
+    await closeTo(OCTOBER);
   });
 
   test('an account whose files state no balances is named: a missing file cannot be noticed', async () => {
