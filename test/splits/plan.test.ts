@@ -188,6 +188,7 @@ describe('inputs', () => {
 
   test.each([
     ['a quote without an id', { quote_id: '' }, 'identifier_invalid'],
+    ['a requote without its id', { incrementalSpotPrice: 5, requote_id: null }, 'identifier_invalid'],
     ['an id that would end a search', { requote_id: "rq' OR" }, 'identifier_invalid'],
     ['an unknown currency', { currency: 'XXX' }, 'currency_unknown'],
     ['no currency', { currency: '' }, 'currency_unknown'],
@@ -338,6 +339,24 @@ describe('a refund', () => {
 
   test('gives back no more of the share than of the price', () => {
     expect(() => planRefund({ ...refunded, spotPrice: '24.99' }, realTime)).toThrow(/more than the refund/);
+  });
+
+  test("of the API's answer to a reversal is planned as it is, with amounts below zero and no requote", () => {
+    const answer = { ...refunded, requote_id: null, enrollment_id: null, spotPrice: -27.5, partnerCut: -2.5 };
+    expect(planRefund({ ...answer, invoiceAmount: -25 }, realTime)).toEqual(
+      planRefund({ ...refunded, enrollment_id: undefined }, realTime),
+    );
+    expect(planRefund({ ...answer, spotPrice: -0, invoiceAmount: '-0.00' }, realTime)).toEqual([]);
+  });
+
+  test('gives the price and the share back in the same direction', () => {
+    expect(() => planRefund({ ...refunded, invoiceAmount: '-25.00' }, realTime)).toThrow(/both be below zero/);
+  });
+
+  test.each([null, undefined, 7])('of a reversal with the id %s is refused', (reversal_id) => {
+    expect(() => planRefund({ ...refunded, reversal_id: reversal_id as never }, realTime)).toThrow(
+      `reversal_id '${reversal_id}' is not an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -, with a letter or digit first`,
+    );
   });
 
   test('in sequence needs the operator', () => {

@@ -22,7 +22,7 @@ interface Ids {
 
 /** An accepted quote, or a requote by the names of a quote: then the incremental values (7.2.2). */
 export interface Accepted extends Ids {
-  readonly requote_id?: string | undefined;
+  readonly requote_id?: string | null | undefined;
   readonly spotPrice: Decimal;
   readonly partnerCut: Decimal;
   readonly invoiceAmount: Decimal;
@@ -55,8 +55,11 @@ export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {
     'incrementalSpotPrice' in accepted
       ? [accepted.incrementalSpotPrice, accepted.incrementalPartnerCut, accepted.incrementalInvoiceAmount]
       : [accepted.spotPrice, accepted.partnerCut, accepted.invoiceAmount];
-  const { quote_id, requote_id } = accepted;
+  const { quote_id } = accepted;
+  const requote_id = accepted.requote_id ?? undefined;
   const accepted_at = accepted.accepted_at ?? undefined;
+  // Without its id, it would be taken for the quote.
+  if ('incrementalSpotPrice' in accepted) identifier('requote_id', accepted.requote_id);
   const currency = currencyOf(accepted.currency);
   const priceUnits = unitsOf(spotPrice, currency);
   const shareUnits = unitsOf(invoiceAmount, currency);
@@ -90,8 +93,8 @@ export function unitsOf(amount: Decimal, currency: string): number {
 
 /** As the service's own identifiers; they stand in idempotency keys and in searches. Throws SplitImpossible. */
 export function identifier(name: string, value: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
-  const message = `${name} '${value}' is none: 1 to 128 of A-Z a-z 0-9 . _ : - are, with a letter or digit first`;
+  if (typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(value)) return value;
+  const message = `${name} '${value}' is not an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -, with a letter or digit first`;
   throw new SplitImpossible('identifier_invalid', message);
 }
 
@@ -103,7 +106,7 @@ export function metadataOf({
 }: Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id'>): Metadata {
   return {
     quote_id: identifier('quote_id', quote_id),
-    ...(requote_id === undefined ? {} : { requote_id: identifier('requote_id', requote_id) }),
+    ...(requote_id === undefined || requote_id === null ? {} : { requote_id: identifier('requote_id', requote_id) }),
     ...(enrollment_id === undefined || enrollment_id === null ? {} : { enrollment_id }),
   };
 }

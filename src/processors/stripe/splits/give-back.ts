@@ -5,7 +5,10 @@ import { chargingAccount, headersOf, type PlanOptions, type Routing } from './ro
 
 type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currency'>;
 
-/** What the Merchant of Record gives back of one acceptance: amounts above zero, of the price and of the share. */
+/**
+ * What the Merchant of Record gives back of one acceptance, of the price and of the share: the API's answer to a reversal as
+ * it is, with amounts at or below zero, or amounts above zero.
+ */
 export interface Refunded extends Ids {
   /** Names this refund among others of the quote: the same refund asked for twice is made once. */
   readonly reversal_id: string;
@@ -30,8 +33,12 @@ export interface LostDispute extends Ids {
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);
   const currency = currencyOf(refunded.currency);
-  const amount = unitsOf(refunded.spotPrice, currency);
-  const share = unitsOf(refunded.invoiceAmount, currency);
+  const amount = unitsOf(withoutSign(refunded.spotPrice), currency);
+  const share = unitsOf(withoutSign(refunded.invoiceAmount), currency);
+  if (amount > 0 && share > 0 && isBelowZero(refunded.spotPrice) !== isBelowZero(refunded.invoiceAmount)) {
+    const message = `${refunded.spotPrice} and ${refunded.invoiceAmount} ${currency} must both be below zero, or both above`;
+    throw new SplitImpossible('parts_differ', message);
+  }
   if (share > amount) {
     const message = `the share of ${refunded.invoiceAmount} is more than the refund of ${refunded.spotPrice} ${currency}`;
     throw new SplitImpossible('share_too_large', message);
@@ -77,6 +84,10 @@ export function planDispute(lost: LostDispute, routing: Routing, options: PlanOp
     },
   ];
 }
+
+const isBelowZero = (amount: Decimal): boolean => String(amount).startsWith('-');
+
+const withoutSign = (amount: Decimal): string => String(amount).replace(/^-/, '');
 
 const reversalOf = (key: string, amount: number, metadata: Readonly<Record<string, string>>): ProcessorRequest => ({
   ...{ does: 'transfer_reversal', method: 'POST', path: '/v1/transfers/{transfer}/reversals' },
