@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SplitUnfinished } from '../../src/processors/stripe/splits/execute.ts';
 import { planDispute, planRefund, planSplit } from '../../src/processors/stripe/splits/plan.ts';
 import { releaseFees } from '../support/stripe/accounts.ts';
-import { loseDispute } from '../support/stripe/connect.ts';
+import { failRefund, loseDispute } from '../support/stripe/connect.ts';
 import { authenticate } from '../support/stripe/payment-intents.ts';
 import { ACCEPTED, CARD, CONTROLLED, HOST, openPlatform, type Platform, REAL, SEQUENTIAL } from './platform.ts';
 
@@ -240,6 +240,37 @@ describe('what is given back', () => {
     expect(platform.balances()).toEqual([120, 60, 420]);
     await platform.run(planRefund(refunded('6.00', '4.20'), SEQUENTIAL, HOST), ids);
     expect(platform.balances()).toEqual([0, 0, 0]);
+  });
+
+  test("of the API's answer to a reversal is given back once, also the day after", async () => {
+    const [payment] = await platform.run(realTime());
+    const answer = { ...ACCEPTED, reversal_id: 'rv-1', requote_id: null, spotPrice: -4, invoiceAmount: -2.8 };
+    const ids = { payment_intent: payment?.id };
+    const [made] = await platform.run(planRefund(answer, REAL), ids);
+    platform.later(25 * 3600);
+    expect(await platform.run(planRefund(answer, REAL), ids)).toMatchObject([{ id: made?.id, known: true }]);
+    expect(platform.objects('refund')).toHaveLength(1);
+    expect(platform.balances()).toEqual([0, 180, 420]);
+  });
+
+  test('a refund that failed later is followed by another, the same day and the day after', async () => {
+    const [payment] = await platform.run(planSplit(ACCEPTED, CONTROLLED).requests);
+    const [refund] = planRefund(refunded('4.00', '2.80'), CONTROLLED);
+    const again = async () =>
+      (await platform.run(refund === undefined ? [] : [refund], { payment_intent: payment?.id }))[0];
+    const ids: (string | undefined)[] = [];
+    for (let tries = 0; tries < 3; tries += 1) {
+      const made = await again();
+      expect(made).toMatchObject({ amount: 400, known: false });
+      expect(await again()).toMatchObject({ id: made?.id, known: true });
+      ids.push(made?.id);
+      failRefund(platform.standIn.state, made?.id ?? '');
+      expect(platform.balances()).toEqual([0, 300, 700]);
+      if (tries === 1) platform.later(25 * 3600);
+    }
+    const last = await again();
+    expect(new Set([...ids, last?.id]).size).toBe(4);
+    expect(platform.balances()).toEqual([0, -100, 700]);
   });
 
   test.each(['fail_before', 'fail_after', 'drop_after'] as const)(

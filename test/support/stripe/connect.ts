@@ -180,6 +180,15 @@ function refund(call: Call, params: Stripe.RefundCreateParams): StripeObject {
   return made;
 }
 
+/** The bank returns a refund of the platform's own, days later: Stripe puts the money back. */
+export function failRefund(state: State, id: string): void {
+  const made = found(state.connect.objects, id, 'refund');
+  const charge = found(state.connect.objects, String(made['charge']), 'charge');
+  made['status'] = 'failed';
+  charge['amount_refunded'] = (charge['amount_refunded'] as number) - (made['amount'] as number);
+  credit(state, '', String(made['currency']), made['amount'] as number);
+}
+
 function reverse(call: Call, params: Stripe.TransferCreateReversalParams): StripeObject {
   checkMetadata(params.metadata);
   const of = own(call, call.id, 'transfer');

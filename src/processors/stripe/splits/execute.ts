@@ -105,7 +105,7 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
 /** All that the plan names, and no requote, reversal or dispute where it names none. */
 const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
-    (name) => (found?.[name] || undefined) === metadata[name],
+    (name) => (found?.[name] || undefined) === (metadata[name] || undefined),
   );
 
 /** Stripe forgets a key after 24 hours at the earliest. What may be older than this is looked for first. */
@@ -264,20 +264,25 @@ async function giveBack(
   list: () => AsyncIterable<GivenBack>,
   make: (key: string) => Promise<GivenBack>,
 ): Promise<Outcome> {
-  const find = async () => {
-    for await (const each of list()) {
-      const alive = each.status !== 'failed' && each.status !== 'canceled';
-      if (alive && isOf(params.metadata, each.metadata)) return each;
-    }
+  const first = async (is: (each: GivenBack) => boolean) => {
+    for await (const each of list()) if (is(each)) return each;
     return undefined;
   };
+  const find = () => first((each) => !isUndone(each) && isOf(params.metadata, each.metadata));
+  const outcome = ({ id, amount, currency }: GivenBack, known: boolean) => ({ id, amount, currency, known });
   const before = await find();
-  const { made, known } =
-    before === undefined
-      ? await atMostOnce(headers['Idempotency-Key'], { done, find, make })
-      : { made: before, known: true };
-  return { id: made.id, amount: made.amount, currency: made.currency, known };
+  if (before !== undefined) return outcome(before, true);
+  for (let after = 0; ; ) {
+    const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
+    // A repeated answer shows it as it was when it was made; it may have failed since.
+    const now = known ? await first(({ id }) => id === made.id) : undefined;
+    if (!known || !isUndone(now ?? made)) return outcome(made, known);
+    after = attempt;
+  }
 }
+
+/** A refund may fail days later: then the customer has nothing, and another is needed. */
+const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>
   giveBack(
