@@ -95,7 +95,7 @@ describe('instructions', () => {
     ["an intermediary's BIC", `${ABROAD}.intermediary.bic`, 'NOPE', 'is not a valid BIC'],
     ['no account holder', `${ACH}.account_holder`, '', 'must not be empty'],
     ['no account number', `${ACH}.account_number`, undefined, 'is missing'],
-    ['an account type that is none', `${ACH}.account_type`, 'current', 'expected one of'],
+    ['an account type that is none', `${ACH}.account_type`, 'current', 'must be one of checking, savings'],
     ['a bank without a town', `${WIRE}.bank_address.city`, '', 'is required'],
     ['a bank without a country', `${WIRE}.bank_address.country`, '', 'is required'],
     ['an account holder without a town', `${ABROAD}.account_holder_address.city`, ' ', 'is required'],

@@ -55,6 +55,8 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
 
 /** The validator's wording of a wrong type, in plain English. Numbers are read as exact texts; whoever wrote one calls it a number. */
 function plainReason(reason: string): string {
+  const [, choices] = /^Invalid option: expected one of (.+)$/.exec(reason) ?? [];
+  if (choices !== undefined) return `must be one of ${choices.replaceAll('"', '').split('|').join(', ')}`;
   const [, expected, received] = /^Invalid input: expected (\S+), received (\S+)$/.exec(reason) ?? [];
   if (expected === undefined || received === undefined) return reason.replace('ExactNumber', 'number');
   if (received === 'undefined') return 'is missing';

@@ -3,7 +3,7 @@
  * for the curl commands in docs/partners.md.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { packageRoot } from '../package.ts';
 import type { Credentials } from '../partners/clients.ts';
@@ -11,6 +11,9 @@ import type { Credentials } from '../partners/clients.ts';
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 const PARTNER = 'p-harbour-lights';
+const args = process.argv.slice(2);
+const PORT = args[args.indexOf('--port') + 1] ?? '';
+const ADDRESS = `http://127.0.0.1:${args.includes('--port') ? PORT : 8080}`;
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
 const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox' };
@@ -28,12 +31,16 @@ if (!existsSync(join(HOME, 'settings.json'))) {
   reckoner('init');
   reckoner('partner', 'import', join(packageRoot, 'src', 'demo', 'data', 'partners.json'));
 }
+// Links, discovery and the description name the server that answers.
+const settingsFile = join(HOME, 'settings.json');
+const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as Record<string, unknown>;
+writeFileSync(settingsFile, `${JSON.stringify({ ...settings, public_url: ADDRESS }, null, 2)}\n`);
 const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', PARTNER)) as Credentials;
 process.stdout.write(
-  `export BASE_URL=http://127.0.0.1:8080 PARTNER_ID=${PARTNER}\n` +
+  `export BASE_URL=${ADDRESS} PARTNER_ID=${PARTNER}\n` +
     `export CLIENT_ID=${client_id} CLIENT_SECRET=${client_secret}\n`,
 );
-const serving = spawn(process.execPath, [PROGRAM, 'serve', ...process.argv.slice(2)], { env, stdio: 'inherit' });
+const serving = spawn(process.execPath, [PROGRAM, 'serve', ...args], { env, stdio: 'inherit' });
 // Ctrl-C also reaches the server, which stops by itself.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => serving.kill('SIGTERM'));

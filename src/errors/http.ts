@@ -52,6 +52,10 @@ export const HTTP = {
     503,
     (f) => `The database is unavailable. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
+  rows_busy: defineAnswer<{ retry_after: number }>(
+    503,
+    (f) => `Too many downloads of rows are under way. Retry in ${plural(f.retry_after, 'second')}.`,
+  ),
   internal: defineAnswer<{ request_id: string }>(
     500,
     (f) => `Internal error. Retry the request; if it fails again, contact us with the request id ${f.request_id}.`,

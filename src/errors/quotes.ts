@@ -47,7 +47,8 @@ export const QUOTES = {
   ),
   quote_not_accepted: defineAnswer<{ quote_id: string }>(
     422,
-    (f) => `Quote ${f.quote_id} has not been accepted, so it cannot be requoted. Accept it, or create a new quote.`,
+    (f) =>
+      `Quote ${f.quote_id} has not been accepted: there is nothing to requote or reverse. Accept it, or create a new quote.`,
   ),
   quote_reversed: defineAnswer<{ quote_id: string }>(
     422,

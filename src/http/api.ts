@@ -1,12 +1,8 @@
 /** The handlers of the API: each acts in one transaction and answers. */
-import { PassThrough, Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
-import { readDocumentRows } from '../delivery/queries.ts';
-import { streamRowsCsv } from '../delivery/rows.ts';
 import { documentJson } from '../documents/document.ts';
 import { type DocumentRow, readDocuments, readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -91,14 +87,15 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     );
     return pageOf(shared, operations.listPolicies, {
       query,
-      items: policies.map((policy) => ({ ...policy, currency: partner?.currency })),
+      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price }) => ({
+        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price },
+      })),
       cursorOf: ({ policy_id: id }) => id,
     });
   });
   serve(app, shared, operations.listInvoices, async (tx, { caller, query }) => {
     const { cursor: after, limit, month, status, document } = query;
-    // The number of another partner's document is as unknown as any other.
-    if (after !== undefined) await documentOf(tx, caller, after).catch(refuseCursor);
+    if (after !== undefined) await refuseUnknownCursor(tx, caller, after);
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
       ...{ partnerId: caller.partnerId, months, status, document, after },
@@ -122,7 +119,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
   });
   serve(app, shared, operations.readInvoiceRows, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
-    return new Content(streamRows(shared, id), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
+    return new Content(shared.rowStreams.open(id), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
   });
 }
 
@@ -136,7 +133,9 @@ async function documentOf(tx: Transaction, { partnerId }: Caller, number: string
   return document;
 }
 
-function refuseCursor(): never {
+/** The number of another partner's document is as unknown as any other. */
+async function refuseUnknownCursor(tx: Transaction, { partnerId }: Caller, number: string): Promise<void> {
+  if ((await readDocuments(tx, { partnerId, number })).length > 0) return;
   throw refuse('request_invalid', { problems: [{ path: 'cursor', reason: 'is not a number of your documents' }] });
 }
 
@@ -235,21 +234,6 @@ function pageOf<Item, Query extends { limit: number; cursor?: string | undefined
     headers['Link'] = `<${issuerOf(shared)}${path}?${next}>; rel="next"`;
   }
   return new Content(writeExactJson(shown), headers);
-}
-
-/**
- * The rows that a document bills as CSV, read through a cursor while they are sent. It ends with an error, and the
- * connection with it, if reading fails on the way.
- */
-export function streamRows({ database, log }: Shared, documentId: number): Readable {
-  const out = new PassThrough();
-  database
-    .reading((tx) => pipeline(Readable.from(streamRowsCsv(readDocumentRows(tx, documentId))), out))
-    .catch((error: unknown) => {
-      log.warn({ err: error }, 'the rows of a document were not sent whole');
-      out.destroy(error as Error);
-    });
-  return out;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import { parseExactFields, writeExactJson } from '../json.ts';
+import { parseExactFields, repeatedName, writeExactJson } from '../json.ts';
 import { doesClientLive } from '../partners/client-queries.ts';
 import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/queries.ts';
 import { rateHeaders } from './limits.ts';
@@ -215,9 +215,18 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
 }
 
 function readQuery(operation: Operation, request: FastifyRequest): unknown {
-  const parsed = operation.query.safeParse(request.query);
-  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
-  return parsed.data;
+  const query = request.query as Record<string, unknown>;
+  const twice = Object.keys(query).filter((name) => Array.isArray(query[name]));
+  const problems = twice.map((path) => ({ path, reason: 'is given more than once' }));
+  if (problems.length > 0) throw refuse('request_invalid', { problems });
+  const parsed = operation.query.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const known = (operation.query as { shape?: object }).shape ?? {};
+  throw refuse('request_invalid', {
+    problems: fieldProblems(parsed.error).map((problem) =>
+      problem.path in known ? problem : { ...problem, reason: 'is not a known parameter' },
+    ),
+  });
 }
 
 function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
@@ -228,10 +237,16 @@ function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
     throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type' });
   }
   let value: unknown;
+  let twice: string | undefined;
   try {
-    value = parseExactFields(new TextDecoder('utf-8', { fatal: true }).decode(request.body as Buffer));
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(request.body as Buffer);
+    value = parseExactFields(text);
+    twice = repeatedName(text);
   } catch (error) {
     throw malformed(`is not JSON in UTF-8: ${reasonOf(error)}`);
+  }
+  if (twice !== undefined) {
+    throw refuse('request_invalid', { problems: [{ path: twice, reason: 'is given more than once' }] });
   }
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });

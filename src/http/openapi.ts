@@ -192,7 +192,7 @@ function problems(operation: Operation, method: string): Json {
   const codes: RefusalCode[] = [
     ...operation.refusals,
     ...(operation.partnerHeader === 'required' ? (['partner_header_missing'] as const) : []),
-    ...(operation.body === undefined ? [] : (['request_invalid', 'media_type_unsupported', 'body_too_large'] as const)),
+    ...(method === 'POST' ? (['media_type_unsupported', 'body_too_large'] as const) : []),
     ...(method === 'POST' ? (['idempotency_key_reused'] as const) : []),
     ...EVERYWHERE,
   ];

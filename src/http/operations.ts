@@ -73,7 +73,8 @@ export type SplitQuery = z.output<typeof splitQuery>;
 
 const ofQuote = z.object({ quote_id: identifier });
 const ofRequote = z.object({ requote_id: identifier });
-const ofDocument = z.object({ number: z.string().max(64) });
+const documentNumber = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'is not the number of a document');
+const ofDocument = z.object({ number: documentNumber });
 
 const QUOTED = new ExactNumber('250.00');
 const PRICES = {
@@ -206,6 +207,8 @@ export const createRequote = operation({
     'quote_unknown',
     'quote_not_accepted',
     'quote_reversed',
+    'partner_inactive',
+    'policy_inactive',
     'requote_lower',
     'increment_too_small',
     'price_too_large',
@@ -279,7 +282,7 @@ export const reverseQuote = operation({
   summary: 'Reverse an accepted quote',
   description:
     'Records that you refund or cancel, and lowers your invoice. Without amounts it takes back all that is left of the ' +
-    'quote and its requotes; with them, all three, at or below zero, as in a ledger row. `reversal_id` is your own id of ' +
+    'quote and its requotes, or of the requote that `requote_id` names; with them, all three, at or below zero, as in a ledger row. `reversal_id` is your own id of ' +
     'the refund: the same one again gives the same answer and records nothing.',
   origin: 'own',
   partnerHeader: 'required',
@@ -379,7 +382,7 @@ export const listInvoices = operation({
   body: undefined,
   query: z.strictObject({
     limit: pageLimit,
-    cursor: z.string().max(64).optional().meta({ description: 'Only documents after this number of yours' }),
+    cursor: documentNumber.optional().meta({ description: 'Only documents after this number of yours' }),
     month: z
       .string()
       .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10')
@@ -438,7 +441,7 @@ export const readInvoiceRows = operation({
     'they were recorded. A document without rows has the header alone.',
   answer: 'text/csv',
   example: undefined,
-  refusals: ['invoice_unknown'],
+  refusals: ['invoice_unknown', 'rows_busy'],
 });
 
 export const OPERATIONS: readonly Operation[] = [

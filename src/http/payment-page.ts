@@ -7,7 +7,6 @@ import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { readPdf } from '../documents/queries.ts';
-import { streamRows } from './api.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
 import { readPaymentPage } from './queries.ts';
@@ -19,7 +18,7 @@ const unknownPage = page<Record<string, unknown>>('unknown');
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
-  const { database, environment, settings, limits } = shared;
+  const { database, environment, settings, limits, rowStreams } = shared;
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
   const find = (token: string) =>
@@ -60,7 +59,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
     const found = await find(request.params.token);
     if (found === undefined || found.document.status === 'void') return unknown(reply);
     return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
-      streamRows(shared, found.document.document_id),
+      rowStreams.open(found.document.document_id),
     );
   });
 }

@@ -42,7 +42,7 @@ function refusalOfFramework(error: FastifyError): Refusal | undefined {
       return refuse('body_too_large', { limit: 64 * 1024 }, error);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_TYPE':
-      return refuse('media_type_unsupported', { media_type: 'this type' }, error);
+      return refuse('media_type_unsupported', { media_type: 'that of the body' }, error);
   }
   const status = error.statusCode;
   if (status === undefined || status < 400 || status >= 500) return undefined;

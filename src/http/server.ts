@@ -12,6 +12,7 @@ import { openMetrics } from './metrics.ts';
 import { addPaymentPages } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
+import { RowStreams } from './row-streams.ts';
 import { addressList, issuerOf, type Service, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
@@ -56,6 +57,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     limits: openLimits(settings.http.requests_per_minute),
     metrics,
     acceptances: new Acceptances(database, readRouted),
+    rowStreams: new RowStreams(database, service.log),
   };
   const findMethods = collectRoutes(app);
   addParsers(app);

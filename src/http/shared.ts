@@ -9,6 +9,7 @@ import type { RoutedAcceptance } from '../splits/accepted.ts';
 import type { KeyStore } from './keys.ts';
 import type { Limits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
+import type { RowStreams } from './row-streams.ts';
 import type { TokenIssuer } from './tokens.ts';
 import type { StoreEvents } from './webhooks.ts';
 
@@ -28,6 +29,7 @@ export interface Shared extends Service {
   readonly tokens: TokenIssuer;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  readonly rowStreams: RowStreams;
   /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
   readonly acceptances: Acceptances<RoutedAcceptance>;
 }

@@ -330,10 +330,13 @@ export async function readReversal(
   return rows[0] && { ...rows[0], reversal_id: facts.reversalId };
 }
 
-/** What is left of an accepted quote after its requotes and reversals; undefined if the ledger has no such quote. */
+/**
+ * What is left of an accepted quote after its requotes and reversals, or of one accepted requote of it; undefined if the
+ * ledger has no such row.
+ */
 export async function readLeftOfQuote(
   tx: Transaction,
-  facts: { partnerId: string; quoteId: string },
+  facts: { partnerId: string; quoteId: string; requoteId: string | null },
 ): Promise<(Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }) | undefined> {
   const rows = await query<Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }>(
     tx,
@@ -344,8 +347,11 @@ export async function readLeftOfQuote(
        SELECT coalesce(sum(x.spot_price), 0) AS spot_price, coalesce(sum(x.partner_cut), 0) AS partner_cut,
               coalesce(sum(x.invoice_amount), 0) AS invoice_amount
        FROM ledger_rows x
-       WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted') AS l
-     WHERE e.partner_id = :partnerId AND e.kind = 'quote_accepted' AND own_id(e) = :quoteId`,
+       WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted'
+         AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
+     WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
+       AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+       AND own_id(e) = coalesce(:requoteId, :quoteId)`,
     facts,
   );
   return rows[0];

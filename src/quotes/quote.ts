@@ -94,6 +94,7 @@ export async function makeRequote(
   const { quote_id, currency } = quote;
   if (quote.accepted_at === null) throw refuse('quote_not_accepted', { quote_id });
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
+  refuseInactive(quote, partnerId, quote.policy_id);
   const insured = insuredAmount(wanted.insuredAmount, currency);
   const price = allowedPrice(insured, quote, rules);
   const accepted = {

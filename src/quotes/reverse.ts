@@ -1,9 +1,9 @@
 /**
- * Reversals by a partner: the refund or cancellation of a quote, in whole or in part, as a ledger row that the ledger's own
+ * Reversals by a partner: the refund or cancellation of a quote, in nothingLeft or in part, as a ledger row that the ledger's own
  * rules judge (contract.md, Amounts). The partner's id of the reversal makes it safe to repeat.
  * Refusals: quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
  */
-import { lockImporters } from '../database/ledger-lock.ts';
+import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
@@ -34,14 +34,17 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // Reversals are judged one after another, so none is between this look and its row.
+  // No other reversal, and no acceptance of a requote, is between this look and its row.
   await lockImporters(tx);
+  await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });
-  if (known !== undefined) return sameReversal(known, wanted);
-  const left = await readLeftOfQuote(tx, { partnerId, quoteId });
+  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  const nothingLeft = left === undefined || [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
+  if (known !== undefined) return sameReversal(known, wanted, { nothingLeft });
   if (left === undefined) {
     const { quote_id } = await quoteOf(tx, quoteId, asked);
-    throw refuse('quote_not_accepted', { quote_id });
+    if (requoteId === undefined) throw refuse('quote_not_accepted', { quote_id });
+    throw invalid('requote_id', `is no accepted requote of ${quote_id}`);
   }
   const { policy_id, currency, enrollment_id, spot_price, partner_cut, invoice_amount } = left;
   const negated = (amount: string) => Amount.of(amount, currency).negated().toString();
@@ -50,8 +53,10 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
     partnerCut: negated(partner_cut),
     invoiceAmount: negated(invoice_amount),
   };
-  if (Object.values(amounts).every(isZero))
+  if (wanted.amounts === undefined && nothingLeft) {
     throw refuse('reversal_exceeds', { quote_id: quoteId, reason: 'nothing is left of it' });
+  }
+  if (Object.values(amounts).every(isZero)) throw invalid('spotPrice', 'is zero: a reversal takes something back');
   const row = {
     ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
     ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
@@ -60,20 +65,25 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { accepted, errors } = await importRows(tx, [file], { skipInvalid: false, now });
   const [error] = errors;
   if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
-  if (error !== undefined) {
-    throw refuse('request_invalid', { problems: [{ path: error.field, reason: error.reason }] });
-  }
+  if (error !== undefined) throw invalid(error.field, error.reason);
   if (accepted !== 1) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
   const details = { reversal_id: reversalId, client_id: clientId };
   await recordEvent(tx, thisProcess('http'), { action: 'quote.reverse', subject: quoteId, details, now: now.toISO() });
   return (await readReversal(tx, { partnerId, reversalId })) as ReversalRow;
 }
 
-/** The recorded reversal, if the request means the same one. Without amounts it means whatever was recorded. */
-function sameReversal(known: ReversalRow, { quoteId, reversalId, requoteId, amounts }: WantedReversal): ReversalRow {
+const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
+
+/** The recorded reversal, if the request means the same one. Without amounts it means one that left nothing. */
+function sameReversal(
+  known: ReversalRow,
+  { quoteId, reversalId, requoteId, amounts }: WantedReversal,
+  { nothingLeft }: { nothingLeft: boolean },
+): ReversalRow {
   const same = (text: string | undefined, amount: string) =>
     text === undefined || Amount.of(text, known.currency).equals(Amount.of(amount, known.currency));
   const repeated =
+    (amounts !== undefined || nothingLeft) &&
     known.quote_id === quoteId &&
     known.requote_id === (requoteId ?? null) &&
     same(amounts?.spotPrice, known.spot_price) &&

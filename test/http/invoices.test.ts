@@ -56,11 +56,12 @@ test('a filter stays on the next page', async () => {
 });
 
 test.each([
-  ['an unknown parameter', '?mnth=2026-01', 'mnth', 'is not a known field'],
-  ['a parameter twice', '?month=2026-01&month=2026-02', 'month', 'must be a string, not an array'],
+  ['an unknown parameter', '?mnth=2026-01', 'mnth', 'is not a known parameter'],
+  ['a parameter twice', '?month=2026-01&month=2026-02', 'month', 'is given more than once'],
   ['a limit of zero', '?limit=0', 'limit', 'must be a whole number from 1 to 1000'],
   ['a limit above the largest', '?limit=1001', 'limit', 'must be a whole number from 1 to 1000'],
   ['a month that is none', '?month=2026-13', 'month', 'must be a month such as 2026-10'],
+  ['a cursor with a zero byte', '?cursor=%00', 'cursor', 'is not the number of a document'],
   ['the cursor of another partner', '?cursor=INV-2026-000002', 'cursor', 'is not a number of your documents'],
 ])('%s is refused by its name', async (_, query, path, reason) => {
   expect(await caller.get(`/api/v1/invoices${query}`)).toMatchObject({
@@ -76,6 +77,15 @@ test('one document is the same as on the list, and another partner’s is unknow
     expect(await other.get(`/api/v1/invoices/INV-2026-000003${path}`)).toMatchObject({
       status: 404,
       body: { code: 'invoice_unknown', number: 'INV-2026-000003' },
+    });
+  }
+});
+
+test('a number that no document can have is unknown', async () => {
+  for (const path of ['/%00', '/%00/pdf', '/INV-2026-000003%2e/rows']) {
+    expect(await caller.get(`/api/v1/invoices${path}`)).toMatchObject({
+      status: 404,
+      body: { code: 'invoice_unknown' },
     });
   }
 });

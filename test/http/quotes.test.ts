@@ -176,6 +176,14 @@ describe('a quote', () => {
     expect(await harbour.post('/api/v1/quote', body)).toMatchObject({ body: { problems: [{ path, reason }] } });
   });
 
+  test('refuses a field that is given twice', async () => {
+    const body = '{"policy_id":"ticket-protection","insured_amount":"1","insured_amount":"2"}';
+    expect(await harbour.post('/api/v1/quote', body)).toMatchObject({
+      status: 400,
+      body: { problems: [{ path: 'insured_amount', reason: 'is given more than once' }] },
+    });
+  });
+
   test('says that a string was expected instead of a number', async () => {
     const answer = await harbour.post('/api/v1/quote', '{"policy_id":5,"insured_amount":"1"}');
     expect(answer).toMatchObject({

@@ -6,7 +6,14 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
-import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
+import {
+  openWorld,
+  partner,
+  quote as quoteRow,
+  requote as requoteRow,
+  reversal,
+  type World,
+} from '../support/world.ts';
 
 let world: World;
 let served: Served;
@@ -151,6 +158,29 @@ const CASES: Record<
   },
   quote_unknown: { when: 'nobody made the quote', run: () => caller.get('/api/v1/quote/q-nobody') },
   requote_unknown: { when: 'nobody made the requote', run: () => caller.get('/api/v1/requote/rq-nobody/accept') },
+  rows_busy: {
+    when: 'a fifth download of rows begins while four wait for the database',
+    run: async () => {
+      const own = await openWorld();
+      await own.partners([partner(PRICED)]);
+      await own.rows([quoteRow()]);
+      await own.close();
+      const there = await serveWorld(own, { patience: 1 });
+      const theirs = await there.caller('p-1');
+      const path = '/api/v1/invoices/INV-2026-000001/rows';
+      const headers = { authorization: `Bearer ${theirs.token}`, 'x-service-partner-id': 'p-1' };
+      try {
+        return await own.database.asOwner(async (tx) => {
+          await tx.knex.raw('LOCK TABLE ledger_rows IN ACCESS EXCLUSIVE MODE');
+          for (const _ of [1, 2, 3, 4]) expect((await fetch(`${there.url}${path}`, { headers })).status).toBe(200);
+          return theirs.get(path);
+        });
+      } finally {
+        await there.end();
+        await own.end();
+      }
+    },
+  },
   invoice_unknown: {
     when: 'the number is another partner’s',
     run: () => caller.get('/api/v1/invoices/INV-2026-000099'),

@@ -54,6 +54,21 @@ test('without amounts it takes back the quote and its requotes, and the quote is
     ['reversal', -17.85],
   ]);
   expect((await caller.get(`/api/v1/quote/${id}`)).body).toMatchObject({ status: 'reversed' });
+  expect((await reverse(id, { reversal_id: 'refund-all' })).text).toBe(text);
+});
+
+test('a requote that it names is taken back alone', async () => {
+  const id = await accepted();
+  const requote = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+  const requoteId = requote.body['requote_id'] as string;
+  expect(await reverse(id, { reversal_id: 'refund-open', requote_id: requoteId })).toMatchObject({ status: 400 });
+  await caller.get(`/api/v1/requote/${requoteId}/accept`);
+  const { text } = await reverse(id, { reversal_id: 'refund-requote', requote_id: requoteId });
+  expect(text).toContain('"spotPrice":-4.25,"partnerCut":-1.27,"invoiceAmount":-2.98');
+  expect(await reverse(id, { reversal_id: 'refund-again', requote_id: requoteId })).toMatchObject({
+    status: 422,
+    body: { code: 'reversal_exceeds' },
+  });
 });
 
 test('the same reversal again, also six at once, has the same answer and one row', async () => {
@@ -62,8 +77,28 @@ test('the same reversal again, also six at once, has the same answer and one row
   const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => reverse(id, part)));
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
   expect(answers[0]?.status).toBe(201);
-  expect((await reverse(id, { reversal_id: 'refund-part' })).text).toBe(answers[0]?.text);
+  expect(await reverse(id, { reversal_id: 'refund-part' })).toMatchObject({
+    status: 409,
+    body: { code: 'reversal_reused' },
+  });
   expect((await rowsOf(id)).length).toBe(2);
+});
+
+test('a reversal and the acceptance of a requote at once: one of them is refused, and nothing stays billed', async () => {
+  for (let round = 0; round < 6; round += 1) {
+    const id = await accepted();
+    const requote = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+    const accept = () => caller.get(`/api/v1/requote/${requote.body['requote_id']}/accept`);
+    const both = [() => reverse(id, { reversal_id: `at-once-${id}` }), accept];
+    const [one, other] = await Promise.all((round % 2 === 0 ? both : both.reverse()).map((call) => call()));
+    const statuses = [one?.status, other?.status].sort();
+    const left = (await rowsOf(id)).reduce((sum, row) => sum + Math.round(Number(row['invoice_amount']) * 100), 0);
+    // Accepted first, the increment is reversed with the quote; reversed first, it is refused.
+    expect({ left, fits: [[200, 201].join(), [201, 422].join()].includes(statuses.join()) }).toEqual({
+      left: 0,
+      fits: true,
+    });
+  }
 });
 
 test('it is on the invoice of the month in which it was made', async () => {
@@ -79,7 +114,7 @@ test('it is on the invoice of the month in which it was made', async () => {
 
 test.each([
   ['more than is left', { spotPrice: '-30.00', partnerCut: '-9.00', invoiceAmount: '-21.00' }, 422, 'reversal_exceeds'],
-  ['nothing', { spotPrice: '0', partnerCut: '0', invoiceAmount: '0' }, 422, 'reversal_exceeds'],
+  ['nothing', { spotPrice: '0', partnerCut: '0', invoiceAmount: '0' }, 400, 'request_invalid'],
   ['an amount above zero', { spotPrice: '1.00', partnerCut: '0.30', invoiceAmount: '0.70' }, 400, 'request_invalid'],
   ['amounts that do not add up', { spotPrice: '-1', partnerCut: '0', invoiceAmount: '0' }, 400, 'request_invalid'],
   ['a tenth of a cent', { spotPrice: '-1.001', partnerCut: '0', invoiceAmount: '-1.001' }, 400, 'request_invalid'],

@@ -51,7 +51,9 @@ export async function contradiction(
     new RegExp(`^${each.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),
   );
   const operation = path === undefined ? undefined : description.paths[path]?.[method.toLowerCase()];
-  if (path === undefined || operation === undefined) return check(problem);
+  if (path === undefined || operation === undefined) {
+    return answer.status < 400 ? `${said}: the call is not described` : check(problem);
+  }
   const status = String(answer.status);
   const response = operation.responses[status];
   if (response === undefined) return `${said}: its status is not described`;
