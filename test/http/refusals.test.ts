@@ -159,7 +159,7 @@ const CASES: Record<
   quote_unknown: { when: 'nobody made the quote', run: () => caller.get('/api/v1/quote/q-nobody') },
   requote_unknown: { when: 'nobody made the requote', run: () => caller.get('/api/v1/requote/rq-nobody/accept') },
   rows_busy: {
-    when: 'a fifth download of rows begins while four wait for the database',
+    when: 'a fifth download of rows begins while four are under way',
     run: async () => {
       const own = await openWorld();
       await own.partners([partner(PRICED)]);
@@ -168,12 +168,13 @@ const CASES: Record<
       const there = await serveWorld(own, { patience: 1 });
       const theirs = await there.caller('p-1');
       const path = '/api/v1/invoices/INV-2026-000001/rows';
-      const headers = { authorization: `Bearer ${theirs.token}`, 'x-service-partner-id': 'p-1' };
       try {
         return await own.database.asOwner(async (tx) => {
-          await tx.knex.raw('LOCK TABLE ledger_rows IN ACCESS EXCLUSIVE MODE');
-          for (const _ of [1, 2, 3, 4]) expect((await fetch(`${there.url}${path}`, { headers })).status).toBe(200);
-          return theirs.get(path);
+          // The document is found; its rows wait.
+          await tx.knex.raw('LOCK TABLE missing_shares IN ACCESS EXCLUSIVE MODE');
+          const five = await Promise.allSettled([1, 2, 3, 4, 5].map(() => theirs.get(path)));
+          const answered = five.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+          return answered.find(({ body }) => body['code'] === 'rows_busy') as Answer;
         });
       } finally {
         await there.end();
