@@ -557,11 +557,13 @@ CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_match
 
 -- Balances.
 
--- How much of each payment is applied, reversed and still unapplied cash, and whose it is as far as that is known.
+-- How much of each payment is applied, reversed and still unapplied cash, and whose it is as far as that is known. It stays
+-- where some of it was not reversed, or was booked to another account: then its money is in the bank.
 CREATE VIEW payment_balances AS
 SELECT payment_id, partner_id, currency, amount, applied, reversed, amount - applied - reversed AS unapplied,
        CASE WHEN reversed = amount THEN 'reversed' WHEN applied = amount - reversed THEN 'applied'
-            WHEN applied = 0 THEN 'unapplied' ELSE 'partly_applied' END AS status
+            WHEN applied = 0 THEN 'unapplied' ELSE 'partly_applied' END AS status,
+       reversed - booked_to_other < amount AS stays
 FROM (
   SELECT p.payment_id, p.currency, p.amount,
          coalesce((SELECT a.partner_id FROM payment_assignments a
@@ -570,7 +572,9 @@ FROM (
          (SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a
           WHERE a.payment_id = p.payment_id) AS applied,
          (SELECT coalesce(sum(r.amount), 0) FROM live_payment_reversals r
-          WHERE r.payment_id = p.payment_id) AS reversed
+          WHERE r.payment_id = p.payment_id) AS reversed,
+         (SELECT coalesce(sum(r.amount), 0) FROM live_payment_reversals r
+          WHERE r.payment_id = p.payment_id AND r.kind = 'other') AS booked_to_other
   FROM payments p
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
@@ -765,7 +769,7 @@ CREATE VIEW possible_duplicates AS
 SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
 FROM payment_suggestions s JOIN payment_balances b ON b.payment_id = s.payment_id
 JOIN payment_balances same ON same.payment_id = s.same_as
-WHERE b.unapplied > 0 AND same.status <> 'reversed'
+WHERE b.unapplied > 0 AND same.stays
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
 GROUP BY s.payment_id;
 CALL grant_to_app('SELECT', 'possible_duplicates');

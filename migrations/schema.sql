@@ -2269,7 +2269,8 @@ CREATE VIEW payment_balances AS
             WHEN applied = (amount - reversed) THEN 'applied'
             WHEN applied = 0::numeric THEN 'unapplied'
             ELSE 'partly_applied'
-        END AS status
+        END AS status,
+    (reversed - booked_to_other) < amount AS stays
    FROM ( SELECT p.payment_id, p.currency, p.amount,
             COALESCE(( SELECT a.partner_id
                    FROM payment_assignments a
@@ -2281,7 +2282,10 @@ CREATE VIEW payment_balances AS
                   WHERE a.payment_id = p.payment_id) AS applied,
             ( SELECT COALESCE(sum(r.amount), 0::numeric) AS "coalesce"
                    FROM live_payment_reversals r
-                  WHERE r.payment_id = p.payment_id) AS reversed
+                  WHERE r.payment_id = p.payment_id) AS reversed,
+            ( SELECT COALESCE(sum(r.amount), 0::numeric) AS "coalesce"
+                   FROM live_payment_reversals r
+                  WHERE r.payment_id = p.payment_id AND r.kind = 'other') AS booked_to_other
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
 
@@ -2508,7 +2512,7 @@ CREATE VIEW possible_duplicates AS
    FROM payment_suggestions s
      JOIN payment_balances b ON b.payment_id = s.payment_id
      JOIN payment_balances same ON same.payment_id = s.same_as
-  WHERE b.unapplied > 0::numeric AND same.status <> 'reversed' AND NOT (EXISTS ( SELECT
+  WHERE b.unapplied > 0::numeric AND same.stays AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = s.payment_id))
   GROUP BY s.payment_id;

@@ -38,6 +38,8 @@ export interface Candidate {
   readonly currency: string;
   readonly amount: string;
   readonly reversed: string;
+  /** Not wholly reversed, unless it was booked as no customer's. */
+  readonly stays: boolean;
   readonly taken_back: readonly TakenBack[];
   readonly partner_id: string | null;
   readonly received_on: string;
@@ -127,7 +129,7 @@ export const RULES: readonly Rule[] = [
     name: 'known_processor_id',
     verdict: 'same',
     reportedBy: ['bank'],
-    applies: (c) => c.processorId !== undefined && (c.isLink || !c.whollyReversed),
+    applies: (c) => c.processorId !== undefined && (c.isLink || c.candidate.stays),
     evidence: (c) => `both have ${c.processorId}`,
   },
   {
@@ -219,16 +221,11 @@ class Comparison {
     const { candidate, reported } = this;
     const amount =
       this.byBank && this.isLink ? leftOn(candidate, reported.on) : Amount.of(candidate.amount, candidate.currency);
-    return amount.equals(reported.amount) && !this.whollyReversed;
+    return amount.equals(reported.amount) && candidate.stays;
   }
 
   get isLink(): boolean {
     return this.candidate.method === 'link';
-  }
-
-  get whollyReversed(): boolean {
-    const { reversed, amount, currency } = this.candidate;
-    return Amount.of(reversed, currency).equals(Amount.of(amount, currency));
   }
 
   get days(): number {

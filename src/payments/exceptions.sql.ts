@@ -103,7 +103,7 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
                      ORDER BY s.confidence DESC, s.payment_suggestion_id)
               FROM payment_suggestions s JOIN payments y ON y.payment_id = s.same_as
               JOIN payment_balances same ON same.payment_id = s.same_as
-              WHERE s.payment_id = p.payment_id AND same.status <> 'reversed'
+              WHERE s.payment_id = p.payment_id AND same.stays
                 AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
             ARRAY(
               SELECT DISTINCT d.number FROM live_write_offs JOIN documents d USING (document_id)

@@ -40,6 +40,8 @@ export interface PaymentState {
   readonly reversed: string;
   readonly unapplied: string;
   readonly status: PaymentStatus;
+  /** Not wholly reversed, unless it was booked as no customer's: its money is in the bank. */
+  readonly stays: boolean;
   readonly received_on: string;
   readonly method: Method;
 }
@@ -50,7 +52,7 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
     `SELECT p.payment_id, p.identity, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
             EXISTS (SELECT FROM payment_assignments g
                     WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
-            p.amount, b.applied, b.reversed, b.unapplied, b.status, p.received_on, p.method
+            p.amount, b.applied, b.reversed, b.unapplied, b.status, b.stays, p.received_on, p.method
      FROM payments p JOIN payment_balances b USING (payment_id)
      WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
     { paymentIds },
@@ -216,7 +218,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
               LEFT JOIN payment_balances same ON same.payment_id = s.same_as
               WHERE s.payment_id = p.payment_id
                 AND CASE WHEN s.same_as IS NULL THEN b.unapplied > 0 AND o.status = 'open'
-                         ELSE b.status <> 'reversed' AND same.status <> 'reversed'
+                         ELSE b.status <> 'reversed' AND same.stays
                               AND (b.unapplied > 0 OR same.unapplied > 0) END), '[]') AS suggestions,
             coalesce((
               SELECT json_agg(json_build_object('dispute', t.identity, 'amount', t.amount::text, 'reason', t.reason,
@@ -246,14 +248,14 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
   );
 }
 
-/** Payments of one of these amounts that are not wholly reversed, and those with one of these references. */
+/** Payments of one of these amounts whose money stays, and those with one of these references. */
 export function readCandidates(
   tx: Transaction,
   wanted: { money: readonly { currency: string; amount: string }[]; references: readonly string[] },
 ): Promise<Candidate[]> {
   return query(
     tx,
-    `SELECT p.payment_id, p.method, p.currency, p.amount, b.reversed, b.partner_id, p.received_on,
+    `SELECT p.payment_id, p.method, p.currency, p.amount, b.reversed, b.stays, b.partner_id, p.received_on,
             ${TAKEN_BACK} AS taken_back,
             s."references",
             ARRAY(SELECT DISTINCT d.number FROM payment_applications a JOIN documents d USING (document_id)
@@ -273,7 +275,7 @@ export function readCandidates(
        FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
        LEFT JOIN LATERAL jsonb_to_recordset(l."references") AS f (field text, text text) ON true
        WHERE s.payment_id = p.payment_id) AS s
-     WHERE (b.status <> 'reversed' AND (p.currency, p.amount) IN (
+     WHERE (b.stays AND (p.currency, p.amount) IN (
               SELECT currency, amount FROM json_to_recordset(:money::json) AS m (currency text, amount numeric)))
         OR p.payment_id IN (SELECT payment_id FROM payment_sources WHERE reference = ANY (:references::text[]))
      ORDER BY p.payment_id`,

@@ -181,7 +181,7 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
   if (money(other) !== money(state)) return `is ${money(other)}, and payment ${state.payment_id} is ${money(state)}`;
   if (other.partner_id !== null && state.partner_id !== null && other.partner_id !== state.partner_id)
     return `belongs to ${other.partner_id}, and payment ${state.payment_id} to ${state.partner_id}`;
-  if (other.status === 'reversed') return 'is reversed itself: name the payment that stays';
+  if (!other.stays) return 'is reversed itself: name the payment that stays';
   const original = await readOriginal(tx, other.payment_id);
   return original === undefined ? undefined : `is itself, in part, a duplicate of payment ${original}`;
 }

@@ -77,6 +77,30 @@ describe('one bank line in two files', () => {
     expect(other.new_lines).toMatchObject([{ same_as: [], applied: [{ number: inv(6), amount: '42.00' }] }]);
   });
 
+  test("a duplicate of money that is no customer's is possible and can be reversed, before and after it is booked", async () => {
+    const inBank = async () => {
+      const [row] = await books.sql<{ amount: string }>(
+        `SELECT sum(amount)::text AS amount FROM journal WHERE account = 'assets:bank:0007'`,
+      );
+      return Number(row?.amount);
+    };
+    const before = await inBank();
+    const first = await bank(line('5.05', 'B-60', 'GROSS INTEREST', ''));
+    const second = await bank(line('5.05', '', 'GROSS INTEREST', ''));
+    const [kept, held] = [first, second].map((each) => each.new_lines[0]?.payment_id ?? 0) as [number, number];
+    await books.reverse({ paymentId: kept, kind: 'other', account: 'income:interest' });
+    const third = await bank(line('5.05', 'C-60', 'GROSS INTEREST', ''));
+    expect(third.new_lines).toMatchObject([
+      { outcome: 'payment', same_as: expect.arrayContaining([kept]), applied: [], needs_review: true },
+    ]);
+    const duplicates = [held, third.new_lines[0]?.payment_id ?? 0];
+    const exceptions = await books.database.reading((tx) => readExceptions(tx));
+    const kinds = exceptions.filter((each) => duplicates.some((id) => each.exception === `payment-${id}`));
+    expect(kinds.map(({ kind }) => kind)).toEqual(['possible_duplicate', 'possible_duplicate']);
+    for (const paymentId of duplicates) await books.reverse({ paymentId, kind: 'duplicate', duplicateOf: kept });
+    expect((await inBank()) - before).toBeCloseTo(5.05);
+  });
+
   test('a payment that the bank took back is not booked again, nor a payout or a return', async () => {
     const returned = '2026-10-13,-43.00,USD,0007,B-49,RETURN R01 B-48000048,,';
     await bank(line('43.00', 'B-48000048', 'thanks'), returned);

@@ -13,6 +13,7 @@ const candidate = (overrides: Partial<Candidate> = {}): Candidate => ({
   currency: 'USD',
   amount: '100.00',
   reversed: '0.00',
+  stays: true,
   taken_back: [],
   partner_id: 'p-1',
   received_on: DAY,
@@ -70,7 +71,7 @@ const CASES: Readonly<
     ['of an unknown payer', report({}), candidate({ partner_id: null }), 'same_amount_by_hand'],
     ['30 days apart', report({ on: daysAfter(30) }), candidate(), 'same_amount_by_hand'],
     ['31 days apart', report({ on: daysAfter(31) }), candidate(), 'new'],
-    ['a wholly reversed payment', report({}), candidate({ reversed: '100.00' }), 'new'],
+    ['a wholly reversed payment', report({}), candidate({ reversed: '100.00', stays: false }), 'new'],
     ['the same words on one day', report({ references: ['By phone.'] }), candidate(), 'same_words_same_day'],
     [
       'the same words a day later',

@@ -127,7 +127,7 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
   return query(
     tx,
     `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
-            coalesce(b.status = 'reversed', false) AS sent_back,
+            coalesce(NOT b.stays, false) AS sent_back,
             CASE WHEN t.account = l.account THEN (
               SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
               FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
@@ -141,7 +141,7 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
        LIMIT 1) AS d ON true
      LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
      WHERE l.bank_line_id = ANY (:lineIds::bigint[])
-       AND (b.status IS DISTINCT FROM 'reversed'
+       AND (b.stays IS NOT FALSE
          OR t.account = l.account AND NOT EXISTS (
            SELECT FROM live_payment_reversals r
            WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate')))
