@@ -15,6 +15,7 @@ import {
   type Packed,
   packSplits,
   partnerFolder,
+  samplesOf,
 } from './partner-program.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
@@ -84,6 +85,17 @@ test.each(['module', 'commonjs'] as const)(
       ...{ env: { STRIPE_API_BASE: platform.standIn.url }, options: ['--skipLibCheck'] },
     });
     expect(printed).toBe(CHECKOUT_PRINTS);
+  },
+);
+
+test.each(['src/processors/stripe/splits/README.md', 'docs/connected-accounts.md'])(
+  "the samples of a page compile against the API's answers: %s",
+  async (page) => {
+    const folder = await partnerFolder(packed, STRIPE);
+    folders.push(folder);
+    const samples = samplesOf(page);
+    expect(samples.length).toBeGreaterThan(0);
+    for (const sample of samples) expect(await compileAndRun(folder, sample, { options: ['--skipLibCheck'] })).toBe('');
   },
 );
 

@@ -1,6 +1,6 @@
 /** A partner's own TypeScript program in a folder of its own, with the package of splits as it is packed. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -80,12 +80,8 @@ export async function compileAndRun(
   return ran.stdout;
 }
 
-/** The types that a generator makes of the API's description, and a checkout that takes the answers as they are. */
-export const CHECKOUT = `import { planDispute, planRefund, planSplit, SplitImpossible } from '@reckoner/splits';
-import { executeRequests, SplitUnfinished } from '@reckoner/splits/execute';
-import Stripe from 'stripe';
-
-interface Split {
+/** The types that a generator makes of the API's description. */
+const ANSWERS = `interface Split {
   split: 'real_time' | 'sequential';
   merchant_of_record: 'platform' | 'third_party';
   connected_account_id: string;
@@ -117,8 +113,46 @@ type RequoteAccepted = Accepted & {
   incrementalPartnerCut: number;
   incrementalInvoiceAmount: number;
 };
-
+interface Reversal {
+  reversal_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  enrollment_id: string | null;
+  currency: string;
+  accepted_at: string;
+  spotPrice: number;
+  partnerCut: number;
+  invoiceAmount: number;
+}
 declare const process: { env: { [name: string]: string } };
+`;
+
+/** The samples of a page in TypeScript, each a program of its own, beside what they leave to the reader. */
+export const samplesOf = (page: string): string[] =>
+  [...readFileSync(join(packageRoot, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, sample = '']) => {
+    const isImport = (line: string) => line.startsWith('import ');
+    const lines = sample.split('\n');
+    return `import type Client from 'stripe';
+import type { Routing } from '@reckoner/splits';
+${lines.filter(isImport).join('\n')}
+${ANSWERS}
+declare const stripe: Client;
+declare const answer: QuoteAccepted | RequoteAccepted;
+declare const reversal: Reversal;
+declare const routing: Routing;
+declare const quote_id: string, currency: string, payment_method: string;
+declare function showToCustomer(client_secret: string | null): void;
+export async function sample(): Promise<void> {
+${lines.filter((line) => !isImport(line)).join('\n')}}
+`;
+  });
+
+/** A checkout that takes the API's answers as they are. */
+export const CHECKOUT = `import { planDispute, planRefund, planSplit, SplitImpossible } from '@reckoner/splits';
+import { executeRequests, SplitUnfinished } from '@reckoner/splits/execute';
+import Stripe from 'stripe';
+
+${ANSWERS}
 const { hostname: host, port } = new URL(process.env['STRIPE_API_BASE'] ?? 'http://localhost:1');
 const stripe = new Stripe('sk_test_platform', { protocol: 'http', host, port: Number(port), maxNetworkRetries: 0 });
 
@@ -154,7 +188,11 @@ async function main() {
   const third = { ...split, split: 'sequential', merchant_of_record: 'third_party' } as const;
   const { requests } = planSplit({ ...quote, quote_id: 'q-3' }, third, { operator_account: 'acct_host', platform_fee: 1 });
   const sold = await executeRequests(stripe, requests, { payment_method: 'pm_card_visa' });
-  const back = planRefund({ ...quote, quote_id: 'q-3', reversal_id: 'rv-1' }, third, { operator_account: 'acct_host' });
+  const reversal: Reversal = {
+    ...{ ...ids, quote_id: 'q-3', requote_id: null, reversal_id: 'rv-1' },
+    ...{ spotPrice: -10, partnerCut: -3, invoiceAmount: -7 },
+  };
+  const back = planRefund(reversal, third, { operator_account: 'acct_host' });
   await executeRequests(stripe, back, { payment_intent: sold[0]?.id, transfer: sold[1]?.id });
   const lost = planDispute({ ...asked, dispute_id: 'dp_1' }, split);
   await executeRequests(stripe, lost, { transfer: done?.[0]?.transfer });

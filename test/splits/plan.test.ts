@@ -1,6 +1,7 @@
 /** The request that a partner must make for each acceptance: exactly the share, to the right account, with its metadata. */
 import type Stripe from 'stripe';
 import { describe, expect, test } from 'vitest';
+import { reversalAnswer } from '../../src/http/schemas.ts';
 import {
   type Accepted,
   planDispute,
@@ -351,6 +352,13 @@ describe('a refund', () => {
 
   test('gives the price and the share back in the same direction', () => {
     expect(() => planRefund({ ...refunded, invoiceAmount: '-25.00' }, realTime)).toThrow(/both be below zero/);
+  });
+
+  test("takes the reversal's answer by the API's own description", () => {
+    const { spotPrice: _s, partnerCut: _p, invoiceAmount: _i, ...ids } = quote;
+    const amounts = { spotPrice: -27.5, partnerCut: -2.5, invoiceAmount: -25 };
+    const given = { ...ids, ...amounts, reversal_id: 'rv-1', requote_id: null, accepted_at: '2026-07-15T12:00:00Z' };
+    expect(planRefund(reversalAnswer.parse(given), realTime)).toEqual(planRefund(refunded, realTime));
   });
 
   test.each([null, undefined, 7])('of a reversal with the id %s is refused', (reversal_id) => {
