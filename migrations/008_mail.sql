@@ -73,8 +73,8 @@ CREATE UNIQUE INDEX reminder_once ON emails (partner_id, day) WHERE kind = 'remi
 -- Its day is the last day of the month.
 CREATE UNIQUE INDEX account_statement_once ON emails (partner_id, day, preliminary)
   WHERE kind = 'account_statement' AND asked_for IS NULL;
--- One that was withdrawn before it was sent may become due again.
-CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id)
+-- One that was withdrawn before it was sent may become due again. A payer that was named wrongly has had its own.
+CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
   WHERE kind = 'refund_notice' AND asked_for IS NULL;

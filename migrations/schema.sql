@@ -1203,7 +1203,7 @@ END),
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
 CREATE UNIQUE INDEX account_statement_once ON emails USING btree (partner_id, day, preliminary) WHERE kind = 'account_statement' AND asked_for IS NULL;
-CREATE UNIQUE INDEX payment_receipt_once ON emails USING btree (payment_id) WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
+CREATE UNIQUE INDEX payment_receipt_once ON emails USING btree (payment_id, partner_id) WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails USING btree (credit_refund_id) WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { EmailResult } from '../../src/mail/outbox.ts';
+import { resendEmail } from '../../src/mail/resend.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { startOver } from '../close/start-over.ts';
@@ -117,6 +118,71 @@ test('a receipt that was withdrawn because the payment was not applied any more 
   world.settings = { ...world.settings, sandbox_recipients };
   await books.apply(paymentId, INV_2);
   expect(await send()).toEqual(['payment_receipt sent']);
+  expect(await send()).toEqual([]);
+  await books.verified();
+});
+
+test('a receipt tells what was paid back, and not as received or returned what was recorded by mistake or is no payment', async () => {
+  const { paymentId } = await books.record({
+    ...{ amount: '20.00', partnerId: 'p-1', reference: 'FT-1', receivedOn: '2026-08-10' },
+  });
+  await books.apply(paymentId, INV_1);
+  const reason = 'agreed with the partner';
+  await books.reverse({ paymentId, kind: 'refunded', reason, amount: '1.00' });
+  await books.reverse({ paymentId, kind: 'mistake', reason, amount: '4.00' });
+  await books.reverse({ paymentId, kind: 'other', reason, amount: '2.00', account: 'income:interest' });
+  expect(await send()).toEqual(['payment_receipt sent']);
+  const { subject, text } = await latest('receipt');
+  expect(subject).toContain('Payment received: USD 16.00');
+  for (const said of [
+    'We have received your payment of USD 16.00.',
+    'Paid back of this payment: -USD 1.00',
+    'Not for your account: -USD 2.00',
+    'USD 6.00 of it is not applied to an invoice yet.',
+  ])
+    expect(text).toContain(said);
+  expect(text).not.toContain('eturned');
+  await books.verified();
+});
+
+const addressees = async () =>
+  (await mails('receipt')).map((mail) => [mail.to].flat().map((to) => to?.value[0]?.address)[0]).sort();
+const receipts = () =>
+  world.sql<{ partner_id: string; status: string; reason: string | null }>(
+    `SELECT partner_id, status, reason FROM emails WHERE kind = 'payment_receipt' ORDER BY email_id`,
+  );
+
+test('a receipt that waits for a former payer is withdrawn, and the present payer gets its own', async () => {
+  const { sandbox_recipients } = world.settings;
+  const { paymentId } = await pay('7.00', 'FT-1');
+  world.settings = { ...world.settings, sandbox_recipients: ['.elsewhere'] };
+  expect(await send()).toEqual(['payment_receipt held']);
+  await books.unapply(paymentId);
+  await books.assign(paymentId, 'p-2');
+  await books.apply(paymentId, INV_2);
+  world.settings = { ...world.settings, sandbox_recipients };
+  expect((await send()).sort()).toEqual(['payment_receipt sent', 'payment_receipt withdrawn']);
+  expect(await receipts()).toMatchObject([
+    { partner_id: 'p-1', status: 'withdrawn', reason: "the payment is another partner's by now" },
+    { partner_id: 'p-2', status: 'sent' },
+  ]);
+  expect(await addressees()).toEqual(['p-2@partner.example']);
+  expect(await send()).toEqual([]);
+  await books.verified();
+});
+
+test('a payment acknowledged to the wrong payer is acknowledged to the right one, and no more to the wrong one', async () => {
+  const { paymentId } = await pay('7.00', 'FT-1');
+  expect(await send()).toEqual(['payment_receipt sent']);
+  await books.assign(paymentId, 'p-2');
+  const [first] = await world.sql<{ email_id: number }>(`SELECT email_id FROM emails WHERE kind = 'payment_receipt'`);
+  const context = { ...world, composers: [] };
+  await world.database.transaction((tx) => resendEmail(tx, context, { emailId: Number(first?.email_id) }));
+  expect((await send()).sort()).toEqual(['payment_receipt sent', 'payment_receipt withdrawn']);
+  expect(await addressees()).toEqual(['p-1@partner.example', 'p-2@partner.example']);
+  expect((await mails('receipt')).filter((mail) => mail.text?.includes('from Harbour East to'))).toHaveLength(1);
+  // Corrected back: the first payer has its receipt.
+  await books.assign(paymentId, 'p-1');
   expect(await send()).toEqual([]);
   await books.verified();
 });

@@ -1,6 +1,7 @@
 /**
- * The receipt for a payment: once, to its payer, when it first pays an invoice of a month. It says what was received and
- * what it paid. A payment that was reversed before its receipt was sent gets none.
+ * The receipt for a payment: once to its payer, when it first pays an invoice of a month. It says what was received and
+ * what it paid. A payment that was reversed before its receipt was sent gets none; one whose payer was corrected is
+ * acknowledged to the right payer too.
  */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -25,6 +26,7 @@ export const paymentReceiptEmail: EmailComposer = {
     const partnerId = email.partner_id as string;
     const payment = await readReceipt(tx, email.payment_id as number);
     if (payment.status === 'reversed') return { withdrawn: 'the payment was reversed' };
+    if (payment.partner_id !== partnerId) return { withdrawn: "the payment is another partner's by now" };
     if (payment.paid.length === 0) return { withdrawn: 'the payment is not applied to an invoice any more' };
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to send a receipt to`);
@@ -52,7 +54,8 @@ export const paymentReceiptEmail: EmailComposer = {
           bankCharges: isZero(each.bank_charges) ? '' : amount(each.bank_charges),
           left: isZero(each.balance) ? '' : amount(each.balance),
         })),
-        returned: isZero(payment.reversed) ? '' : amount(`-${payment.reversed}`),
+        returned: isZero(payment.paid_back) ? '' : amount(`-${payment.paid_back}`),
+        elsewhere: isZero(payment.elsewhere) ? '' : amount(`-${payment.elsewhere}`),
         unapplied: isZero(payment.unapplied) ? '' : amount(payment.unapplied),
       }),
       attachments: [],
@@ -61,13 +64,18 @@ export const paymentReceiptEmail: EmailComposer = {
 };
 
 interface Receipt {
+  /** Its payer now. */
+  readonly partner_id: string | null;
   readonly currency: string;
+  /** What was received: without what was recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: keyof typeof METHODS;
   readonly reference: string;
   readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
-  readonly reversed: string;
+  readonly paid_back: string;
+  /** What was received and is no payment of the partner's. */
+  readonly elsewhere: string;
   readonly unapplied: string;
   /** What it pays now, by invoice. */
   readonly paid: readonly {
@@ -85,8 +93,9 @@ interface Receipt {
 async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {
   const [payment] = await query<Receipt>(
     tx,
-    `SELECT p.currency, p.amount::text AS amount, p.received_on, p.method, p.reference, b.status,
-            b.reversed::text AS reversed, b.unapplied::text AS unapplied,
+    `SELECT b.partner_id, p.currency, (p.amount - r.mistaken)::text AS amount, p.received_on, p.method,
+            p.reference, b.status,
+            r.paid_back::text AS paid_back, r.elsewhere::text AS elsewhere, b.unapplied::text AS unapplied,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'partner_id', d.partner_id, 'partner_name', n.name,
                        'amount', a.amount::text, 'bank_charges', a.bank_charges::text, 'balance', o.balance::text)
@@ -96,7 +105,13 @@ async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt>
                     WHERE a.payment_id = p.payment_id GROUP BY a.document_id) AS a
               JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
               JOIN partners n ON n.partner_id = d.partner_id), '[]') AS paid
-     FROM payments p JOIN payment_balances b USING (payment_id) WHERE p.payment_id = :paymentId`,
+     FROM payments p JOIN payment_balances b USING (payment_id)
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(amount) FILTER (WHERE kind IN ('mistake', 'duplicate')), 0) AS mistaken,
+              coalesce(sum(amount) FILTER (WHERE kind IN ('returned', 'refunded', 'disputed')), 0) AS paid_back,
+              coalesce(sum(amount) FILTER (WHERE kind = 'other'), 0) AS elsewhere
+       FROM live_payment_reversals WHERE payment_id = p.payment_id) AS r
+     WHERE p.payment_id = :paymentId`,
     { paymentId },
   );
   if (payment === undefined) throw new Error(`no payment ${paymentId} to send a receipt for`);
@@ -104,30 +119,31 @@ async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt>
 }
 
 /**
- * Payments that were lately applied to invoices of a month and have no receipt. Shares of connected accounts, which pay
- * invoices of another purpose, get none.
+ * Payments that were lately applied to invoices of a month and of which the present payer has no receipt. Shares of
+ * connected accounts, which pay invoices of another purpose, get none.
  */
 async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
   if (!settings.payment_receipts) return;
   const now = environment.now();
-  const due = await query<{ payment_id: number; partner_id: string; event_id: number; withdrawn: number }>(
+  const due = await query<{ payment_id: number; partner_id: string; event_id: number; earlier: number }>(
     tx,
     `SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
-            (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS withdrawn
+            (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
      FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
      WHERE a.recorded_at >= :since::timestamptz AND d.purpose = 'month' AND b.partner_id IS NOT NULL
        AND NOT EXISTS (
          SELECT FROM emails e
-         WHERE e.payment_id = a.payment_id AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
+         WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
+           AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
      GROUP BY a.payment_id, b.partner_id ORDER BY a.payment_id`,
     { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
   );
   if (due.length === 0) return;
   await queueEmails(
     tx,
-    due.map(({ payment_id, partner_id, event_id, withdrawn }) => ({
+    due.map(({ payment_id, partner_id, event_id, earlier }) => ({
       ...({ kind: 'payment_receipt', payment_id, partner_id, event_id } as const),
-      name: `receipt.${payment_id}${withdrawn === 0 ? '' : `.${withdrawn + 1}`}`,
+      name: `receipt.${payment_id}${earlier === 0 ? '' : `.${earlier + 1}`}`,
     })),
     { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) },
   );
