@@ -61,8 +61,10 @@ export const PAYMENTS = {
       "reverses it by itself. If it is of another quote, run 'reckoner processor unmatch TRANSACTION --quote QUOTE " +
       "--reason R'; if you paid it back, use --as refunded.",
   ),
-  payment_amount_too_large: refused<{ amount: string; most: string; what: string }>(
-    (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
+  payment_amount_too_large: refused<{ amount: string; most: string; what: string; nothing_left?: boolean }>((f) =>
+    f.nothing_left
+      ? `There is nothing ${f.what}. 'reckoner payment list' shows what became of it.`
+      : `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
   payment_nothing_applied: refused<{ payment_id: number }>(
     (f) =>

@@ -42,6 +42,8 @@ export interface PaymentState {
   readonly status: PaymentStatus;
   /** Not wholly reversed, unless it was booked as no customer's: its money is in the bank. */
   readonly stays: boolean;
+  /** A bank line shows it, or shows one that was reversed as its duplicate. */
+  readonly in_bank_line: boolean;
   readonly received_on: string;
   readonly method: Method;
 }
@@ -52,7 +54,11 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
     `SELECT p.payment_id, p.identity, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
             EXISTS (SELECT FROM payment_assignments g
                     WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
-            p.amount, b.applied, b.reversed, b.unapplied, b.status, b.stays, p.received_on, p.method
+            p.amount, b.applied, b.reversed, b.unapplied, b.status, b.stays, p.received_on, p.method,
+            EXISTS (
+              SELECT FROM payment_sources s
+              WHERE s.bank_line_id IS NOT NULL AND (s.payment_id = p.payment_id OR s.payment_id IN (
+                SELECT r.payment_id FROM live_payment_reversals r WHERE r.duplicate_of = p.payment_id))) AS in_bank_line
      FROM payments p JOIN payment_balances b USING (payment_id)
      WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
     { paymentIds },

@@ -116,6 +116,7 @@ export async function reversePayment(
   }
   if (request.kind === 'other') refuseNotBookable(state, request.account);
   else if (request.account !== undefined) throw invalid('--account', request.account, 'goes with --as other only');
+  if (request.kind === 'mistake') refuseInBank(state);
   const left = remaining(state);
   const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
   if (amount.minus(left).isPositive() || left.isZero()) {
@@ -123,6 +124,7 @@ export async function reversePayment(
       amount: amount.forPeople(),
       most: left.forPeople(),
       what: `that remains of payment ${state.payment_id}`,
+      nothing_left: left.isZero(),
     });
   }
   const context = await openPaymentContext(tx, caller, {
@@ -172,6 +174,16 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): 
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
     throw refuse('argument_invalid', { argument: '--as', value: 'other', reason });
   }
+}
+
+/** Refuses to call a payment a mistake that the bank reports: its money came, whoever's it is. */
+function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
+  if (!in_bank_line) return;
+  const reason =
+    `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is no customer's, use ` +
+    "'--as other'; if another payment is the same money, '--as duplicate'. If it is another partner's, run " +
+    `'reckoner payment unapply ${payment_id}' and 'reckoner payment assign ${payment_id} --partner PARTNER'`;
+  throw refuse('argument_invalid', { argument: '--as', value: 'mistake', reason });
 }
 
 /** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */

@@ -959,6 +959,9 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       expect((await refund()).json()).toMatchObject({ amount: '1.00', open_credit: '6.00' });
       const refused = await refund();
       expect((await inCorrected('credit', 'refund', 'CN-2026-000001', '--returned', 'refused')).status).toBe(0);
+      expect((await inCorrected('credit', 'refund', 'CN-2026-000001', '--returned', '')).stderr).toMatch(
+        /^--returned ''/m,
+      );
       return refused;
     },
   },

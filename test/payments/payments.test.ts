@@ -137,6 +137,23 @@ describe('by hand', () => {
     expect(await books.payments()).toEqual(before);
   });
 
+  test('of a payment that is wholly reversed nothing remains, and the refusal says so', async () => {
+    const { paymentId } = await books.record({ amount: '21', partnerId: 'p-2', reference: 'FT-201' });
+    await books.reverse({ paymentId });
+    await expect(books.reverse({ paymentId })).rejects.toThrow(
+      `There is nothing that remains of payment ${paymentId}.`,
+    );
+  });
+
+  test('a hand entry that the bank reports too is no mistake', async () => {
+    const { paymentId } = await books.record({ amount: '22.50', partnerId: 'p-2', reference: 'FT-20220202' });
+    const line = '2026-10-14,22.50,USD,0001,FT-20220202,deposit,,';
+    const report = await books.bankText('mistake.csv', `${CSV}${line}\n`);
+    expect(report.new_lines).toMatchObject([{ payment_id: paymentId }]);
+    expect(await refusalOf(books.reverse({ paymentId, kind: 'mistake' }))).toBe('argument_invalid');
+    await books.reverse({ paymentId });
+  });
+
   test('an invoice with an applied payment cannot be voided; after unapplying it can', async () => {
     const { paymentId } = await books.record({ amount: '33.33', number: inv(3), reference: 'FT-300' });
     const act = () =>

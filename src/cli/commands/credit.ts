@@ -4,7 +4,7 @@ import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
-import { choiceArgument, dateArgument, reasonArgument } from '../arguments.ts';
+import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { money } from '../output.ts';
 import { followBalance, read } from './invoice/after.ts';
@@ -29,7 +29,11 @@ export const define: Definition = (credit, act) => {
     .option('--reference <reference>', "the bank's reference", '')
     .option('--on <date>', 'the date of the refund (default: today)', dateArgument('--on'))
     .option('--again', 'record it even if the same amount was refunded with that reference before')
-    .option('--returned <reason>', 'the latest refund (of --amount) came back: reopen its credit', reasonArgument)
+    .option(
+      '--returned <reason>',
+      'the latest refund (of --amount) came back: reopen its credit',
+      lineArgument('--returned'),
+    )
     .action(act(acting(creditRefund)));
 };
 

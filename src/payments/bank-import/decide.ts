@@ -63,7 +63,10 @@ export function decideCredits(
 ): Map<NewLine, Decision> {
   const current = new Map(candidates.map((each) => [each.payment_id, each]));
   const reachBank = (payment: Candidate) => current.set(payment.payment_id, { ...payment, reported_by_bank: true });
-  const file: FileState = { items, current, equalLines, payoutNames, reportedIds: new Set(), decisions: new Map() };
+  const file: FileState = {
+    ...{ items, current, equalLines, payoutNames, reportedIds: new Set(), decisions: new Map() },
+    lines: new Map(credits.map((each) => [each.id, each])),
+  };
   for (const each of credits) {
     const decision = decideEqualLine(each, file) ?? decideCredit(each, file);
     if (decision.kind === 'duplicate') reachBank(decision.payment);
@@ -92,6 +95,8 @@ interface FileState extends Omit<Known, 'candidates'> {
   readonly current: ReadonlyMap<number, Candidate>;
   /** Processor ids that earlier lines of this file reported first. */
   readonly reportedIds: Set<string>;
+  /** The credits of this file, by id. */
+  readonly lines: ReadonlyMap<number, NewLine>;
   readonly decisions: Map<NewLine, Decision>;
 }
 
@@ -100,10 +105,14 @@ interface FileState extends Omit<Known, 'candidates'> {
  * equal to one of another account is perhaps one account under two names: this comes before the rules for payments,
  * because an equal line is stronger evidence. Undefined where there is none.
  */
-function decideEqualLine({ id, line }: NewLine, { equalLines, decisions, items }: FileState): Decision | undefined {
+function decideEqualLine(
+  { id, line }: NewLine,
+  { equalLines, lines, decisions, items }: FileState,
+): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
   for (const equal of equalLines.filter((each) => each.bank_line_id === id)) {
-    const [earlier, decision] = [...decisions].find(([each]) => each.id === equal.equal_line_id) ?? [];
+    const earlier = lines.get(equal.equal_line_id);
+    const decision = earlier && decisions.get(earlier);
     const evidence = equalEvidence(equal);
     if (equal.outcome === 'payout' || decision?.kind === 'payout' || decision?.kind === 'link_payment') {
       return { kind: 'ignored', why: `possible duplicate of a payout: ${evidence}; not recorded`, needsReview: true };
