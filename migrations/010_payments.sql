@@ -937,7 +937,7 @@ CREATE TABLE reminders (
   email_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  -- The due date, or the later day on which the debt reopened because its payment was taken back: then the levels begin anew.
+  -- The due date, or the later day on which what settled the debt was taken back: then the levels begin anew.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),

@@ -35,7 +35,7 @@ export interface OwedRow {
   readonly payment_link: string | null;
   /** The latest level reached, in days after `counted_from`; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
-  /** The due date, or the later day on which the debt reopened because its payment was taken back. */
+  /** The due date, or the later day on which the debt reopened because what settled it was taken back. */
   readonly counted_from: string;
   /** If the bank returned the last payment of it: when it came, and when it was returned. */
   readonly returned_payment_on: string | null;
@@ -76,19 +76,30 @@ const OWED = `owed AS (
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
-     -- The last payment that was taken back. A return that is recorded late counts from the day on which it is known.
+     -- What reopened it last. What is recorded late counts from the day on which it is known.
      LEFT JOIN LATERAL (
-       SELECT r.kind, r.reversed_on, y.received_on,
-              greatest(r.reversed_on, (r.recorded_at AT TIME ZONE 'UTC')::date) AS known_on
-       FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
-       JOIN live_payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
-       JOIN payments y ON y.payment_id = a.payment_id
-       WHERE a.document_id = d.document_id
-       ORDER BY r.payment_reversal_id DESC LIMIT 1) AS back ON true
+       SELECT kind, reopened_on, received_on,
+              greatest(reopened_on, (recorded_at AT TIME ZONE :timeZone::text)::date) AS known_on
+       FROM (
+         SELECT r.kind, coalesce(r.reversed_on, u.unapplied_on) AS reopened_on, y.received_on, u.recorded_at, u.event_id
+         FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
+         JOIN payments y ON y.payment_id = a.payment_id
+         LEFT JOIN live_payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
+         WHERE a.document_id = d.document_id
+           AND (u.payment_reversal_id IS NULL OR r.payment_reversal_id IS NOT NULL)
+         UNION ALL
+         SELECT NULL, c.released_on, NULL, c.recorded_at, c.event_id
+         FROM credit_applications a JOIN credit_releases c USING (credit_application_id)
+         WHERE a.invoice_id = d.document_id
+         UNION ALL
+         SELECT NULL, r.reversed_on, NULL, r.recorded_at, r.event_id
+         FROM write_offs w JOIN write_off_reversals r USING (write_off_id)
+         WHERE w.document_id = d.document_id) AS taken_back
+       ORDER BY event_id DESC LIMIT 1) AS back ON true
      CROSS JOIN LATERAL (
        SELECT greatest(d.due_on, back.known_on) AS counted_from,
               CASE back.kind WHEN 'returned' THEN back.received_on END AS returned_payment_on,
-              CASE back.kind WHEN 'returned' THEN back.reversed_on END AS returned_on) AS since
+              CASE back.kind WHEN 'returned' THEN back.reopened_on END AS returned_on) AS since
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
@@ -160,7 +171,7 @@ const COVERED = `counted AS (
  */
 export function readOwed(
   tx: Transaction,
-  filter: { day: string; levels: readonly number[]; partnerId: string | null },
+  filter: { day: string; timeZone: string; levels: readonly number[]; partnerId: string | null },
 ): Promise<OwedRow[]> {
   return query(
     tx,

@@ -1,7 +1,8 @@
 /**
  * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that lists
  * everything it owes. Each document reaches each dunning level once. After days without a run, only the latest level
- * reached is sent. A debt that reopened because its payment was returned begins anew with the first overdue level.
+ * reached is sent. A debt that reopened because what settled it was taken back begins anew with the first overdue
+ * level.
  *
  * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
  * an undecided card dispute, possibly paid by a payment that is not confirmed yet, by one that
@@ -48,7 +49,8 @@ export const planReminders = async (tx: Transaction, caller: Caller): Promise<Re
 
 async function planWithRows(tx: Transaction, caller: Caller): Promise<{ plan: ReminderPlan; rows: OwedRow[] }> {
   const day = todayOf(caller);
-  const rows = await readOwed(tx, { day, levels: caller.settings.reminders, partnerId: null });
+  const { reminders: levels, time_zone: timeZone } = caller.settings;
+  const rows = await readOwed(tx, { day, timeZone, levels, partnerId: null });
   const reminded = new Set(await readRemindedOn(tx, day));
   const listed = rows.filter((row) => row.skip_reason === null && !reminded.has(row.partner_id));
   const partners = new Set(listed.filter((row) => row.dunning_level !== null).map((row) => row.partner_id));

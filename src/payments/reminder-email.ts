@@ -42,7 +42,7 @@ export const reminderEmail: EmailComposer = {
     const { environment, settings } = context;
     const partnerId = email.partner_id as string;
     const day = todayOf(context);
-    const rows = await readOwed(tx, { day, levels: [], partnerId });
+    const rows = await readOwed(tx, { day, timeZone: settings.time_zone, levels: [], partnerId });
     const reminded = await readReminded(tx, email.email_id);
     const levels = rows.flatMap((row) => (row.skip_reason === null ? (reminded.get(row.document_id) ?? []) : []));
     if (levels.length === 0) {

@@ -8,10 +8,14 @@ import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { undoWriteOff } from '../../src/documents/write-off.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
 import { countOtherEmails } from '../../src/mail/queries.ts';
 import type { Month } from '../../src/month.ts';
+import { unapplyPayment } from '../../src/payments/apply.ts';
+import { assignPayment } from '../../src/payments/assign.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { refundCredit } from '../../src/payments/refund.ts';
 import { planReminders, recordReminders } from '../../src/payments/remind.ts';
 import { reminderEmail, toneOf } from '../../src/payments/reminder-email.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
@@ -314,6 +318,54 @@ test('a debt whose payment the bank returned begins anew with the first overdue 
   const [, first] = await mails();
   expect(first?.subject).toBe('[SANDBOX] Payment reminder: USD 7.00 overdue');
   expect(first?.text).toContain('your payment of September 12, 2026 was returned by the bank on October 20, 2026');
+});
+
+type Act = (number: string) => Promise<unknown>;
+const settlings: readonly (readonly [what: string, settle: Act, takeBack: Act])[] = [
+  [
+    'payment is unapplied',
+    (number) =>
+      world.database.transaction((tx) =>
+        recordPayment(tx, world, {
+          ...({ amount: '7.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-20' } as const),
+          ...{ reference: 'FT-1', number },
+        }),
+      ),
+    (number) =>
+      world.database.transaction(async (tx) => {
+        await unapplyPayment(tx, world, { paymentId: 1, number });
+        await assignPayment(tx, world, { paymentId: 1, partnerId: 'p-2' });
+      }),
+  ],
+  [
+    'write-off is undone',
+    (number) => correctionsOf(world).writeOff(number),
+    (number) => world.database.transaction((tx) => undoWriteOff(tx, world, { number, reason: 'they pay after all' })),
+  ],
+  [
+    'credit is taken back',
+    (number) => correctionsOf(world).credit(number, '7.00'),
+    async (number) => {
+      const act = correctionsOf(world);
+      await act.unapply('CN-2026-000001', number);
+      const refund = { number: 'CN-2026-000001', amount: '7.00', method: 'wire', reference: 'OUT-1' } as const;
+      await world.database.transaction((tx) => refundCredit(tx, world, refund));
+    },
+  ],
+];
+
+test.each(settlings)('a debt whose %s begins anew with the first overdue level', async (_what, settle, takeBack) => {
+  await invoiceJuly('p-1', 'p-2');
+  day('2026-08-20');
+  await settle(INV_1);
+  // Late in the evening in New York, where the issuer is: in London it is the next day.
+  world.at('2026-10-21T01:00:00Z');
+  await takeBack(INV_1);
+  const sent: string[] = [];
+  for (const date of ['2026-10-21', '2026-10-26', '2026-10-27', '2026-11-10', '2026-12-04']) {
+    for (const each of await remind(date)) if (each.includes(INV_1)) sent.push(`${date} ${each}`);
+  }
+  expect(sent).toEqual([`2026-10-27 p-1 7 ${INV_1}`, `2026-11-10 p-1 21 ${INV_1}`, `2026-12-04 p-1 45 ${INV_1}`]);
 });
 
 test('what is due after the notice period is named apart from what is coming due', async () => {
