@@ -250,7 +250,7 @@ export const ACTS: readonly Act[] = [
     weight: 3,
     refusals: [
       ...(['document_void', 'payment_applied', 'credit_used', 'document_written_off'] as const),
-      ...(['not_of_the_ledger', 'document_on_hold'] as const),
+      ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed'] as const),
     ],
     run: upon((tx, history, { number }) =>
       rerunDocument(tx, history.world, number, { newTerms: history.random() < 0.5 }),

@@ -1,4 +1,5 @@
 /** A payment that the processor received: recorded once, and applied to the document that its link was made for. */
+import { isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
@@ -129,7 +130,8 @@ async function suggestReplacement(
   { number, replacedBy }: { number: string; replacedBy: string | null },
 ): Promise<void> {
   const successor = replacedBy === null ? undefined : await readPayable(payments.tx, replacedBy);
-  if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
+  // Of a payment that was given back already nothing can pay the replacement.
+  if (successor === undefined || whyTakesNoPayment(successor) !== undefined || isZero(state.unapplied)) return;
   await insertSuggestions(payments, [
     {
       payment_id: state.payment_id,
