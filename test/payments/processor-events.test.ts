@@ -1,5 +1,7 @@
 /** The processor's events: repeated, reordered, of the other mode, unreadable; the books end the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rerunDocument } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
@@ -60,6 +62,17 @@ test('a refund event states the total: each adds the difference, and reopens the
   expect(await books.balance(inv(2))).toMatchObject({ balance: '100.00', amount_paid: '740.00' });
   await books.events([linked.refunded(30000), linked.refunded(10000)]);
   expect(await books.balance(inv(2))).toMatchObject({ balance: '300.00', amount_paid: '540.00' });
+});
+
+test('a payment of a void invoice that was given back pays neither the invoice nor its replacement', async () => {
+  const own = await openBooks();
+  const linked = stripePayment({ invoice: inv(1), amount: 5000, key: 'BACK' });
+  await own.database.transaction((tx) => voidDocument(tx, own.acting, { number: inv(1), reason: 'wrong' }));
+  await own.events([linked.completed(), linked.refunded(5000)]);
+  const { issued } = await own.database.transaction((tx) => rerunDocument(tx, own.acting, inv(1), { newTerms: false }));
+  expect(await own.events([linked.intentSucceeded()])).toMatchObject({ stored: 1, effects: 0, without_effect: 1 });
+  expect(await own.balance(issued[0]?.number ?? '')).toMatchObject({ status: 'open', amount_paid: '0.00' });
+  await own.end();
 });
 
 test('a dispute withdraws the payment until it is won; an inquiry withdraws nothing', async () => {

@@ -106,6 +106,8 @@ async function applyOnce(
   const state = await readState(tx, paymentId);
   const document = await readPayable(tx, number);
   if (state === undefined || document === undefined || (await wasApplied(tx, paymentId))) return false;
+  // A payment that was given back before it was applied pays nothing.
+  if (isZero(state.unapplied)) return false;
   if (whyNotPayable(state, document) !== undefined) {
     await suggestReplacement(payments, state, { number, replacedBy: document.replaced_by });
     return false;
@@ -130,8 +132,7 @@ async function suggestReplacement(
   { number, replacedBy }: { number: string; replacedBy: string | null },
 ): Promise<void> {
   const successor = replacedBy === null ? undefined : await readPayable(payments.tx, replacedBy);
-  // Of a payment that was given back already nothing can pay the replacement.
-  if (successor === undefined || whyTakesNoPayment(successor) !== undefined || isZero(state.unapplied)) return;
+  if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
   await insertSuggestions(payments, [
     {
       payment_id: state.payment_id,
