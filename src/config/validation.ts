@@ -53,13 +53,17 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
   return flatten(error.issues, []);
 }
 
-/** The validator's wording of a wrong type, in plain English. Numbers are read as exact texts; whoever wrote one calls it a number. */
-function plainReason(reason: string): string {
+/**
+ * The validator's wording of a wrong type, in plain English. Numbers are read as exact texts; whoever wrote one calls it a
+ * number.
+ */
+function plainReason(issue: string): string {
+  const reason = issue.replace('ExactNumber', 'number');
   const [, choices] = /^Invalid option: expected one of (.+)$/.exec(reason) ?? [];
   if (choices !== undefined) return `must be one of ${choices.replaceAll('"', '').split('|').join(', ')}`;
   const [, expected, received] = /^Invalid input: expected (\S+), received (\S+)$/.exec(reason) ?? [];
-  if (expected === undefined || received === undefined) return reason.replace('ExactNumber', 'number');
+  if (expected === undefined || received === undefined) return reason;
   if (received === 'undefined') return 'is missing';
   const article = (type: string) => (/^[aeiou]/i.test(type) ? `an ${type}` : `a ${type}`);
-  return `must be ${article(expected)}, not ${received === 'null' ? received : article(received.replace('ExactNumber', 'number'))}`;
+  return `must be ${article(expected)}, not ${received === 'null' ? received : article(received)}`;
 }

@@ -103,6 +103,19 @@ const quoteExample = (accepted: boolean) => ({
   accepted_at: accepted ? '2026-10-05T09:31:12.480Z' : null,
 });
 
+const requoteExample = (accepted: boolean) => ({
+  requote_id: REQUOTE_ID,
+  quote_id: QUOTE_ID,
+  currency: 'USD',
+  insured_amount: new ExactNumber('300.00'),
+  ...INCREMENTS,
+  requoted_at: '2026-10-07T16:02:44.000Z',
+  expires_at: '2026-11-06T16:02:44.000Z',
+  status: accepted ? 'accepted' : 'open',
+  enrollment_id: accepted ? ENROLLMENT_ID : null,
+  accepted_at: accepted ? '2026-10-07T16:03:01.215Z' : null,
+});
+
 export const createQuote = operation({
   id: 'createQuote',
   act: 'makes',
@@ -191,18 +204,7 @@ export const createRequote = operation({
   body: z.strictObject({ insured_amount: decimal }),
   status: 201,
   answer: requoteAnswer,
-  example: {
-    requote_id: REQUOTE_ID,
-    quote_id: QUOTE_ID,
-    currency: 'USD',
-    insured_amount: new ExactNumber('300.00'),
-    ...INCREMENTS,
-    requoted_at: '2026-10-07T16:02:44.000Z',
-    expires_at: '2026-11-06T16:02:44.000Z',
-    status: 'open',
-    enrollment_id: null,
-    accepted_at: null,
-  },
+  example: requoteExample(false),
   refusals: [
     'quote_unknown',
     'quote_not_accepted',
@@ -228,18 +230,7 @@ export const readRequote = operation({
   body: undefined,
   status: 200,
   answer: requoteAnswer,
-  example: {
-    requote_id: REQUOTE_ID,
-    quote_id: QUOTE_ID,
-    currency: 'USD',
-    insured_amount: new ExactNumber('300.00'),
-    ...INCREMENTS,
-    requoted_at: '2026-10-07T16:02:44.000Z',
-    expires_at: '2026-11-06T16:02:44.000Z',
-    status: 'accepted',
-    enrollment_id: ENROLLMENT_ID,
-    accepted_at: '2026-10-07T16:03:01.215Z',
-  },
+  example: requoteExample(true),
   refusals: ['requote_unknown'],
 });
 

@@ -131,10 +131,10 @@ export function readBreaks(tx: Transaction, accounts: readonly string[]): Promis
   );
 }
 
-export type ClosableKind = Extract<
-  ExceptionKind,
-  'bank_line' | 'bank_statement' | 'event' | 'possible_duplicate' | 'digits_swapped'
->;
+/** What a reason alone closes. */
+const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
+export type ClosableKind = (typeof CLOSABLE)[number];
+export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);
 
 export async function insertClosing(
   { tx, now, eventId }: PaymentContext,

@@ -1,7 +1,7 @@
 /**
- * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line, a bank statement or
- * an event that needs no action, and a possible duplicate that is another payment, is closed with a reason, which is
- * recorded.
+ * Payment exceptions: what needs manual review. Most are resolved by the command that the exception names. A bank line, a
+ * bank statement or an event that needs no action, swapped digits that are none, and a possible duplicate that is another
+ * payment, is closed with a reason, which is recorded.
  * Refusals: exception_unknown, exception_needs_action.
  */
 
@@ -15,6 +15,7 @@ import {
   type ExceptionKind,
   type ExceptionSuggestion,
   insertClosing,
+  isClosable,
   type PaymentException,
   readExceptionalPayments,
   readExceptions,
@@ -222,10 +223,7 @@ function commandsWithoutSuggestion(
   ];
 }
 
-/**
- * Closes the exception of a bank line, bank statement or event, with the reason why it needs no action, or of a possible
- * duplicate, with the reason why it is another payment.
- */
+/** Closes an exception that needs no action, with the reason why: see isClosable. */
 export async function closeException(
   tx: Transaction,
   caller: Caller,
@@ -235,13 +233,7 @@ export async function closeException(
   const open = (await readExceptions(tx)).find((each) => each.exception === exception);
   if (open === undefined) throw refuse('exception_unknown', { exception });
   const { kind } = open;
-  if (
-    kind !== 'bank_line' &&
-    kind !== 'bank_statement' &&
-    kind !== 'event' &&
-    kind !== 'possible_duplicate' &&
-    kind !== 'digits_swapped'
-  ) {
+  if (!isClosable(kind)) {
     throw refuse('exception_needs_action', { exception, reason: open.reason, ends: endOf(open) });
   }
   const context = await openPaymentContext(tx, caller, {
