@@ -91,6 +91,9 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
+// Workers at the same document record the same rows. An attempt and an object are unique in two ways, and PostgreSQL
+// tolerates a concurrent insert only by the indexes that ON CONFLICT names: without a target, by all of them.
+
 export async function recordAttempt(
   tx: Transaction,
   attempt: { documentId: number; version: number; attempt: number; key: string; now: string },
@@ -99,7 +102,7 @@ export async function recordAttempt(
     tx,
     `INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
      VALUES (:documentId, :version, :attempt, :key, :now::timestamptz)
-     ON CONFLICT (document_id, version, attempt) DO NOTHING`,
+     ON CONFLICT DO NOTHING`,
     { ...attempt },
   );
 }
@@ -112,7 +115,7 @@ export async function recordObject(
     tx,
     `INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
      VALUES (:documentId, :version, :providerId, :url, :found, :now::timestamptz)
-     ON CONFLICT (document_id, version) DO NOTHING`,
+     ON CONFLICT DO NOTHING`,
     { ...object },
   );
 }
