@@ -117,6 +117,7 @@ function readRecord(text) {
     if (word === 'facts_of') record.tables.set(rest[0], { rows: Number(rest[1]), sha256: rest[2] });
     else if (word === 'balance') record.balances.set(`${rest[0]} ${rest[1]}`, amount(rest[2]));
     else if (word === 'total') record.sums.set(rest[0], rest.slice(1).map(amount));
+    else if (word in record) throw new Error(`a record has the line '${word}' twice`);
     else record[word] = rest.join(' ');
   }
   return record;

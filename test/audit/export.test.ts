@@ -321,6 +321,18 @@ test.each([
   expect({ status, output }).toEqual({ status: 1, output: expect.stringMatching(says) });
 });
 
+test('no line of a record can say what its seal is', async () => {
+  const pack = await exported(world, { kind: 'events' });
+  const name = 'sealed/2026-08/record.txt';
+  const held = sha256(join(pack, name));
+  forge(pack, name, (lines) => [...lines.map((line) => line.replace(/^rows 3$/, 'rows 4')), `seal ${held}`]);
+  expect(verifyPack([pack, '--seal', `2026-08=${held}`]).status).not.toBe(0);
+  const proof = await world.database.reading((tx) => proveRow(tx, 1));
+  const file = join(world.home, 'told.json');
+  writeFileSync(file, JSON.stringify({ ...proof, record: `${proof.record}seal ${proof.seal}\n` }));
+  expect(verifyPack([file, '--seal', `2026-07=${proof.seal}`]).status).not.toBe(0);
+});
+
 test('an export says that it is preliminary while the books of its months are open', async () => {
   const preliminary = async (to: string) =>
     manifestOf(await exported(world, { kind: 'journal', to: month(to) })).preliminary;
