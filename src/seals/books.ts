@@ -72,7 +72,7 @@ function readStated(
      LEFT JOIN LATERAL (
        SELECT month, seal FROM seals WHERE facts_to <= :facts_to::bigint ORDER BY month DESC LIMIT 1) AS s ON true
      CROSS JOIN LATERAL (
-       SELECT json_agg(c ORDER BY c.control, c.currency COLLATE "C") AS balances
+       SELECT json_agg(c ORDER BY c.control COLLATE "C", c.currency COLLATE "C") AS balances
        FROM (SELECT control, currency, trim_scale(sum(amount))::text AS amount FROM book_balances
              WHERE month = :month GROUP BY control, currency HAVING sum(amount) <> 0) AS c) AS b`,
     { month, previous, facts_to },
@@ -82,7 +82,7 @@ function readStated(
 /** The COPY of the balances that were stored when a month's books closed. */
 export const copyBookBalances = (month: Month): string =>
   `COPY (SELECT control, account, currency, trim_scale(amount) AS amount FROM book_balances WHERE month = '${month}'
-         ORDER BY account, currency) TO STDOUT (FORMAT text, HEADER)`;
+         ORDER BY account COLLATE "C", currency COLLATE "C") TO STDOUT (FORMAT text, HEADER)`;
 
 /** The COPY of the entries dated in a month. Those of the first month include all before it. */
 export const copyBookEntries = (previous: Month | null, month: Month): string =>

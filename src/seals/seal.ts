@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { copyOut, countLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths } from './canonical.ts';
+import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths, ROW_COLUMNS } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
 import {
   type Before,
@@ -56,6 +56,7 @@ async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }
     `sealed_at ${instant(sealedAt)}`,
     `rows ${tree.leaves}`,
     `rows_root ${root.toString('hex')}`,
+    `rows_columns ${ROW_COLUMNS.join(' ')}`,
     `closed_with ${facts.entries} rows, ${facts.late_entries} late, ${facts.partners_with_documents} partners with ` +
       `documents, ${facts.partners_without_activity} without activity`,
     ...facts.totals.map(
@@ -64,10 +65,12 @@ async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }
     ),
     `facts ${before.facts_to + 1} to ${factsTo}`,
   ];
+  const tables: string[] = [];
   for (const { name, copy } of await copiesOfFacts(tx, { after: before.facts_to, to: factsTo })) {
     const { rows, sha256 } = await hashCopy(tx, copy);
-    lines.push(`facts_of ${name} ${rows} ${sha256}`);
+    tables.push(`facts_of ${name} ${rows} ${sha256}`);
   }
+  lines.push(...tables.sort());
   return lines.map((line) => `${line}\n`).join('');
 }
 
