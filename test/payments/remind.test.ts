@@ -258,7 +258,7 @@ test('what is named as overdue is never more than what is left to pay after disp
   await remind('2026-09-07');
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 2.50 overdue');
-  expect(mail?.text).toContain('USD 2.50 is overdue.');
+  expect(mail?.text).toContain('Overdue: USD 2.50\n');
   expect(mail?.text).toContain('Left to pay: USD 2.50');
 });
 
@@ -381,7 +381,7 @@ test('what is due after the notice period is named apart from what is coming due
   expect(await remind('2026-09-23')).toEqual([`p-1 -7 ${INV_1},INV-2026-000002`]);
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.');
-  expect(mail?.text).toContain('USD 7.00 is coming due.\nUSD 14.00 more is due later.\n');
+  expect(mail?.text).toContain('Coming due: USD 7.00\nDue later: USD 14.00 more\n');
 });
 
 test('an undecided dispute or unconfirmed payment stops reminders until it is resolved', async () => {
