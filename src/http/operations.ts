@@ -260,7 +260,7 @@ export const acceptRequote = operation({
   },
   refusals: [
     ...(['requote_unknown', 'requote_stale', 'quote_expired', 'quote_reversed', 'recorded_otherwise'] as const),
-    ...(['prefetch_refused', 'ledger_busy'] as const),
+    ...(['partner_inactive', 'policy_inactive', 'prefetch_refused', 'ledger_busy'] as const),
     'request_invalid',
   ],
 });

@@ -145,6 +145,7 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
   if (requote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: requote.quote_id });
   refuseOvertaken(requote, quote);
+  refuseInactive(quote, quote.partner_id, quote.policy_id);
   refuseExpired(requote.requote_id, requote.expires_at, wanted);
   return {
     due: {

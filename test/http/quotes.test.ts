@@ -444,6 +444,20 @@ describe('a requote', () => {
     );
   });
 
+  test('priced before its policy or its partner became inactive is refused, but earlier acceptances keep their answer', async () => {
+    const quoteId = await accepted('100.00');
+    const before = await requoted(quoteId, '150');
+    const first = await harbour.get(`/api/v1/requote/${before}/accept`);
+    const after = await requoted(quoteId, '200');
+    await world.partners([partner({ policies: [{ ...PRICED.policies[0], active: false }] })]);
+    expect(await refused(harbour.get(`/api/v1/requote/${after}/accept`))).toEqual([422, 'policy_inactive']);
+    expect((await harbour.get(`/api/v1/requote/${before}/accept`)).text).toBe(first.text);
+    await world.partners([partner({ ...PRICED, active: false })]);
+    expect(await refused(harbour.get(`/api/v1/requote/${after}/accept`))).toEqual([422, 'partner_inactive']);
+    await world.partners([partner(PRICED)]);
+    expect((await harbour.get(`/api/v1/requote/${after}/accept`)).status).toBe(200);
+  });
+
   test('keeps the terms of its quote, whatever the policy costs now', async () => {
     const quoteId = await accepted('250.00');
     await world.partners([

@@ -273,6 +273,28 @@ describe('what is given back', () => {
     expect(platform.balances()).toEqual([0, -100, 700]);
   });
 
+  test('a refund that failed at once is an error that names it, and asked for again another is made', async () => {
+    const [payment, transfer] = await platform.run(planSplit(ACCEPTED, CONTROLLED).requests);
+    const back = () =>
+      platform.run(planRefund(refunded('4.00', '2.80'), CONTROLLED), {
+        ...{ payment_intent: payment?.id, transfer: transfer?.id },
+      });
+    platform.standIn.state.connect.failRefunds = true;
+    for (const nth of [0, 1]) {
+      const error = await platform.unfinished(back());
+      expect(error).toMatchObject({ code: 'refund_failed', done: [] });
+      expect(error.message).toContain(
+        `refund ${platform.objects('refund')[nth]?.['id']} is failed (expired_or_canceled_card)`,
+      );
+      // The share stays: its customer has nothing.
+      expect(platform.balances()).toEqual([0, 300, 700]);
+    }
+    platform.standIn.state.connect.failRefunds = false;
+    expect(await back()).toMatchObject([{ does: 'refund', known: false }, { does: 'transfer_reversal' }]);
+    expect(platform.balances()).toEqual([0, 180, 420]);
+    expect(await back()).toMatchObject([{ known: true }, { known: true }]);
+  });
+
   test.each(['fail_before', 'fail_after', 'drop_after'] as const)(
     'is given back once, whatever fails: %s',
     async (how) => {

@@ -156,8 +156,13 @@ function refund(call: Call, params: Stripe.RefundCreateParams): StripeObject {
     const message = `Attempting to refund_application_fee on ${charge.id}, but it has no application fee`;
     throw fail(message, 'refund_application_fee');
   }
-  charge['amount_refunded'] = refunded + amount;
   const currency = String(charge['currency']);
+  const named = { charge: charge.id, payment_intent: intent.id, metadata: params.metadata ?? {} };
+  if (state.connect.failRefunds) {
+    const failed = { status: 'failed', failure_reason: 'expired_or_canceled_card', ...named };
+    return keep(call, { id: state.newId('re'), object: 'refund', amount, currency, ...failed });
+  }
+  charge['amount_refunded'] = refunded + amount;
   if (params.reverse_transfer === true) {
     // In proportion, and rounded so that a refund of the whole reverses the whole.
     const of = found(state.connect.objects, String(charge['transfer']), 'transfer');
@@ -166,8 +171,7 @@ function refund(call: Call, params: Stripe.RefundCreateParams): StripeObject {
     if (due > 0) pullBack(state, of, due, {});
   }
   const made = keep(call, {
-    ...{ id: state.newId('re'), object: 'refund', amount, currency, status: 'succeeded', charge: charge.id },
-    ...{ payment_intent: intent.id, metadata: params.metadata ?? {} },
+    ...{ id: state.newId('re'), object: 'refund', amount, currency, status: 'succeeded', ...named },
   });
   if (account === '') credit(state, '', currency, -amount);
   else tell(state, account, { type: 'refund', amount: -amount, currency, source: made });

@@ -271,6 +271,7 @@ export async function startStripe(
       connect.balances.clear();
       connect.heldFees.length = 0;
       connect.holdFees = false;
+      connect.failRefunds = false;
     },
     memory() {
       const { made, paymentLinks, sessions, balanceTransactions, connect } = state;

@@ -55,6 +55,8 @@ export interface Connect {
   version: string;
   /** Whether application fees wait before they are available. */
   holdFees: boolean;
+  /** The bank refuses refunds at once. */
+  failRefunds: boolean;
   readonly heldFees: { readonly currency: string; readonly amount: number }[];
 }
 
@@ -72,6 +74,7 @@ const newConnect = (): Connect => ({
   rates: new Map(),
   version: NEWEST_VERSION,
   holdFees: false,
+  failRefunds: false,
   heldFees: [],
 });
 

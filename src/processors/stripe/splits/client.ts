@@ -37,6 +37,7 @@ export interface Transfer extends Made {
 
 export interface GivenBack extends Made {
   readonly status?: string | null;
+  readonly failure_reason?: string | null;
 }
 
 export interface Processor {

@@ -276,12 +276,18 @@ async function giveBack(
     const { made, known, attempt } = await atMostOnce(headers['Idempotency-Key'], { after, done, find, make });
     // A repeated answer shows it as it was when it was made; it may have failed since.
     const now = known ? await first(({ id }) => id === made.id) : undefined;
-    if (!known || !isUndone(now ?? made)) return outcome(made, known);
+    if (!isUndone(now ?? made)) return outcome(made, known);
+    if (!known) throw new SplitUnfinished('refund_failed', failure(made), { done });
     after = attempt;
   }
 }
 
-/** A refund may fail days later: then the customer has nothing, and another is needed. */
+/** Asked for again, another is made; but if the card is closed, that fails, too. */
+const failure = ({ id, status, failure_reason: reason }: GivenBack): string =>
+  `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer has nothing: ask again for another ` +
+  'refund, or pay the customer back outside Stripe';
+
+/** A refund may fail at once or days later: then the customer has nothing, and another is needed. */
 const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>

@@ -32,7 +32,13 @@ export interface OpenPayment {
 /** What cannot go on now: `code` for programs, the message for people, and what is done already. */
 export class SplitUnfinished extends Error {
   override readonly name = 'SplitUnfinished';
-  readonly code: 'input_missing' | 'payment_unpaid' | 'request_differs' | 'balance_insufficient' | 'keys_spent';
+  readonly code:
+    | 'input_missing'
+    | 'payment_unpaid'
+    | 'request_differs'
+    | 'balance_insufficient'
+    | 'refund_failed'
+    | 'keys_spent';
   readonly done: readonly Done[];
   /** With `payment_unpaid`: the payment. */
   readonly payment: OpenPayment | undefined;
