@@ -24,7 +24,7 @@ import type { Caller, QuoteState, RequoteState } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
-import { type CallOf, Content, insideTransaction, onceByKey, route, serve } from './call.ts';
+import { answerOnce, type CallOf, Content, route, serve } from './call.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
 import { issuerOf, type Shared } from './shared.ts';
@@ -260,7 +260,7 @@ function serveAcceptances<Params extends z.ZodType>(
     const answer =
       key === undefined
         ? answerWith(await acceptances.accept(wanted))
-        : await insideTransaction(shared, operation, (tx) => onceByKey(tx, { ...call, ...key }, () => alone(tx)));
+        : await answerOnce(shared, operation, { ...call, key }, alone);
     metrics.acceptances.inc({ kind: wanted.kind });
     return answer;
   });

@@ -69,14 +69,28 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
   work: Handler<Params, Body, Query>,
 ): void {
   route(app, shared, operation, (call, key) =>
-    insideTransaction(shared, operation, async (tx) => {
-      if (!(await doesClientLive(tx, call.caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
-      const json = (result: unknown) => ({ status: operation.status, text: writeExactJson(result) });
-      if (key !== undefined) return onceByKey(tx, { ...call, ...key }, async () => json(await work(tx, call)));
+    answerOnce(shared, operation, { ...call, key }, async (tx) => {
       const result = await work(tx, call);
-      return result instanceof Content ? result : json(result);
+      return result instanceof Content ? result : { status: operation.status, text: writeExactJson(result) };
     }),
   );
+}
+
+/**
+ * Answers in one transaction, for a client that is not revoked. With a key that has an answer, it is that answer; a
+ * refusal rolls back and leaves its key without one.
+ */
+export function answerOnce(
+  shared: Shared,
+  operation: Operation,
+  asked: { readonly caller: Caller; readonly now: DateTime<true>; readonly key: RequestKey | undefined },
+  answering: (tx: Transaction) => Promise<Answer>,
+): Promise<Answer> {
+  return insideTransaction(shared, operation, async (tx) => {
+    const { caller, key } = asked;
+    if (!(await doesClientLive(tx, caller))) throw refuse('token_invalid', { reason: 'its client was revoked' });
+    return key === undefined ? answering(tx) : onceByKey(tx, { ...asked, ...key }, () => answering(tx));
+  });
 }
 
 /** Checks every call before its act: the caller, the rate limit and the request. */
@@ -86,12 +100,10 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   operation: Operation<Params, Body, Query>,
   act: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
 ): void {
-  const { environment, settings, limits } = shared;
+  const { environment, settings } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const caller = await callerOf(request, shared);
-    reply.headers(rateHeaders(await limits.request(caller.clientId)));
-    request.partnerId = caller.partnerId;
+    const caller = request.caller as Caller;
     checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
     if (operation.act === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
     const params = readParams(operation, request);
@@ -104,15 +116,17 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
-  app.route({ method: [...operation.methods], url, handler });
+  // Before the body is read: nobody sends us one without a token.
+  const onRequest = (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared);
+  app.route({ method: [...operation.methods], url, onRequest, handler });
 }
 
 /** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
-export async function insideTransaction<Result extends Answer>(
+async function insideTransaction(
   { database }: Shared,
   operation: Operation,
-  work: (tx: Transaction) => Promise<Result>,
-): Promise<Result> {
+  work: (tx: Transaction) => Promise<Answer>,
+): Promise<Answer> {
   if (operation.act === 'reads') return database.reading(work);
   try {
     return await database.transaction(work);
@@ -125,11 +139,11 @@ export async function insideTransaction<Result extends Answer>(
 /** Another request under the same key was answered first: roll back and give that answer. */
 class KeyTaken extends Error {}
 
-export async function onceByKey(
+async function onceByKey(
   tx: Transaction,
-  { caller, key, sha256, now }: RequestKey & { caller: Caller; now: DateTime<true> },
-  answering: () => Promise<JsonAnswer>,
-): Promise<JsonAnswer> {
+  { caller, key, sha256, now }: RequestKey & { readonly caller: Caller; readonly now: DateTime<true> },
+  answering: () => Promise<Answer>,
+): Promise<Answer> {
   const { partnerId } = caller;
   const kept = await readKeptAnswer(tx, { partnerId, key });
   if (kept !== undefined) {
@@ -137,6 +151,7 @@ export async function onceByKey(
     return { status: kept.status, text: kept.answer, replayed: true };
   }
   const answer = await answering();
+  if (answer instanceof Content) throw new Error('a file is not kept under an idempotency key');
   const first = await keepAnswer(tx, {
     partnerId,
     key,
@@ -155,14 +170,23 @@ const fingerprint = (request: FastifyRequest, body: unknown): string =>
     .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
     .digest('hex');
 
-/** Counts a caller without a valid token by its address. */
-async function callerOf(request: FastifyRequest, { tokens, limits }: Shared): Promise<Caller> {
+/**
+ * The caller. Counts the call in the rate limit of its client, or without a valid token in that of its address, and says in
+ * the headers what is left. Refusals: token_missing, token_invalid, rate_limited.
+ */
+export async function countCall(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { tokens, limits }: Pick<Shared, 'tokens' | 'limits'>,
+): Promise<void> {
+  const count = async (key: string) => void reply.headers(rateHeaders(await limits.request(key)));
   try {
-    return await tokens.verify(bearerToken(request));
+    request.caller = await tokens.verify(bearerToken(request));
   } catch (error) {
-    await limits.request(request.ip);
+    await count(request.ip);
     throw error;
   }
+  await count(request.caller.clientId);
 }
 
 function bearerToken(request: FastifyRequest): string {

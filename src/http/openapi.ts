@@ -214,9 +214,8 @@ function problems(operation: Operation, method: string): Json {
 }
 
 function refusalHeaders(status: string): HeaderName[] {
-  if (status === '401') return ['X-Request-Id', 'WWW-Authenticate'];
-  if (status === '429') return ['X-Request-Id', 'Retry-After', ...RATE];
-  return status === '503' ? ['X-Request-Id', 'Retry-After'] : ['X-Request-Id'];
+  const own = ({ '401': ['WWW-Authenticate'], '429': ['Retry-After'], '503': ['Retry-After'] } as const)[status] ?? [];
+  return ['X-Request-Id', ...RATE, ...own];
 }
 
 function describeExchange(): Json {
@@ -240,7 +239,7 @@ function describeExchange(): Json {
     responses: {
       '200': {
         description: 'The token',
-        ...headers('X-Request-Id'),
+        ...headers('X-Request-Id', ...RATE),
         content: {
           'application/json': {
             schema: answerSchema(tokenAnswer),

@@ -1,13 +1,15 @@
 /** The HTTP server: its routes and the hooks of every request. */
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
+import type { Caller } from '../quotes/queries.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
+import { countCall } from './call.ts';
 import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
-import { openLimits } from './limits.ts';
+import { openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
 import { addPaymentPages } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
@@ -22,8 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of its refusal. */
     refusal: string | null;
-    /** The partner that sent it, once known. */
-    partnerId: string | null;
+    /** Who sent it, once known. */
+    caller: Caller | null;
   }
 }
 
@@ -61,7 +63,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   };
   const findMethods = collectRoutes(app);
   addParsers(app);
-  addRequestChecks(app, service);
+  addRequestChecks(app, shared);
   addRequestLog(app, shared);
   closeIdleConnections(app);
   app.setErrorHandler(sendProblem);
@@ -73,7 +75,10 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addPaymentPages(app, shared);
   addWebhooks(app, shared);
   addHealth(app, shared);
-  app.setNotFoundHandler((request, reply) => sendProblem(notFound(request, findMethods), request, reply));
+  app.setNotFoundHandler(async (request, reply) => {
+    if (request.url.startsWith('/api/')) await countCall(request, reply, shared).catch(unlessLimited);
+    return sendProblem(notFound(request, findMethods), request, reply);
+  });
   return app;
 }
 
@@ -99,7 +104,7 @@ function openApp({ settings, log }: Service, sendProblem: SendProblem): FastifyI
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   });
   app.decorateRequest('refusal', null);
-  app.decorateRequest('partnerId', null);
+  app.decorateRequest('caller', null);
   return app as unknown as FastifyInstance;
 }
 
@@ -121,16 +126,17 @@ function addParsers(app: FastifyInstance): void {
   }
 }
 
-function addRequestChecks(app: FastifyInstance, service: Service): void {
-  const { allow } = service.settings.http;
+function addRequestChecks(app: FastifyInstance, shared: Shared): void {
+  const { allow } = shared.settings.http;
   const allowed = addressList(allow);
-  const secure = issuerOf(service).startsWith('https:');
+  const secure = issuerOf(shared).startsWith('https:');
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'X-Request-Id': request.id, ...SAFE_HEADERS });
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
     // Check the matched route: the URL as sent may be encoded or absolute.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && allow.length > 0 && !allowed(request.ip)) {
+      reply.headers(rateHeaders(await shared.limits.request(request.ip)));
       throw refuse('address_not_allowed', { address: request.ip });
     }
   });
@@ -147,11 +153,14 @@ function addRequestLog(app: FastifyInstance, { settings, log, metrics }: Shared)
   }
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
-    const { method, partnerId, refusal } = request;
+    const { method, caller, refusal } = request;
     warnOfProxy(request.headers['x-forwarded-for']);
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
-    request.log.info({ ...facts, ...(partnerId && { partner: partnerId }), ...(refusal && { refusal }) }, 'answered');
+    request.log.info(
+      { ...facts, ...(caller && { partner: caller.partnerId }), ...(refusal && { refusal }) },
+      'answered',
+    );
   });
 }
 
@@ -165,6 +174,11 @@ function closeIdleConnections(app: FastifyInstance): void {
     if (stopping) reply.header('Connection', 'close');
     return payload;
   });
+}
+
+/** A path that is none is said without a token, too. */
+function unlessLimited(error: unknown): void {
+  if (error instanceof Refusal && error.code === 'rate_limited') throw error;
 }
 
 /** 405 for a path that takes other methods, 404 for any other. */

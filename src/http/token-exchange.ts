@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
+import { rateHeaders } from './limits.ts';
 import { addRetryHeaders, refusalOf } from './problem.ts';
 import type { Shared } from './shared.ts';
 
@@ -31,8 +32,9 @@ export function addTokenExchange(
   app: FastifyInstance,
   { database, environment, tokens, limits, metrics }: Shared,
 ): void {
-  app.post('/api/oauth/token', { errorHandler: answerError }, async (request, reply) => {
-    await limits.request(request.ip);
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
+    void reply.headers(rateHeaders(await limits.request(request.ip)));
+  app.post('/api/oauth/token', { errorHandler: answerError, onRequest }, async (request, reply) => {
     const given = readExchange(request);
     await limits.beforeExchange(given.clientId, request.ip);
     const now = environment.now();
@@ -48,7 +50,7 @@ export function addTokenExchange(
     }
     await limits.succeededExchange(given.clientId, request.ip);
     metrics.exchanges.inc({ result: 'issued' });
-    request.partnerId = caller.partnerId;
+    request.caller = caller;
     const answer = { access_token: await tokens.issue(caller), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
     return reply.header('Pragma', 'no-cache').send(answer);
   });

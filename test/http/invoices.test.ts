@@ -152,3 +152,19 @@ test('every answer says what is left of the rate limit', async () => {
   expect(Number((await caller.get('/api/v1/policies')).headers.get('ratelimit-remaining'))).toBe(left - 1);
   expect(Number(headers.get('ratelimit-reset'))).toBeLessThanOrEqual(60);
 });
+
+test('an answer without a call says so too: of the client that its token names, else of its address', async () => {
+  const leftBy = async (path: string, token: string | undefined, method = 'GET') => {
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const answer = await fetch(new URL(path, served.url), { method, headers });
+    return [answer.status, Number(answer.headers.get('ratelimit-remaining'))];
+  };
+  for (const token of [caller.token, undefined, 'none']) {
+    const [, left = 0] = await leftBy('/api/v1/none', token);
+    expect(await leftBy('/api/v1/none', token)).toEqual([404, left - 1]);
+    expect(await leftBy('/api/v1/policies', token, 'DELETE')).toEqual([405, left - 2]);
+    expect(await leftBy('/api/v1/policies', token)).toEqual([token === caller.token ? 400 : 401, left - 3]);
+  }
+  const [, left = 0] = await leftBy('/api/v1/none', undefined);
+  expect(await leftBy('/api/oauth/token', undefined, 'POST')).toEqual([400, left - 1]);
+});

@@ -236,8 +236,12 @@ test('an acceptance whose row another transaction is recording waits alone; the 
 test('a revoked client is refused at once; other clients of the same partner are not', async () => {
   const [leaving, ids] = [await served.caller('p-1'), await quotesOf(harbour, 10)];
   expect(outcome(await accepting(leaving, ids[0] ?? ''))).toEqual([200, 'accepted']);
+  const keyed = () =>
+    leaving.post(`/api/v1/quote/${ids[0]}/accept`, undefined, { 'idempotency-key': `leaving-${ids[0]}` });
+  expect(outcome(await keyed())).toEqual([200, 'accepted']);
   const act = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
   await served.database.transaction((tx) => revokeClient(tx, leaving.credentials.client_id, act));
+  expect(outcome(await keyed())).toEqual([401, 'token_invalid']);
   const answers = await Promise.all(ids.flatMap((id) => [accepting(leaving, id), accepting(harbour, id)]));
   expect(answers.map(outcome)).toEqual(
     ids.flatMap(() => [
