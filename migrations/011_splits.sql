@@ -1,6 +1,6 @@
 -- Connected accounts: what moved on them, the partners' settlement files, which quote each balance transaction is of and
--- how that was found, the ledger's reversals for transfers that were reversed, what was never remitted and billed, and
--- what arrived after that and pays the invoice. All of it is append-only: a wrong match is undone by another of the
+-- how that was found, those of no quote that finance closed, the ledger's reversals for transfers that were reversed, what
+-- was never remitted and billed, and what arrived after that and pays the invoice. All of it is append-only: a wrong match is undone by another of the
 -- opposite amount.
 
 CREATE TABLE settlement_files (
@@ -80,6 +80,14 @@ CREATE TABLE balance_transactions (
   amount numeric NOT NULL,
   fee numeric NOT NULL,
   net numeric NOT NULL,
+  -- What was sent, if the processor converted it to a currency of the account: source_amount * exchange_rate = amount.
+  source_currency text COLLATE "C",
+  source_amount numeric,
+  exchange_rate numeric,
+  -- What it counts as for a quote: `net`, in the currency that was sent.
+  share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (coalesce(source_currency, currency)) STORED,
+  share_amount numeric NOT NULL GENERATED ALWAYS AS (
+    coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), net)) STORED,
   occurred_at timestamptz NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",
@@ -94,6 +102,12 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
   CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency),
   CONSTRAINT balance_transaction_adds_up CHECK (net = amount - fee),
+  CONSTRAINT balance_transaction_conversion_whole
+    CHECK (num_nonnulls(source_currency, source_amount, exchange_rate) IN (0, 3)),
+  CONSTRAINT balance_transaction_converted_from_another CHECK (source_currency <> currency),
+  CONSTRAINT balance_transaction_converted_to_the_same_side
+    CHECK (source_amount <> 0 AND sign(source_amount) = sign(amount) AND exchange_rate > 0),
+  CONSTRAINT balance_transaction_source_minor_digits CHECK (scale(source_amount) <= minor_digits(source_currency)),
   CONSTRAINT balance_transaction_minor_digits CHECK (greatest(scale(amount), scale(fee), scale(net)) <= minor_digits(currency))
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions (account, payment);
@@ -136,12 +150,14 @@ WHERE q.kind = 'quote_accepted' AND (
       AND r.arrangement = 'connected_account'));
 CALL grant_to_app('SELECT', 'routed_quotes');
 
--- How far each account was read. The next reading begins before the end of this one.
+-- How far each account was read. The next reading begins before the end of this one. A file is a reading of its day.
 CREATE TABLE processor_readings (
   processor_reading_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL,
   read_from timestamptz,
   read_to timestamptz NOT NULL,
+  -- The name of an imported file, which says nothing of how far the processor was read; NULL: read there.
+  file text,
   balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -152,7 +168,8 @@ CREATE TABLE processor_readings (
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
 CALL make_fact('processor_readings');
 
--- Which quote a balance transaction, or a part of it, is of. The quote is named by the row of its acceptance.
+-- Which quote a balance transaction, or a part of it, is of. The quote is named by the row of its acceptance. Its amount is
+-- in the quote's currency; settled_amount is that part of the balance transaction, in the currency of the account.
 CREATE TABLE share_allocations (
   share_allocation_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   balance_transaction_id bigint NOT NULL,
@@ -163,6 +180,10 @@ CREATE TABLE share_allocations (
   requote_id text COLLATE "C",
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT share_allocation_of_something CHECK (amount <> 0),
+  settled_currency text COLLATE "C" NOT NULL,
+  settled_amount numeric NOT NULL,
+  -- Finance attributes money on an account that the quote's partner never had.
+  other_account boolean NOT NULL DEFAULT false,
   matched_by text NOT NULL CONSTRAINT share_allocation_matched_by_known
     CHECK (matched_by IN ('metadata', 'payment', 'settlement_file', 'finance')),
   settlement_line_id bigint REFERENCES settlement_lines,
@@ -173,14 +194,19 @@ CREATE TABLE share_allocations (
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
-  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, currency)
+  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, settled_currency)
     REFERENCES balance_transactions (balance_transaction_id, currency),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
   CONSTRAINT share_allocation_by_finance_has_reason CHECK (matched_by <> 'finance' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_unconverted_is_equal CHECK (currency <> settled_currency OR amount = settled_amount),
+  CONSTRAINT share_allocation_settles_to_the_same_side CHECK (settled_amount = 0 OR sign(settled_amount) = sign(amount)),
+  CONSTRAINT share_allocation_other_account_by_finance
+    CHECK (NOT other_account OR matched_by IN ('finance', 'payment')),
   CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
-  CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+  CONSTRAINT share_allocation_minor_digits CHECK (
+    scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency))
 );
 -- Matched automatically, a balance transaction is matched once.
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
@@ -208,6 +234,45 @@ WHERE t.kind <> 'other' AND t.net <> 0
       AND (SELECT sum(s.amount) FROM share_allocations s
            WHERE s.balance_transaction_id = other.balance_transaction_id) <> 0);
 CALL grant_to_app('SELECT', 'unattributed_balance_transactions');
+
+-- Finance has decided that what no quote explains of a balance transaction needs nothing more, and why. If another amount
+-- is unexplained later, that is open again.
+CREATE TABLE balance_transaction_closings (
+  balance_transaction_closing_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  balance_transaction_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT balance_transaction_closing_of_something CHECK (amount <> 0),
+  reason text NOT NULL CONSTRAINT balance_transaction_closing_has_reason CHECK (btrim(reason) <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT balance_transaction_closed_once UNIQUE (balance_transaction_id, amount),
+  CONSTRAINT balance_transaction_closing_in_its_currency FOREIGN KEY (balance_transaction_id, currency)
+    REFERENCES balance_transactions (balance_transaction_id, currency)
+);
+CALL make_fact('balance_transaction_closings');
+
+-- Balance transactions that no quote explains, in whole or in part. `ended` says why that needs nothing: `returned`, a
+-- payment and what was taken from it come to zero in the currency that was sent; `closed`, by finance. NULL: it is open.
+CREATE VIEW unexplained_balance_transactions AS
+WITH rest AS (
+  SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount
+  FROM unattributed_balance_transactions t
+  UNION ALL
+  SELECT t.*, t.net - s.settled, t.currency, t.net - s.settled
+  FROM balance_transactions t
+  JOIN (SELECT balance_transaction_id, sum(settled_amount) AS settled FROM share_allocations
+        GROUP BY balance_transaction_id) AS s USING (balance_transaction_id)
+  WHERE t.net <> s.settled
+)
+SELECT r.*,
+       CASE WHEN EXISTS (SELECT FROM balance_transaction_closings c
+                         WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)
+              THEN 'closed'
+            WHEN sum(rest_amount) OVER own = 0 AND min(rest_currency) OVER own = max(rest_currency) OVER own
+              THEN 'returned' END AS ended
+FROM rest r
+WINDOW own AS (PARTITION BY account, coalesce(of_payment, payment, id));
+CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
 -- The ledger's reversal that was recorded for a reversed transfer.
 CREATE TABLE reversal_evidence (

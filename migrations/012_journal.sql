@@ -209,7 +209,25 @@ SELECT 'share_reversed', r.share_allocation_id, r.entry_on, r.occurred_on,
 FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
 LEFT JOIN (SELECT share_allocation_id, sum(amount) AS amount FROM share_payments GROUP BY share_allocation_id) AS p
   USING (share_allocation_id)
-WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0);
+WHERE r.amount < 0 AND r.amount <> coalesce(p.amount, 0)
+
+UNION ALL
+-- The processor converted it: what the quote's currency brought leaves the processor in that currency, and the currency of
+-- the account comes in its place. equity:conversion keeps each currency balanced.
+SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
+       CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
+       CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
+       r.currency, abs(r.amount), NULL, m.id
+FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+WHERE r.currency <> r.settled_currency
+
+UNION ALL
+SELECT 'share_converted', r.share_allocation_id, r.entry_on, r.occurred_on,
+       CASE WHEN r.amount > 0 THEN 'assets:processor' ELSE 'equity:conversion' END, NULL, r.partner_id,
+       CASE WHEN r.amount > 0 THEN 'equity:conversion' ELSE 'assets:processor' END, NULL, r.partner_id,
+       r.settled_currency, abs(r.settled_amount), NULL, m.id
+FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0;
 
 -- The number in the order of recording of every fact with a journal entry, with its true date and its entry date.
 CREATE VIEW dated_facts (name, id, fact_id, dated_on, entry_on) AS

@@ -2795,6 +2795,11 @@ CREATE TABLE balance_transactions (
   amount numeric NOT NULL,
   fee numeric NOT NULL,
   net numeric NOT NULL,
+  source_currency text COLLATE "C",
+  source_amount numeric,
+  exchange_rate numeric,
+  share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (COALESCE(source_currency, currency)) STORED,
+  share_amount numeric NOT NULL GENERATED ALWAYS AS (COALESCE(trim_scale(round(((source_amount * net) / amount), minor_digits(source_currency))), net)) STORED,
   occurred_at timestamp with time zone NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",
@@ -2813,6 +2818,10 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_reported_by_known CHECK (reported_by = ANY (ARRAY['processor', 'settlement_file'])),
   CONSTRAINT balance_transaction_kind_known CHECK (kind = ANY (ARRAY['share', 'misrouted', 'reversal', 'dispute', 'other'])),
   CONSTRAINT balance_transaction_adds_up CHECK (net = (amount - fee)),
+  CONSTRAINT balance_transaction_conversion_whole CHECK (num_nonnulls(source_currency, source_amount, exchange_rate) = ANY (ARRAY[0, 3])),
+  CONSTRAINT balance_transaction_converted_from_another CHECK (source_currency <> currency),
+  CONSTRAINT balance_transaction_converted_to_the_same_side CHECK (source_amount <> 0::numeric AND sign(source_amount) = sign(amount) AND exchange_rate > 0::numeric),
+  CONSTRAINT balance_transaction_source_minor_digits CHECK (scale(source_amount) <= minor_digits(source_currency)),
   CONSTRAINT balance_transaction_minor_digits CHECK (GREATEST(scale(amount), scale(fee), scale(net)) <= minor_digits(currency)),
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
@@ -2863,6 +2872,7 @@ CREATE TABLE processor_readings (
   account text COLLATE "C" NOT NULL,
   read_from timestamp with time zone,
   read_to timestamp with time zone NOT NULL,
+  file text,
   balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
@@ -2890,6 +2900,9 @@ CREATE TABLE share_allocations (
   requote_id text COLLATE "C",
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
+  settled_currency text COLLATE "C" NOT NULL,
+  settled_amount numeric NOT NULL,
+  other_account boolean NOT NULL DEFAULT false,
   matched_by text NOT NULL,
   settlement_line_id bigint,
   reason text NOT NULL DEFAULT '',
@@ -2904,11 +2917,14 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_matched_by_known CHECK (matched_by = ANY (ARRAY['metadata', 'payment', 'settlement_file', 'finance'])),
   CONSTRAINT share_allocation_settlement_named CHECK ((matched_by = 'settlement_file') = (settlement_line_id IS NOT NULL)),
   CONSTRAINT share_allocation_by_finance_has_reason CHECK (matched_by <> 'finance' OR btrim(reason) <> ''),
+  CONSTRAINT share_allocation_unconverted_is_equal CHECK (currency <> settled_currency OR amount = settled_amount),
+  CONSTRAINT share_allocation_settles_to_the_same_side CHECK (settled_amount = 0::numeric OR sign(settled_amount) = sign(amount)),
+  CONSTRAINT share_allocation_other_account_by_finance CHECK (NOT other_account OR (matched_by = ANY (ARRAY['finance', 'payment']))),
   CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
-  CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency)),
   CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
   CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
-  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency),
+  CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, settled_currency) REFERENCES balance_transactions(balance_transaction_id, currency),
   CONSTRAINT share_allocation_of_a_quote FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'finance';
@@ -2923,8 +2939,9 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEM
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 
 CREATE VIEW unattributed_balance_transactions AS
- SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment,
-    of_payment, transfer, quote_id, requote_id, enrollment_id, payload, recorded_at, event_id, fact_id
+ SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
+    source_amount, exchange_rate, share_currency, share_amount, occurred_at, payment, of_payment, transfer, quote_id,
+    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id
    FROM balance_transactions t
   WHERE kind <> 'other' AND net <> 0::numeric AND NOT (EXISTS ( SELECT
            FROM share_allocations s
@@ -2936,6 +2953,61 @@ CREATE VIEW unattributed_balance_transactions AS
                    FROM share_allocations s
                   WHERE s.balance_transaction_id = other.balance_transaction_id)) <> 0::numeric));
 GRANT SELECT ON unattributed_balance_transactions TO reckoner_app;
+
+CREATE TABLE balance_transaction_closings (
+  balance_transaction_closing_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  balance_transaction_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  reason text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  CONSTRAINT balance_transaction_closings_pkey PRIMARY KEY (balance_transaction_closing_id),
+  CONSTRAINT balance_transaction_closed_once UNIQUE (balance_transaction_id, amount),
+  CONSTRAINT balance_transaction_closing_of_something CHECK (amount <> 0::numeric),
+  CONSTRAINT balance_transaction_closing_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT balance_transaction_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT balance_transaction_closing_in_its_currency FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency)
+);
+CREATE UNIQUE INDEX balance_transaction_closings_fact ON balance_transaction_closings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
+
+CREATE VIEW unexplained_balance_transactions AS
+ WITH rest AS (
+         SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
+            t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
+            t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
+            t.recorded_at, t.event_id, t.fact_id, t.net AS unexplained, t.share_currency AS rest_currency,
+            t.share_amount AS rest_amount
+           FROM unattributed_balance_transactions t
+        UNION ALL
+         SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
+            t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
+            t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
+            t.recorded_at, t.event_id, t.fact_id, t.net - s.settled, t.currency, t.net - s.settled
+           FROM balance_transactions t
+             JOIN ( SELECT share_allocations.balance_transaction_id, sum(share_allocations.settled_amount) AS settled
+                   FROM share_allocations
+                  GROUP BY share_allocations.balance_transaction_id) s USING (balance_transaction_id)
+          WHERE t.net <> s.settled
+        )
+ SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
+    source_amount, exchange_rate, share_currency, share_amount, occurred_at, payment, of_payment, transfer, quote_id,
+    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id, unexplained, rest_currency, rest_amount,
+        CASE
+            WHEN (EXISTS ( SELECT
+               FROM balance_transaction_closings c
+              WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)) THEN 'closed'
+            WHEN sum(rest_amount) OVER own = 0::numeric AND min(rest_currency) OVER own = max(rest_currency) OVER own THEN 'returned'
+            ELSE NULL::text
+        END AS ended
+   FROM rest r
+  WINDOW own AS (PARTITION BY account, (COALESCE(of_payment, payment, id)));
+GRANT SELECT ON unexplained_balance_transactions TO reckoner_app;
 
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint NOT NULL,
@@ -3326,7 +3398,39 @@ UNION ALL
      LEFT JOIN ( SELECT share_payments.share_allocation_id, sum(share_payments.amount) AS amount
            FROM share_payments
           GROUP BY share_payments.share_allocation_id) p USING (share_allocation_id)
-  WHERE r.amount < 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric);
+  WHERE r.amount < 0::numeric AND r.amount <> COALESCE(p.amount, 0::numeric)
+UNION ALL
+ SELECT 'share_converted' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+        CASE
+            WHEN r.amount > 0::numeric THEN 'equity:conversion'
+            ELSE 'assets:processor'
+        END AS debit,
+    NULL::text AS debit_detail, r.partner_id AS debit_partner,
+        CASE
+            WHEN r.amount > 0::numeric THEN 'assets:processor'
+            ELSE 'equity:conversion'
+        END AS credit,
+    NULL::text AS credit_detail, r.partner_id AS credit_partner, r.currency, abs(r.amount) AS amount,
+    NULL::text AS document, m.id AS reference
+   FROM share_allocations r
+     JOIN balance_transactions m USING (balance_transaction_id)
+  WHERE r.currency <> r.settled_currency
+UNION ALL
+ SELECT 'share_converted' AS fact, r.share_allocation_id AS fact_id, r.entry_on, r.occurred_on AS dated_on,
+        CASE
+            WHEN r.amount > 0::numeric THEN 'assets:processor'
+            ELSE 'equity:conversion'
+        END AS debit,
+    NULL::text AS debit_detail, r.partner_id AS debit_partner,
+        CASE
+            WHEN r.amount > 0::numeric THEN 'equity:conversion'
+            ELSE 'assets:processor'
+        END AS credit,
+    NULL::text AS credit_detail, r.partner_id AS credit_partner, r.settled_currency AS currency,
+    abs(r.settled_amount) AS amount, NULL::text AS document, m.id AS reference
+   FROM share_allocations r
+     JOIN balance_transactions m USING (balance_transaction_id)
+  WHERE r.currency <> r.settled_currency AND r.settled_amount <> 0::numeric;
 GRANT SELECT ON journal_entries TO reckoner_app;
 
 CREATE VIEW dated_facts AS

@@ -56,6 +56,8 @@ export const FAILPOINTS = [
   'processor.read',
   'processor.paid_out',
   'processor.reversed',
+  'processor.matched',
+  'processor.closed',
   'shares.billed',
   'shares.paid',
   'delivery.linked',

@@ -64,6 +64,14 @@ export const SPLITS = {
       `Balance transaction ${f.balance_transaction} is already fully matched. ` +
       `'reckoner processor unmatch ${f.balance_transaction} --quote QUOTE --reason R' undoes a match.`,
   ),
+  balance_transaction_not_open: refused<{ balance_transaction: string }>(
+    (f) =>
+      `Nothing of balance transaction ${f.balance_transaction} is open: it is matched, was given back, is closed, or is no ` +
+      "share. 'reckoner reconcile MONTH' lists those that are open.",
+  ),
+  quote_not_matchable: refused<{ balance_transaction: string; quote_id: string; reason: string }>(
+    (f) => `${f.balance_transaction} cannot be matched to quote ${f.quote_id}: ${f.reason}.`,
+  ),
   balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>(
     (f) =>
       `${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}. ` +

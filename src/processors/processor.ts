@@ -149,6 +149,13 @@ export interface BalanceTransaction {
   readonly amount: string;
   readonly fee: string;
   readonly net: string;
+  /**
+   * What was sent, where the processor converted it to the currency of the account, with the sign of `amount`; and the
+   * rate: `source_amount` times the rate is `amount`. All three or none.
+   */
+  readonly source_currency: string | null;
+  readonly source_amount: string | null;
+  readonly exchange_rate: string | null;
   /** ISO instant. */
   readonly occurred_at: string;
   /** The payment, refund or dispute on our account that it belongs to: `py_…`, `pyr_…`. */

@@ -196,7 +196,8 @@ function attentionToConnected({ accounts, stale, open, unknown, payouts }: Accou
         ? `${account}, the former account of ${partners.join(', ')}, ${last}: balance transactions may appear on it for ` +
             `${WATCHED_DAYS} days after the last sale. Run 'reckoner processor poll' with ${key}.`
         : `${account} of ${partners.join(', ')} ${last}. Run 'reckoner processor poll'. Without a key (${key}), import ` +
-            'settlement files and set balance_transactions_from to settlement_file.';
+            `its balance transactions ('reckoner processor import FILE --account ${account}'), or settlement files with ` +
+            'balance_transactions_from set to settlement_file.';
     }),
     ...Object.entries(open).map(
       ([month, quotes]) =>

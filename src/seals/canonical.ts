@@ -178,18 +178,27 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   ),
   sealed(
     'balance_transactions',
-    `balance_transaction_id account id reported_by type kind currency amount fee net occurred_at payment of_payment transfer quote_id
-       requote_id enrollment_id recorded_at event_id`,
-    { payload: 'raw data of the processor, which includes personal data; the values read from it are sealed' },
+    `balance_transaction_id account id reported_by type kind currency amount fee net
+     source_currency source_amount exchange_rate occurred_at payment of_payment transfer quote_id requote_id enrollment_id
+     recorded_at event_id`,
+    {
+      share_currency: 'computed from the sealed columns',
+      share_amount: 'computed from the sealed columns',
+      payload: 'raw data of the processor, which includes personal data; the values read from it are sealed',
+    },
   ),
   sealed(
     'processor_readings',
-    'processor_reading_id account read_from read_to balance_transactions new_balance_transactions recorded_at event_id',
+    'processor_reading_id account read_from read_to file balance_transactions new_balance_transactions recorded_at event_id',
   ),
   sealed(
     'share_allocations',
-    `share_allocation_id balance_transaction_id partner_id posted_month entry_id quote_id requote_id currency amount matched_by
-       settlement_line_id reason occurred_on entry_on recorded_at event_id`,
+    `share_allocation_id balance_transaction_id partner_id posted_month entry_id quote_id requote_id currency amount
+     settled_currency settled_amount other_account matched_by settlement_line_id reason occurred_on entry_on recorded_at event_id`,
+  ),
+  sealed(
+    'balance_transaction_closings',
+    'balance_transaction_closing_id balance_transaction_id currency amount reason recorded_at event_id',
   ),
   sealed('reversal_evidence', 'share_allocation_id partner_id posted_month entry_id price_from recorded_at event_id'),
   sealed('share_payments', 'share_allocation_id payment_id payment_reversal_id currency amount recorded_at event_id'),

@@ -22,7 +22,7 @@ export interface ConnectedAccount {
   readonly partners: readonly string[];
   /** The source of its balance transactions. */
   readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** Up to when it was read whole, or of which day the latest settlement file is; null: never. */
+  /** Up to when it was read whole, or when the latest file of it was imported; null: never. */
   readonly read_to: string | null;
   /** Another has followed it, and money may still move on it. */
   readonly followed: boolean;

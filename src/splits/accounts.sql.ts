@@ -62,24 +62,31 @@ export function readConnectedAccounts(tx: Transaction): Promise<{ account: strin
 
 export async function insertReading(
   tx: Transaction,
-  reading: { account: string; from: string | null; to: string; balance_transactions: number; fresh: number },
+  reading: {
+    account: string;
+    from: string | null;
+    to: string;
+    /** The name of an imported file; null: read at the processor. */
+    file: string | null;
+    balance_transactions: number;
+    fresh: number;
+  },
   recording: Recording,
 ): Promise<void> {
   await execute(
     tx,
     `INSERT INTO processor_readings (
-       account, read_from, read_to, balance_transactions, new_balance_transactions, recorded_at, event_id)
-     VALUES (:account, :from::timestamptz, :to::timestamptz, :balance_transactions, :fresh,
-             :now::timestamptz, :eventId::bigint)`,
+       account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
+     VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh, :now::timestamptz, :eventId::bigint)`,
     { ...reading, ...recording },
   );
 }
 
-/** Up to when an account was read whole; null before its first reading. */
+/** Up to when an account was read whole at the processor; null before its first reading. */
 export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
   const { read_to } = await queryOne<{ read_to: string | null }>(
     tx,
-    `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account`,
+    `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account AND file IS NULL`,
     { account },
   );
   return read_to;

@@ -32,13 +32,14 @@ export function insertBalanceTransactions(
   return execute(
     tx,
     `INSERT INTO balance_transactions (
-       account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment, of_payment, transfer,
-       quote_id, requote_id, enrollment_id, payload, recorded_at, event_id)
-     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.occurred_at, n.payment,
-            n.of_payment, n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb,
-            :now::timestamptz, :eventId::bigint
+       account, id, reported_by, type, kind, currency, amount, fee, net, source_currency, source_amount, exchange_rate,
+       occurred_at, payment, of_payment, transfer, quote_id, requote_id, enrollment_id, payload, recorded_at, event_id)
+     SELECT :account, n.id, 'processor', n.type, n.kind, n.currency, n.amount, n.fee, n.net, n.source_currency,
+            trim_scale(n.source_amount), trim_scale(n.exchange_rate), n.occurred_at, n.payment, n.of_payment,
+            n.transfer, n.quote_id, n.requote_id, n.enrollment_id, n.payload::jsonb, :now::timestamptz, :eventId::bigint
      FROM json_to_recordset(:balance_transactions::json) AS n (
-       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, occurred_at timestamptz,
+       id text, type text, kind text, currency text, amount numeric, fee numeric, net numeric, source_currency text,
+       source_amount numeric, exchange_rate numeric, occurred_at timestamptz,
        payment text, of_payment text, transfer text, quote_id text, requote_id text, enrollment_id text, payload text)
      ORDER BY n.occurred_at, n.id
      ON CONFLICT ON CONSTRAINT balance_transaction_once DO NOTHING`,

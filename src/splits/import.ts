@@ -19,6 +19,7 @@ import type { BalanceTransaction, BalanceTransactionReading } from '../processor
 import { PROCESSOR } from '../processors/processors.ts';
 import {
   type ConnectedPartner,
+  insertReading,
   lockProcessor,
   type Recording,
   readAccountOwners,
@@ -78,6 +79,8 @@ export async function importBalanceTransactions(
     details: { account, balance_transactions: balance_transactions.length },
   });
   const recorded = await recordBalanceTransactions(tx, { account, source: file.name }, balance_transactions, recording);
+  const total = { balance_transactions: balance_transactions.length, fresh: recorded };
+  await insertReading(tx, { account, from: null, to: recording.now, file: file.name, ...total }, recording);
   failpoint('processor.recorded');
   const matched = await allocateShares(tx, acting, recording);
   await settlePayoutsOfAccounts(tx, acting);

@@ -29,10 +29,10 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
 /** Those that are settlement lines themselves, by the line's quote. */
 const BY_OWN_LINE = `
   INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
-         trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on, u.entry_on, :now::timestamptz,
+         trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on, u.entry_on, :now::timestamptz,
          :eventId::bigint
   FROM pg_temp.unattributed u
   JOIN settlement_lines l ON u.id = 'line:' || l.settlement_line_id
@@ -52,25 +52,26 @@ const BY_METADATA = `
     CROSS JOIN LATERAL (
       SELECT r.partner_id, r.posted_month, r.entry_id, r.quote_id FROM routed_quotes r
       WHERE u.reported_by = 'processor' AND r.partner_id = p.partner_id AND r.own_id = u.quote_id
-        AND r.currency = u.currency
+        AND r.currency = u.share_currency
       UNION ALL
       SELECT r.partner_id, r.posted_month, r.entry_id, r.quote_id FROM ledger_rows r
       WHERE u.quote_id IS NULL AND r.partner_id = p.partner_id AND r.kind = 'quote_accepted'
-        AND r.enrollment_id = u.enrollment_id AND r.currency = u.currency
+        AND r.enrollment_id = u.enrollment_id AND r.currency = u.share_currency
         AND r.arrangement = 'connected_account') AS q
   )
   INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    occurred_on, entry_on, recorded_at, event_id)
-  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, currency, trim_scale(net),
-         'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+    settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, share_currency,
+         share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
 
 /** By the settlement lines that name its payment or transfer, where they add up to it and the quote of each is known. */
 const BY_SETTLEMENT_LINES = `
   WITH named AS (
     SELECT u.*, l.settlement_line_id, l.partner_id, l.quote_id AS line_quote_id, l.requote_id AS line_requote_id,
-           l.amount AS line_amount, sum(l.amount) OVER own AS total, count(*) OVER own AS lines
+           l.amount AS line_amount, sum(l.amount) OVER own AS total, count(*) OVER own AS lines,
+           sum(l.amount) OVER (own ORDER BY l.settlement_line_id) AS total_so_far
     FROM pg_temp.unattributed u
     JOIN account_partners p ON p.account = u.account
     JOIN LATERAL (
@@ -79,53 +80,66 @@ const BY_SETTLEMENT_LINES = `
              settlement_line_id, partner_id, quote_id, requote_id, currency, amount
       FROM settlement_lines WHERE payment = u.payment OR transfer = u.transfer
       ORDER BY partner_id, quote_id, requote_id, currency, amount, settlement_line_id
-    ) AS l ON l.partner_id = p.partner_id AND l.currency = u.currency AND sign(l.amount) = sign(u.net)
+    ) AS l ON l.partner_id = p.partner_id AND l.currency = u.share_currency AND sign(l.amount) = sign(u.net)
     WHERE u.reported_by = 'processor'
       AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = u.balance_transaction_id)
     WINDOW own AS (PARTITION BY u.balance_transaction_id)
   ), found AS (
     SELECT n.*, q.posted_month, q.entry_id, count(*) OVER (PARTITION BY n.balance_transaction_id) AS quotes
     FROM named n
-    JOIN routed_quotes q ON q.partner_id = n.partner_id AND q.own_id = n.line_quote_id AND q.currency = n.currency
-    WHERE n.total = n.net
+    JOIN routed_quotes q ON q.partner_id = n.partner_id AND q.own_id = n.line_quote_id AND q.currency = n.share_currency
+    WHERE n.total = n.share_amount
   )
   INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
-  SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, currency,
-         trim_scale(line_amount), 'settlement_file', settlement_line_id, occurred_on, entry_on, :now::timestamptz,
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
+         trim_scale(line_amount), currency,
+         -- Of a conversion, each line its part; rounded so that the parts add up to the whole.
+         trim_scale(round(net * total_so_far / total, minor_digits(currency))
+                    - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file', settlement_line_id, occurred_on, entry_on, :now::timestamptz,
          :eventId::bigint
   FROM found WHERE quotes = lines`;
 
-/** What was taken from a payment belongs to the quote of that payment, where it has one. */
+/**
+ * What was taken from a payment belongs to the quote of that payment, where it has one. It counts as the amount that was
+ * sent, in the currency of that; if finance stated what the payment counts as, in proportion.
+ */
 const BY_PAYMENT = `
   WITH found AS (
     SELECT u.*, s.partner_id, s.posted_month, s.entry_id, s.quote_id AS found_id, s.requote_id AS found_requote_id,
+           s.currency AS found_currency, s.other_account,
+           CASE s.currency
+             WHEN u.currency THEN u.net
+             WHEN u.share_currency THEN u.share_amount
+             ELSE round(s.amount * u.net / s.settled, minor_digits(s.currency)) END AS counts_as,
            count(*) OVER (PARTITION BY u.balance_transaction_id) AS quotes
     FROM pg_temp.unattributed u
     JOIN balance_transactions paid ON paid.account = u.account AND paid.payment = u.of_payment
-      AND paid.kind IN ('share', 'misrouted') AND paid.currency = u.currency
+      AND paid.kind IN ('share', 'misrouted')
     JOIN LATERAL (
-      SELECT partner_id, posted_month, entry_id, quote_id, requote_id FROM share_allocations
+      SELECT partner_id, posted_month, entry_id, quote_id, requote_id, currency, bool_or(other_account) AS other_account,
+             sum(amount) AS amount, sum(settled_amount) AS settled
+      FROM share_allocations
       WHERE balance_transaction_id = paid.balance_transaction_id
-      GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id HAVING sum(amount) <> 0) AS s ON true
+      GROUP BY partner_id, posted_month, entry_id, quote_id, requote_id, currency
+      HAVING sum(amount) <> 0) AS s
+      ON s.currency IN (u.currency, u.share_currency) OR (paid.currency = u.currency AND s.settled <> 0)
     WHERE NOT EXISTS (SELECT FROM share_allocations a WHERE a.balance_transaction_id = u.balance_transaction_id)
   )
   INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount, matched_by,
-    occurred_on, entry_on, recorded_at, event_id)
-  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, currency,
-         trim_scale(net), 'payment', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
-  FROM found WHERE quotes = 1`;
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+    settled_currency, settled_amount, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, found_currency,
+         trim_scale(counts_as), currency, trim_scale(net), other_account, 'payment', occurred_on, entry_on,
+         :now::timestamptz, :eventId::bigint
+  FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
-/** Balance transactions that no quote explains, in whole or in part. */
+/** Balance transactions that no quote explains, in whole or in part, and that are open. */
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    `SELECT (SELECT count(*) FROM unattributed_balance_transactions)
-            + (SELECT count(*) FROM (
-                 SELECT FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
-                 GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)) AS partly) AS unknown`,
+    `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE ended IS NULL`,
   );
   return unknown;
 }
@@ -139,6 +153,10 @@ export interface BalanceTransactionState {
   readonly net: string;
   /** The part that no quote explains yet. */
   readonly unexplained: string;
+  /** What was sent: another currency than `currency`, where the processor converted it. */
+  readonly share_currency: string;
+  /** The part of what was sent that no quote explains yet. */
+  readonly share_unexplained: string;
   readonly occurred_at: string;
 }
 
@@ -150,27 +168,66 @@ export function readBalanceTransactions(
   return query(
     tx,
     `SELECT m.balance_transaction_id, m.account, m.id, m.kind, m.currency, m.net::text, m.occurred_at,
-            (m.net - coalesce((SELECT sum(s.amount) FROM share_allocations s
-                               WHERE s.balance_transaction_id = m.balance_transaction_id), 0))::text AS unexplained
+            (m.net - coalesce(s.settled, 0))::text AS unexplained, m.share_currency,
+            (m.share_amount - coalesce(s.sent, 0))::text AS share_unexplained
      FROM balance_transactions m
+     CROSS JOIN LATERAL (
+       SELECT sum(settled_amount) AS settled, sum(amount) FILTER (WHERE s.currency = m.share_currency) AS sent
+       FROM share_allocations s WHERE s.balance_transaction_id = m.balance_transaction_id) AS s
      WHERE m.id = :id AND (:account::text IS NULL OR m.account = :account)
      ORDER BY m.account`,
     { id, account: account ?? null },
   );
 }
 
-/** The amount of a balance transaction that is allocated to a quote now. */
-export async function readShareOf(
+/** A quote as finance may match a balance transaction to it. */
+export interface MatchableQuote {
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly currency: string;
+  /** Something of it was accepted under a connected account. */
+  readonly is_routed: boolean;
+  /** The balance transaction's account is, or was, the partner's. */
+  readonly own_account: boolean;
+  /** The month's invoice of a quote that is not routed, once it is issued. */
+  readonly invoice: string | null;
+}
+
+/** The accepted quotes with an id, of one partner or of any. */
+export function readMatchableQuotes(
+  tx: Transaction,
+  asked: { quoteId: string; partnerId: string | null; account: string },
+): Promise<MatchableQuote[]> {
+  return query(
+    tx,
+    `SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
+            EXISTS (SELECT FROM routed_quotes r WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
+            EXISTS (SELECT FROM account_partners p
+                    WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
+            (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+             WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
+               AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
+             ORDER BY d.document_id DESC LIMIT 1) AS invoice
+     FROM ledger_rows e
+     WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
+       AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
+     ORDER BY e.partner_id, own_id(e)`,
+    asked,
+  );
+}
+
+/** The amounts of a balance transaction that are allocated to a quote now: as the quote counts it, and as it settled. */
+export function readShareOf(
   tx: Transaction,
   share: { balanceTransactionId: number; partnerId: string; quoteId: string },
-): Promise<string> {
-  const { amount } = await queryOne<{ amount: string }>(
+): Promise<{ amount: string; settled: string }> {
+  return queryOne(
     tx,
-    `SELECT coalesce(sum(amount), 0)::text AS amount FROM share_allocations
+    `SELECT coalesce(sum(amount), 0)::text AS amount, coalesce(sum(settled_amount), 0)::text AS settled
+     FROM share_allocations
      WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`,
     share,
   );
-  return amount;
 }
 
 /** The payments that a share became and that its matches and their undoing do not add up to zero of. */
@@ -189,24 +246,62 @@ export async function readPaymentsLeft(
 }
 
 /** Finance allocates a balance transaction to a quote, or undoes that by the opposite amount. */
-export function insertManualAllocation(
+export async function insertManualAllocation(
   tx: Transaction,
-  share: { balanceTransactionId: number; partnerId: string; quoteId: string; amount: string; reason: string },
+  share: {
+    balanceTransactionId: number;
+    partnerId: string;
+    quoteId: string;
+    /** In the quote's currency. */
+    amount: string;
+    /** In the balance transaction's. */
+    settled: string;
+    otherAccount: boolean;
+    reason: string;
+  },
   recording: Recording,
-): Promise<number> {
-  return execute(
+): Promise<void> {
+  await execute(
     tx,
     `INSERT INTO share_allocations (
-       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, reason,
-       occurred_on, entry_on, recorded_at, event_id)
-     SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, t.currency,
-            trim_scale(:amount::numeric), 'finance', :reason, day.occurred_on,
-            greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz, :eventId::bigint
+       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
+       settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
+     SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
+            trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
+            :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
+            :eventId::bigint
      FROM balance_transactions t
-     JOIN account_partners p ON p.account = t.account
-     JOIN routed_quotes q ON q.partner_id = p.partner_id AND q.currency = t.currency
+     JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
      CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
-     WHERE t.balance_transaction_id = :balanceTransactionId AND q.partner_id = :partnerId AND q.own_id = :quoteId`,
+     WHERE t.balance_transaction_id = :balanceTransactionId`,
     { ...share, ...recording },
+  );
+}
+
+/** Of these balance transactions, those that no quote explains and that are open. */
+export function readUnexplained(
+  tx: Transaction,
+  ids: readonly number[],
+): Promise<{ balance_transaction_id: number; currency: string; unexplained: string }[]> {
+  return query(
+    tx,
+    `SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
+     WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL`,
+    { ids },
+  );
+}
+
+export async function insertBalanceTransactionClosings(
+  tx: Transaction,
+  closings: readonly { balance_transaction_id: number; currency: string; amount: string; reason: string }[],
+  recording: Recording,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO balance_transaction_closings (
+       balance_transaction_id, currency, amount, reason, recorded_at, event_id)
+     SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
+     FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`,
+    { closings: JSON.stringify(closings), now: recording.now, eventId: recording.eventId },
   );
 }

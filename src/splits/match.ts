@@ -1,22 +1,27 @@
 /**
- * Manual matching of a balance transaction to a quote, and undoing it. Refusals: balance_transaction_unknown,
- * account_needed, split_quote_unknown, split_partner_needed, argument_invalid, balance_transaction_matched, share_paid_back.
+ * What finance decides about balance transactions: matching one to a quote, undoing that, and closing those of no quote.
+ * Refusals: balance_transaction_unknown, account_needed, split_quote_unknown, split_partner_needed, argument_invalid,
+ * balance_transaction_matched, quote_not_matchable, share_paid_back, balance_transaction_not_open.
  */
 
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import { readAcceptances } from './accepted.sql.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
 import {
   type BalanceTransactionState,
+  insertBalanceTransactionClosings,
   insertManualAllocation,
+  type MatchableQuote,
   readBalanceTransactions,
+  readMatchableQuotes,
   readPaymentsLeft,
   readShareOf,
+  readUnexplained,
 } from './match.sql.ts';
 
 export interface MatchRequest {
@@ -24,8 +29,12 @@ export interface MatchRequest {
   readonly account?: string | undefined;
   readonly quoteId: string;
   readonly partnerId?: string | undefined;
-  /** A part of it; by default everything that no quote explains. */
+  /** A part of it, in its own currency; by default everything that no quote explains. */
   readonly amount?: string | undefined;
+  /** What that part counts as, in the quote's currency; by default what was sent. */
+  readonly countsAs?: string | undefined;
+  /** The quote may be of a partner who never had the account that received the money. */
+  readonly otherAccount?: boolean | undefined;
   readonly reason: string;
 }
 
@@ -34,10 +43,20 @@ export interface Matched {
   readonly account: string;
   readonly partner_id: string;
   readonly quote_id: string;
+  /** Of the quote. */
   readonly currency: string;
   readonly amount: string;
-  /** The part that no quote explains afterwards. */
+  /** Of the balance transaction. */
+  readonly settled_currency: string;
+  readonly settled_amount: string;
+  /** The part that no quote explains afterwards, in the balance transaction's currency. */
   readonly unexplained: string;
+}
+
+/** A part of a balance transaction, and what it counts as for the quote. */
+interface Part {
+  readonly settled: Amount;
+  readonly amount: Amount;
 }
 
 export async function matchBalanceTransaction(
@@ -45,40 +64,79 @@ export async function matchBalanceTransaction(
   acting: IssueContext,
   request: MatchRequest,
 ): Promise<Matched> {
-  const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.match');
+  const { recording, balance_transaction, quote } = await begin(tx, acting, request, 'processor.match');
+  refuseUnmatchable(balance_transaction, quote, request.otherAccount ?? false);
   const unexplained = Amount.of(balance_transaction.unexplained, balance_transaction.currency);
   if (unexplained.isZero())
     throw refuse('balance_transaction_matched', { balance_transaction: balance_transaction.id });
-  const amount = partOf(request.amount, unexplained);
-  return insert(tx, acting, recording, { request, balance_transaction, partnerId, amount });
+  const settled = partOf(request.amount, unexplained);
+  const part = { settled, amount: countedAs(request.countsAs, settled, { balance_transaction, quote }) };
+  return insert(tx, acting, recording, { request, balance_transaction, quote, part });
 }
 
 /** Undoes a match, automatic or manual, by another of the opposite amount. */
 export async function unmatchBalanceTransaction(
   tx: Transaction,
   acting: IssueContext,
-  request: Omit<MatchRequest, 'amount'>,
+  request: Omit<MatchRequest, 'amount' | 'countsAs' | 'otherAccount'>,
 ): Promise<Matched> {
-  const { recording, balance_transaction, partnerId } = await begin(tx, acting, request, 'processor.unmatch');
+  const { recording, balance_transaction, quote } = await begin(tx, acting, request, 'processor.unmatch');
   const { balance_transaction_id: balanceTransactionId, currency } = balance_transaction;
   const { quoteId } = request;
-  const amount = Amount.of(await readShareOf(tx, { balanceTransactionId, partnerId, quoteId }), currency);
+  const share = await readShareOf(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
+  const amount = Amount.of(share.amount, quote.currency);
   if (amount.isZero()) {
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
     throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason });
   }
-  const undone = await insert(tx, acting, recording, {
-    request,
-    balance_transaction,
-    partnerId,
-    amount: amount.negated(),
-  });
+  const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
+  const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
   // What it paid must be taken back as well, or its quote would be owed twice: by the processor and by the partner.
-  const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId, quoteId });
+  const payments = await readPaymentsLeft(tx, { balanceTransactionId, partnerId: quote.partner_id, quoteId });
   if (payments.length > 0) {
     throw refuse('share_paid_back', { balance_transaction: balance_transaction.id, quote_id: quoteId, payments });
   }
   return undone;
+}
+
+export interface Closed {
+  readonly balance_transactions: readonly string[];
+  /** What stays on our accounts without a quote, by currency: zero where they took back what they brought. */
+  readonly left: readonly { readonly currency: string; readonly amount: string }[];
+}
+
+/** Finance decides that what no quote explains of these needs nothing more: it was given back, or settled elsewhere. */
+export async function closeBalanceTransactions(
+  tx: Transaction,
+  acting: IssueContext,
+  request: { balance_transactions: readonly string[]; account?: string | undefined; reason: string },
+): Promise<Closed> {
+  const { account, reason } = request;
+  const ids = [...new Set(request.balance_transactions)];
+  const details = { balance_transactions: ids, account: account ?? null, reason };
+  const recording = await beginRecording(tx, acting, { action: 'processor.close', subject: ids[0] ?? '', details });
+  const found: BalanceTransactionState[] = [];
+  for (const id of ids) found.push(await findBalanceTransaction(tx, { balance_transaction: id, account }));
+  const open = await readUnexplained(
+    tx,
+    found.map((each) => each.balance_transaction_id),
+  );
+  const ended = found.find(
+    ({ balance_transaction_id: id }) => !open.some((each) => each.balance_transaction_id === id),
+  );
+  if (ended !== undefined) throw refuse('balance_transaction_not_open', { balance_transaction: ended.id });
+  await insertBalanceTransactionClosings(
+    tx,
+    open.map(({ unexplained, ...each }) => ({ ...each, amount: unexplained, reason })),
+    recording,
+  );
+  failpoint('processor.closed');
+  const sums = new Map<string, Amount>();
+  for (const { currency, unexplained } of open) {
+    sums.set(currency, (sums.get(currency) ?? Amount.zero(currency)).plus(Amount.of(unexplained, currency)));
+  }
+  const left = [...sums].map(([currency, amount]) => ({ currency, amount: amount.toString() }));
+  return { balance_transactions: found.map(({ id }) => id), left };
 }
 
 /** The balance transaction of an id. Two accounts may have the same id: then the account is needed. */
@@ -96,21 +154,76 @@ export async function findBalanceTransaction(
 }
 
 async function begin(tx: Transaction, acting: IssueContext, request: MatchRequest, action: string) {
-  const { quoteId, reason } = request;
+  const { quoteId, partnerId = null, amount = null, countsAs = null, otherAccount = false, reason } = request;
   const recording = await beginRecording(tx, acting, {
     action,
     subject: request.balance_transaction,
-    details: { quote_id: quoteId, amount: request.amount ?? null, reason },
+    details: {
+      quote_id: quoteId,
+      amount,
+      reason,
+      ...(countsAs !== null && { counts_as: countsAs }),
+      ...(otherAccount && { other_account: true }),
+    },
   });
   const balance_transaction = await findBalanceTransaction(tx, request);
-  const accepted = await readAcceptances(tx, { quoteId, partnerId: request.partnerId });
-  const partners = [...new Set(accepted.map((row) => row.partner_id))];
-  const [partnerId] = partners;
-  if (partnerId === undefined) {
-    throw refuse('split_quote_unknown', { quote_id: quoteId, partner_id: request.partnerId ?? null });
+  const { account } = balance_transaction;
+  const quotes = await readMatchableQuotes(tx, { quoteId, partnerId, account });
+  const [quote, ...others] = quotes;
+  if (quote === undefined) throw refuse('split_quote_unknown', { quote_id: quoteId, partner_id: partnerId });
+  if (others.length > 0) {
+    throw refuse('split_partner_needed', { quote_id: quoteId, partners: quotes.map((each) => each.partner_id) });
   }
-  if (partners.length > 1) throw refuse('split_partner_needed', { quote_id: quoteId, partners });
-  return { recording, balance_transaction, partnerId };
+  return { recording, balance_transaction, quote };
+}
+
+/** A quote that is not routed is the invoice's; money on an account that is not the partner's needs the flag. */
+function refuseUnmatchable(
+  { id, account }: BalanceTransactionState,
+  quote: MatchableQuote,
+  otherAccount: boolean,
+): void {
+  const { quote_id, partner_id } = quote;
+  const because = (reason: string) => refuse('quote_not_matchable', { balance_transaction: id, quote_id, reason });
+  if (!quote.is_routed) {
+    const where = quote.invoice === null ? 'is invoiced with its month' : `is on invoice ${quote.invoice}`;
+    throw because(
+      `it ${where} and is not split. Record the money as a payment of ${partner_id} ('reckoner payment record'), or have ` +
+        `it given back, then use 'reckoner processor close ${id} --reason R'`,
+    );
+  }
+  if (!quote.own_account && !otherAccount) {
+    throw because(
+      `${account} was never an account of its partner ${partner_id}. If the money is of this quote all the same, ` +
+        'repeat the command with --other-account',
+    );
+  }
+}
+
+/** What a part of a balance transaction counts as for a quote, in the quote's currency. */
+function countedAs(
+  text: string | undefined,
+  settled: Amount,
+  { balance_transaction, quote }: { balance_transaction: BalanceTransactionState; quote: MatchableQuote },
+): Amount {
+  const { id, currency, unexplained, share_currency, share_unexplained } = balance_transaction;
+  const invalid = (value: string, reason: string) =>
+    refuse('argument_invalid', { argument: '--counts-as', value, reason });
+  if (text !== undefined) {
+    const stated = typedAmount(text, quote.currency, '--counts-as');
+    if (stated.isZero() || stated.isNegative() !== settled.isNegative()) {
+      throw invalid(text, `must be ${settled.isNegative() ? 'below' : 'above'} zero, as ${id} is`);
+    }
+    if (quote.currency === currency && !stated.equals(settled)) {
+      throw invalid(text, `must be ${settled.toString()}: the quote is in ${currency}, and so is ${id}`);
+    }
+    return stated;
+  }
+  if (quote.currency === currency) return settled;
+  if (quote.currency === share_currency && settled.equals(Amount.of(unexplained, currency))) {
+    return Amount.of(share_unexplained, share_currency);
+  }
+  throw invalid('', `is required: the quote is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}`);
 }
 
 /** Of what is unexplained at most, and to the same side. */
@@ -132,30 +245,35 @@ async function insert(
   {
     request,
     balance_transaction,
-    partnerId,
-    amount,
-  }: { request: MatchRequest; balance_transaction: BalanceTransactionState; partnerId: string; amount: Amount },
+    quote,
+    part,
+  }: { request: MatchRequest; balance_transaction: BalanceTransactionState; quote: MatchableQuote; part: Part },
 ): Promise<Matched> {
   const { quoteId, reason } = request;
+  const [amount, settled] = [part.amount.toString(), part.settled.toString()];
   const share = {
     balanceTransactionId: balance_transaction.balance_transaction_id,
-    partnerId,
+    partnerId: quote.partner_id,
     quoteId,
-    amount: amount.toString(),
+    amount,
+    settled,
+    otherAccount: !quote.own_account,
     reason,
   };
-  if ((await insertManualAllocation(tx, share, recording)) !== 1) {
-    const why = `is no quote whose share comes to ${balance_transaction.account} in ${balance_transaction.currency}`;
-    throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason: why });
-  }
+  await insertManualAllocation(tx, share, recording);
+  failpoint('processor.matched');
   await payBilledShares(tx, acting, recording);
   return {
     balance_transaction: balance_transaction.id,
     account: balance_transaction.account,
-    partner_id: partnerId,
+    partner_id: quote.partner_id,
     quote_id: quoteId,
-    currency: balance_transaction.currency,
-    amount: amount.toString(),
-    unexplained: Amount.of(balance_transaction.unexplained, balance_transaction.currency).minus(amount).toString(),
+    currency: quote.currency,
+    amount,
+    settled_currency: balance_transaction.currency,
+    settled_amount: settled,
+    unexplained: Amount.of(balance_transaction.unexplained, balance_transaction.currency)
+      .minus(part.settled)
+      .toString(),
   };
 }

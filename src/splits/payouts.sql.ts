@@ -75,7 +75,8 @@ const PAYOUT_STATES = `
             (SELECT nullif(count(*), 0) FROM payout_contents c
               WHERE c.payout_transaction_id = m.balance_transaction_id) AS balance_transactions,
             m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
-              AND coalesce((SELECT max(r.read_to) FROM processor_readings r WHERE r.account = m.account)
+              AND coalesce((SELECT max(r.read_to) FROM processor_readings r
+                             WHERE r.account = m.account AND r.file IS NULL)
                 BETWEEN m.occurred_at AND m.occurred_at + ${WATCHED_DAYS} * interval '1 day',
                 false) AS contents_expected,
             (SELECT o.received_on FROM account_payouts a JOIN payouts o USING (payout_id)

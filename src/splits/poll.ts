@@ -73,7 +73,11 @@ export async function readAccount(
       const recorded = await recordBalanceTransactions(tx, { account, source: account }, batch, recording);
       if (last) {
         const total = { balance_transactions: sum.read, fresh: sum.recorded + recorded };
-        await insertReading(tx, { account, from: from?.toISO() ?? null, to: to.toISO(), ...total }, recording);
+        await insertReading(
+          tx,
+          { account, from: from?.toISO() ?? null, to: to.toISO(), file: null, ...total },
+          recording,
+        );
       }
       const matched = await allocateShares(tx, acting, recording);
       if (last) await settlePayoutsOfAccounts(tx, acting);

@@ -10,8 +10,10 @@ import { type Month, monthInterval } from '../month.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
+  type NamedQuote,
   type OtherBalanceTransactions,
   type QuotePosition,
+  readNamingTransactions,
   readOtherBalanceTransactions,
   readPositions,
   readStatements,
@@ -32,9 +34,15 @@ import {
   type QuoteStatus,
 } from './verdicts.ts';
 
+/**
+ * Of a balance transaction without a quote: `unknown`, it is open; `returned`, a payment and what was taken from it come to
+ * zero; `closed`, by finance.
+ */
+export type UnknownStatus = 'unknown' | 'returned' | 'closed';
+
 /** Of one quote, or of a balance transaction without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
-  readonly status: Exclude<QuoteStatus, 'matched' | 'awaited'> | 'unknown';
+  readonly status: Exclude<QuoteStatus, 'matched' | 'awaited'> | UnknownStatus;
   readonly partner_id: string | null;
   readonly quote_id: string | null;
   readonly currency: string;
@@ -50,9 +58,17 @@ export interface Exception {
   readonly age_days: number;
   readonly age: Age;
   readonly balance_transactions: readonly string[];
+  /** Accounts that received of it, and that are not those under which it was accepted. */
+  readonly other_accounts: readonly string[];
   /** For a balance transaction without a quote. */
   readonly account: string | null;
   readonly candidates: UnmatchedBalanceTransaction['candidates'];
+  /** What was sent, where the processor converted it. */
+  readonly sent: { readonly currency: string; readonly amount: string } | null;
+  /** The quotes of the ledger that it names by `quote_id`. */
+  readonly named: readonly NamedQuote[];
+  /** Why finance closed it. */
+  readonly reason: string | null;
 }
 
 export interface PartnerSums {
@@ -94,8 +110,15 @@ export interface Reconciliation {
   readonly payouts: readonly MonthPayout[];
   /** Balance transactions of the month that payouts have skipped. */
   readonly not_paid_out: readonly NotPaidOut[];
+  /** Quotes that are not billed before finance has decided about the balance transactions that name them. */
+  readonly not_billable: readonly NotBillable[];
   /** Exceptions, payouts and what was not paid out, with something left to do. */
   readonly open: number;
+}
+
+/** What would be billed, but open balance transactions name that very quote. */
+export interface NotBillable extends Billable {
+  readonly balance_transactions: readonly { readonly account: string; readonly id: string }[];
 }
 
 /** What may be billed of a quote. */
@@ -124,6 +147,7 @@ export async function reconcileMonth(
     ...unknown.map((balance_transaction) => unknownException(balance_transaction, now)),
   ];
   const open = exceptions.filter((each) => needsWork(each));
+  const { billable, not_billable } = await billableOf(tx, judged);
   return {
     month,
     as_of: now.toUTC().toISO(),
@@ -136,14 +160,37 @@ export async function reconcileMonth(
     other_balance_transactions: await readOtherBalanceTransactions(tx, interval),
     payouts,
     not_paid_out: notPaidOut.map(({ net, ...each }) => ({ ...each, net: Amount.of(net, each.currency).toString() })),
+    not_billable,
     open: open.length + payouts.filter(({ status }) => payoutNeedsWork(status)).length + notPaidOut.length,
-    billable: judged
-      .filter(({ billable }) => billable.isPositive())
-      .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
-        partner_id,
-        currency,
-        quote_id,
-        amount: billable.toString(),
+    billable,
+  };
+}
+
+/** What may be billed. A quote whose money is there under a wrong name is left out until finance has decided. */
+async function billableOf(
+  tx: Transaction,
+  judged: readonly Judged[],
+): Promise<{ billable: Billable[]; not_billable: NotBillable[] }> {
+  const owed = judged
+    .filter(({ billable }) => billable.isPositive())
+    .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
+      partner_id,
+      currency,
+      quote_id,
+      amount: billable.toString(),
+    }));
+  const ids = owed.map((each) => each.quote_id);
+  const naming = ids.length === 0 ? [] : await readNamingTransactions(tx, ids);
+  const named = new Set(naming.map((each) => each.quote_id));
+  return {
+    billable: owed.filter((each) => !named.has(each.quote_id)),
+    not_billable: owed
+      .filter((each) => named.has(each.quote_id))
+      .map((each) => ({
+        ...each,
+        balance_transactions: naming
+          .filter(({ quote_id }) => quote_id === each.quote_id)
+          .map(({ account, id }) => ({ account, id })),
       })),
   };
 }
@@ -181,8 +228,12 @@ function quoteException({ position, status, open }: Judged, now: DateTime<true>)
       age_days: days,
       age: ageOf(days),
       balance_transactions: position.balance_transactions,
+      other_accounts: position.other_accounts,
       account: null,
       candidates: [],
+      sent: null,
+      named: [],
+      reason: null,
     },
   ];
 }
@@ -192,8 +243,9 @@ function unknownException(balance_transaction: UnmatchedBalanceTransaction, now:
   const zero = Amount.zero(currency);
   const amount = Amount.of(balance_transaction.amount, currency);
   const days = daysSince(since, now.toMillis());
+  const { ended, share_currency, share_amount, named, reason } = balance_transaction;
   return {
-    status: 'unknown',
+    status: ended ?? 'unknown',
     partner_id: balance_transaction.partners.length === 1 ? (balance_transaction.partners[0] as string) : null,
     quote_id: balance_transaction.quote_id,
     currency,
@@ -202,13 +254,20 @@ function unknownException(balance_transaction: UnmatchedBalanceTransaction, now:
     transfers_reversed: (amount.isNegative() ? amount.negated() : zero).toString(),
     billed: zero.toString(),
     paid: zero.toString(),
-    open: amount.negated().toString(),
+    open: (ended === null ? amount.negated() : zero).toString(),
     since,
     age_days: days,
     age: ageOf(days),
     balance_transactions: [balance_transaction.id],
+    other_accounts: [],
     account: balance_transaction.account,
     candidates: balance_transaction.candidates,
+    sent:
+      share_currency === currency
+        ? null
+        : { currency: share_currency, amount: Amount.of(share_amount, share_currency).toString() },
+    named,
+    reason,
   };
 }
 

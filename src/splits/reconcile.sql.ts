@@ -23,6 +23,8 @@ export interface QuotePosition {
   readonly disputed: boolean;
   /** A share was received too long after its acceptance. */
   readonly late: boolean;
+  /** Accounts that received of it, and that are not those under which it was accepted. */
+  readonly other_accounts: readonly string[];
   readonly first_accepted_at: string;
   readonly last_accepted_at: string;
   /** Of the balance transactions, the processor's ids. */
@@ -101,9 +103,31 @@ const POSITIONS = `scope AS MATERIALIZED (
               max(at) FILTER (WHERE kind = 'requote_accepted')
                 OVER (PARTITION BY partner_id, quote_id, requote_id ORDER BY at) AS own_accepted
        FROM facts
+     ), strays AS (
+       -- Only quotes of partners that had several accounts, or that finance attributed, can have any.
+       SELECT partner_id, quote_id, json_agg(account ORDER BY account) AS other_accounts
+       FROM (
+         SELECT DISTINCT r.partner_id, r.quote_id, m.account
+         FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+         JOIN scope s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
+         WHERE (r.other_account OR r.partner_id IN (
+             SELECT partner_id FROM account_partners GROUP BY partner_id HAVING count(*) > 1))
+           AND NOT EXISTS (
+             SELECT FROM ledger_rows e
+             CROSS JOIN LATERAL (
+               SELECT a.connected_account_id FROM partner_arrangements a
+               WHERE a.partner_id = e.partner_id AND a.from_month <= e.month COLLATE "C"
+               ORDER BY a.from_month DESC LIMIT 1) AS a
+             WHERE e.partner_id = r.partner_id AND e.arrangement = 'connected_account'
+               AND a.connected_account_id = m.account
+               AND ((e.kind = 'quote_accepted' AND own_id(e) = r.quote_id)
+                 OR (e.kind = 'requote_accepted' AND e.quote_id = r.quote_id)))
+         GROUP BY r.partner_id, r.quote_id, m.account, m.balance_transaction_id HAVING sum(r.amount) <> 0
+       ) AS received GROUP BY partner_id, quote_id
      ), positions AS MATERIALIZED (
-       SELECT sums.*, accepted - reversed = received AND NOT was_billed AND transfers_reversed = 0 AND paid = 0
-                      AND NOT misrouted AND NOT late AS plain
+       SELECT sums.*, coalesce(strays.other_accounts, '[]') AS other_accounts,
+              accepted - reversed = received AND NOT was_billed AND transfers_reversed = 0 AND paid = 0
+                AND NOT misrouted AND NOT late AND strays.other_accounts IS NULL AS plain
        FROM (
          SELECT partner_id, quote_id, currency,
                 coalesce(sum(amount) FILTER (WHERE accepts), 0) AS accepted,
@@ -118,6 +142,7 @@ const POSITIONS = `scope AS MATERIALIZED (
                 coalesce(json_agg(id ORDER BY at, id) FILTER (WHERE kind = 'share'), '[]') AS balance_transactions
          FROM measured GROUP BY partner_id, quote_id, currency
          HAVING bool_or(kind NOT IN ('share', 'billed'))) AS sums
+       LEFT JOIN strays USING (partner_id, quote_id)
      )`;
 
 /** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
@@ -139,12 +164,23 @@ export async function readPositions(
               SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
                 SELECT partner_id, quote_id, currency, accepted::text, reversed::text, received::text,
                   transfers_reversed::text,
-                       billed::text, paid::text, misrouted, disputed, late, first_accepted_at, last_accepted_at,
-                       balance_transactions
+                       billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at,
+                       last_accepted_at, balance_transactions
                 FROM positions WHERE NOT plain) AS o), '[]') AS others`,
     { ...question },
   );
   return { matched, others };
+}
+
+/** A quote of the ledger that a balance transaction names without being matched to it. */
+export interface NamedQuote {
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly is_routed: boolean;
+  /** The account that received the money is, or was, the partner's. */
+  readonly own_account: boolean;
+  /** The invoice that bills it, where it is not routed. */
+  readonly invoice: string | null;
 }
 
 export interface UnmatchedBalanceTransaction {
@@ -155,11 +191,20 @@ export interface UnmatchedBalanceTransaction {
   readonly currency: string;
   /** What of it no quote explains. */
   readonly amount: string;
+  /** What was sent, where the processor converted it; else the currency and the net amount of the balance transaction. */
+  readonly share_currency: string;
+  readonly share_amount: string;
+  /** `returned`: it was taken back; `closed`: by finance; null: it is open. */
+  readonly ended: 'returned' | 'closed' | null;
+  /** Why finance closed it. */
+  readonly reason: string | null;
   readonly occurred_at: string;
   readonly payment: string | null;
   readonly transfer: string | null;
-  /** As its metadata says, although no such quote is known. */
+  /** As its metadata says. */
   readonly quote_id: string | null;
+  /** The quotes of the ledger with that id. */
+  readonly named: readonly NamedQuote[];
   readonly partners: readonly string[];
   /** Quotes of these partners with exactly this amount open, for manual review, the nearest in time first. */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
@@ -172,19 +217,13 @@ export function readUnmatchedBalanceTransactions(
 ): Promise<UnmatchedBalanceTransaction[]> {
   return query(
     tx,
-    `WITH partly AS (
-       SELECT m.*, m.net - sum(r.amount) AS unexplained
-       FROM balance_transactions m JOIN share_allocations r USING (balance_transaction_id)
-       WHERE m.occurred_at >= :startsAt::timestamptz AND m.occurred_at < :endsAt::timestamptz
-       GROUP BY m.balance_transaction_id HAVING m.net <> sum(r.amount)
-     ), unknown AS MATERIALIZED (
-       SELECT balance_transaction_id, account, id, type, kind, currency, net AS amount, occurred_at, payment, transfer,
-         quote_id
-       FROM unattributed_balance_transactions WHERE occurred_at >= :startsAt::timestamptz
-         AND occurred_at < :endsAt::timestamptz
-       UNION ALL
-       SELECT balance_transaction_id, account, id, type, kind, currency, unexplained, occurred_at, payment, transfer,
-         quote_id FROM partly
+    `WITH unknown AS MATERIALIZED (
+       SELECT * FROM unexplained_balance_transactions
+       WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+     ), named AS MATERIALIZED (
+       SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
+       FROM ledger_rows e
+       WHERE e.kind = 'quote_accepted' AND own_id(e) IN (SELECT quote_id FROM unknown WHERE quote_id IS NOT NULL)
      ), near AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
               sum(e.invoice_amount) - coalesce((
@@ -195,8 +234,24 @@ export function readUnmatchedBalanceTransactions(
          AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
-     SELECT u.account, u.id, u.type, u.kind, u.currency, u.amount::text, u.occurred_at, u.payment, u.transfer,
-            u.quote_id,
+     SELECT u.account, u.id, u.type, u.kind, u.currency, u.unexplained::text AS amount, u.share_currency,
+            u.share_amount::text, u.ended, u.occurred_at, u.payment, u.transfer, u.quote_id,
+            (SELECT c.reason FROM balance_transaction_closings c
+              WHERE c.balance_transaction_id = u.balance_transaction_id AND c.amount = u.unexplained) AS reason,
+            coalesce((
+              SELECT json_agg(json_build_object(
+                       'partner_id', n.partner_id, 'currency', n.currency,
+                       'is_routed', EXISTS (SELECT FROM routed_quotes r
+                                            WHERE r.partner_id = n.partner_id AND r.own_id = n.own_id),
+                       'own_account', EXISTS (SELECT FROM account_partners o
+                                              WHERE o.account = u.account AND o.partner_id = n.partner_id),
+                       'invoice', (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+                                   WHERE d.partner_id = n.partner_id AND d.currency = n.currency
+                                     AND d.document = 'invoice' AND d.purpose = 'month'
+                                     AND d.arrangement = n.arrangement AND n.posted_month <= d.month
+                                     AND n.posted_month > coalesce(m.previous, '')))
+                     ORDER BY n.partner_id)
+              FROM named n WHERE n.own_id = u.quote_id), '[]') AS named,
             coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
               WHERE o.account = u.account), '[]') AS partners,
             coalesce((
@@ -205,10 +260,28 @@ export function readUnmatchedBalanceTransactions(
               FROM (
                 SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.occurred_at)) AS distance
                 FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
-                WHERE n.currency = u.currency AND n.open = u.amount
+                WHERE n.currency = u.rest_currency AND n.open = u.rest_amount
                 ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
      FROM unknown u ORDER BY u.occurred_at, u.id`,
     { startsAt, endsAt },
+  );
+}
+
+/** An open balance transaction that brought money and names a quote without being matched to it. */
+export interface NamingTransaction {
+  readonly account: string;
+  readonly id: string;
+  readonly quote_id: string;
+}
+
+/** Those of any time that name one of these quotes. */
+export function readNamingTransactions(tx: Transaction, quoteIds: readonly string[]): Promise<NamingTransaction[]> {
+  return query(
+    tx,
+    `SELECT account, id, quote_id FROM unexplained_balance_transactions
+     WHERE ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[])
+     ORDER BY quote_id, occurred_at, id`,
+    { quoteIds },
   );
 }
 

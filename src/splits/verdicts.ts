@@ -11,6 +11,7 @@ import type { QuotePosition } from './reconcile.sql.ts';
  *   short, over      less or more was received than expected, and nothing else explains it
  *   missing          nothing was received
  *   late             everything was received, but too long after its acceptance
+ *   other_account    everything was received, but on another account than that under which it was accepted
  *   misrouted        it was charged on our own account as 7.3.3 is documented: we got what the fee to the platform left
  *   reversed         the transfer was reversed; open until the ledger says so
  *   disputed         the same, by a dispute
@@ -22,6 +23,7 @@ export type QuoteStatus =
   | 'over'
   | 'missing'
   | 'late'
+  | 'other_account'
   | 'misrouted'
   | 'reversed'
   | 'disputed';
@@ -61,7 +63,11 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
     const takenBack = position.disputed ? 'disputed' : 'reversed';
     // Billing, and payments after it, do not change what happened to the transfer.
     const difference = open.plus(billed).minus(paid);
-    if (difference.isZero()) return reversedTransfers.isPositive() ? takenBack : position.late ? 'late' : 'matched';
+    if (difference.isZero()) {
+      if (reversedTransfers.isPositive()) return takenBack;
+      if (position.other_accounts.length > 0) return 'other_account';
+      return position.late ? 'late' : 'matched';
+    }
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
     if (difference.isNegative()) return 'over';
     if (!old) return 'awaited';

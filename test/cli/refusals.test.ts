@@ -678,6 +678,18 @@ const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, 
       return afterBilling('processor', 'unmatch', 'txn_late', '--quote', 'q-late', '--reason', 'of another');
     },
   },
+  balance_transaction_not_open: {
+    when: 'a balance transaction is closed that is fully matched',
+    exit: 3,
+    says: /Nothing of balance transaction txn_alone is open: it is matched/,
+    run: () => inSplitting('processor', 'close', 'txn_alone', '--reason', 'given back'),
+  },
+  quote_not_matchable: {
+    when: "money on another partner's account is matched without saying so",
+    exit: 3,
+    says: /txn_moved cannot be matched to quote q-split: acct_twin was never an account of its partner p-split.*--other-account/,
+    run: () => inSplitting(...matching('txn_moved'), '--account', 'acct_twin'),
+  },
   balance_transaction_not_reversible: {
     when: 'a share that came is to become a reversal',
     exit: 3,

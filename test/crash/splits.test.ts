@@ -13,13 +13,17 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 const AT = '2026-07-10T12:00:00Z';
 const pulled = share(700, AT, { quote_id: 'q-pulled' });
-const MOVED = ndjson([pulled, reversedTransfers(pulled, 700, AT)]);
+const nameless = share(700, AT);
+const stray = share(300, AT);
+const MOVED = ndjson([pulled, reversedTransfers(pulled, 700, AT), nameless, stray]);
 const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
 const READ = share(700, AT, { quote_id: 'q-read' });
 const OUT = payout(700, '2026-07-12T12:00:00Z');
 
 const COMMANDS = {
   import: ['processor', 'import', 'moved.ndjson', '--account', 'acct_1'],
+  match: ['processor', 'match', nameless.id, '--quote', 'q-nameless', '--reason', 'as told'],
+  close: ['processor', 'close', stray.id, '--reason', 'given back by wire'],
   poll: ['processor', 'poll'],
   reverse: ['reconcile', '2026-07', '--reverse'],
   bill: ['reconcile', '2026-07', '--bill-missing'],
@@ -30,6 +34,8 @@ type Command = keyof typeof COMMANDS;
 
 const KILLED: Partial<Record<Failpoint, Command>> = {
   'processor.recorded': 'import',
+  'processor.matched': 'match',
+  'processor.closed': 'close',
   'processor.read': 'poll',
   'processor.paid_out': 'poll',
   'processor.reversed': 'reverse',
@@ -53,7 +59,9 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
       }),
     ]);
     await world.rows(
-      ['q-pulled', 'q-read', 'q-missing'].map((quote_id) => quote({ quote_id, accepted_at: AT, enrollment_id: '' })),
+      ['q-pulled', 'q-read', 'q-missing', 'q-nameless'].map((quote_id) =>
+        quote({ quote_id, accepted_at: AT, enrollment_id: '' }),
+      ),
     );
     await world.close();
     writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
@@ -82,6 +90,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
       `SELECT (SELECT count(*)::int FROM balance_transactions) AS balance_transactions, (SELECT count(*)::int FROM share_allocations) AS shares,
               (SELECT count(*)::int FROM payout_contents) AS paid_out,
               (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
+              (SELECT count(*)::int FROM balance_transaction_closings) AS closed,
               (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
     );
     return { found, counts };
@@ -103,7 +112,9 @@ for (const failpoint of someOf(KILLS, times({ few: 2, short: 3, long: KILLS.leng
   test(`a command killed at ${failpoint} and repeated ends as an undisturbed one`, async () => {
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({
-      counts: [{ balance_transactions: 5, shares: 4, paid_out: 1, reversals: 1, billed: 1, paid: 1, applied: 1 }],
+      counts: [
+        { balance_transactions: 7, shares: 5, paid_out: 1, reversals: 1, billed: 1, closed: 1, paid: 1, applied: 1 },
+      ],
     });
     expect(await run(failpoint)).toEqual(await undisturbed);
     survived += 1;

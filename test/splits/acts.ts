@@ -2,11 +2,15 @@
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
-import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';
+import {
+  closeBalanceTransactions,
+  matchBalanceTransaction,
+  unmatchBalanceTransaction,
+} from '../../src/splits/match.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import type { Act, History } from '../property/acts.ts';
-import { ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
+import { converted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 import { payOut } from './processor-world.ts';
 
 const ACCOUNT = 'acct_1';
@@ -25,6 +29,22 @@ async function take(history: History, balance_transactions: readonly Told[]): Pr
   );
   told.set(history, [...(told.get(history) ?? []), ...balance_transactions]);
 }
+
+/** Euro cents for the smallest unit of what is sent, where the processor converts it. */
+const RATES: Readonly<Record<string, number>> = { usd: 0.9, jpy: 0.6, kwd: 0.29 };
+
+/** As sent, or converted to euros, every fifth time. */
+function settled(history: History, sent: Told): Told {
+  const rate = RATES[sent.currency];
+  const cents = Math.round(Math.abs(sent.amount) * (rate ?? 0));
+  return rate === undefined || cents === 0 || history.random() > 0.2 ? sent : converted(sent, cents, String(rate));
+}
+
+/** What was sent, in the smallest unit of its currency: the source has it where it was converted. */
+const sentAs = ({ amount, currency, source }: Told): { amount: number; currency: string } => ({
+  amount: typeof source['amount'] === 'number' ? Math.sign(amount) * source['amount'] : amount,
+  currency: typeof source['currency'] === 'string' ? source['currency'] : currency,
+});
 
 interface Open {
   readonly quote_id: string;
@@ -61,7 +81,7 @@ export const SPLIT_ACTS: readonly Act[] = [
         .map(({ quote_id, currency, units }) => {
           const part = Math.max(1, Math.round(units * (pick(history, [1, 1, 1, 0.5, 1.2]) ?? 1)));
           const metadata = history.random() < 0.8 ? { quote_id } : {};
-          return share(part, history.now.toISOString(), metadata, currency.toLowerCase());
+          return settled(history, share(part, history.now.toISOString(), metadata, currency.toLowerCase()));
         });
       if (balance_transactions.length === 0) return false;
       await take(history, balance_transactions);
@@ -79,10 +99,13 @@ export const SPLIT_ACTS: readonly Act[] = [
       if (came === undefined) return false;
       const before = (told.get(history) ?? [])
         .filter(({ source }) => source['charge'] === came.source.id)
-        .reduce((sum, { amount }) => sum + amount, came.amount);
+        .reduce((sum, each) => sum + sentAs(each).amount, sentAs(came).amount);
       if (before <= 0) return false;
       const part = pick(history, [before, before, Math.ceil(before / 2)]) ?? before;
-      await take(history, [reversedTransfers(came, part, history.now.toISOString())]);
+      const { currency } = sentAs(came);
+      await take(history, [
+        settled(history, reversedTransfers({ ...came, currency }, part, history.now.toISOString())),
+      ]);
       return true;
     },
   },
@@ -95,7 +118,8 @@ export const SPLIT_ACTS: readonly Act[] = [
       const balance_transaction = pick(history, told.get(history) ?? []);
       const quote = pick(history, await openQuotes(history));
       if (balance_transaction === undefined || quote === undefined) return false;
-      const request = { balance_transaction: balance_transaction.id, quoteId: quote.quote_id, reason };
+      const countsAs = history.random() < 0.3 ? '5' : undefined;
+      const request = { balance_transaction: balance_transaction.id, quoteId: quote.quote_id, countsAs, reason };
       await history.world.database.transaction((tx) => matchBalanceTransaction(tx, history.world, request));
       return true;
     },
@@ -114,6 +138,22 @@ export const SPLIT_ACTS: readonly Act[] = [
       if (found === undefined) return false;
       const request = { balance_transaction: found.balance_transaction, quoteId: found.quote_id, reason };
       await world.database.transaction((tx) => unmatchBalanceTransaction(tx, world, request));
+      return true;
+    },
+  },
+  {
+    name: 'finance closes money without a quote',
+    weight: 1,
+    rare: true,
+    async run(history) {
+      const { world } = history;
+      const open = await world.sql<{ id: string }>(
+        `SELECT id FROM unexplained_balance_transactions WHERE ended IS NULL ORDER BY balance_transaction_id`,
+      );
+      const found = pick(history, open);
+      if (found === undefined) return false;
+      const request = { balance_transactions: [found.id], reason };
+      await world.database.transaction((tx) => closeBalanceTransactions(tx, world, request));
       return true;
     },
   },
@@ -139,7 +179,7 @@ export const SPLIT_ACTS: readonly Act[] = [
     async run(history) {
       const { world } = history;
       const back = await world.sql<{ balance_transaction: string; amount: string }>(
-        `SELECT m.id AS balance_transaction, (-m.net)::text AS amount FROM balance_transactions m
+        `SELECT m.id AS balance_transaction, (-m.share_amount)::text AS amount FROM balance_transactions m
          WHERE m.kind = 'reversal' AND EXISTS (SELECT FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id)
          ORDER BY m.balance_transaction_id`,
       );

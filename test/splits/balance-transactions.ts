@@ -14,6 +14,7 @@ export interface Told {
   readonly amount: number;
   readonly fee: number;
   readonly net: number;
+  readonly exchange_rate?: number;
   /** Seconds since 1970. */
   readonly created: number;
   readonly source: Record<string, unknown> & { readonly id: string };
@@ -73,6 +74,13 @@ export const reversedTransfers = (of: Told, amount: number, at: string): Told =>
     { id: fresh('pyr'), object: 'refund', charge: of.source.id, source_transfer_reversal: fresh('trr'), metadata: {} },
     { currency: of.currency },
   );
+
+/** The same, converted by the processor to our account's own currency: its amount there, in the smallest unit. */
+export function converted(of: Told, amount: number, rate: string, currency = 'usd'): Told {
+  const signed = of.amount < 0 ? -amount : amount;
+  const source = { ...of.source, amount: Math.abs(of.amount), currency: of.currency };
+  return { ...of, currency, amount: signed, net: signed, exchange_rate: Number(rate), source };
+}
 
 /** A dispute that the bank decided against a charge on our own account. */
 export const disputed = (of: Told, amount: number, at: string): Told =>

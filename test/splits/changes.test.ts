@@ -411,7 +411,8 @@ describe('another connected account', () => {
     const moved = share(700, AT, { quote_id: 'q-k' });
     expect(await take('acct_k2', moved)).toMatchObject({ matched: 1 });
     expect(await take('acct_k1', moved)).toMatchObject({ recorded: 1, matched: 0 });
-    expect([await found('q-k'), await unknownOf('acct_k1'), await differences()]).toEqual([undefined, 0, []]);
+    const elsewhere = { status: 'other_account', open: '0.00' };
+    expect([await found('q-k'), await unknownOf('acct_k1'), await differences()]).toEqual([elsewhere, 0, []]);
   });
 
   test('does not replace an account with balance transactions', async () => {

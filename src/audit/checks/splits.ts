@@ -1,23 +1,38 @@
 /** Checks of balance transactions, share allocations and missing shares. */
 import { inMonth } from './query.ts';
 
-/** Balance transactions add up, those from a settlement file match their line, and allocations never exceed them. */
+/**
+ * Balance transactions add up, those from a settlement file match their line, and allocations never exceed them: in the
+ * currency of the account, and, where the processor converted what was sent, in that currency too, unless finance has
+ * stated what they count as. A closing is of a part of its balance transaction.
+ */
 export const BALANCE_TRANSACTIONS_ADD_UP = `inspected AS (
-  SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload,
-         l.amount AS line_amount, l.currency AS line_currency, coalesce(r.amount, 0) AS matched, r.currencies
+  SELECT m.balance_transaction_id, m.account, m.id, m.amount, m.fee, m.net, m.currency, m.payload, m.source_currency,
+         m.share_currency, m.share_amount,
+         l.amount AS line_amount, l.currency AS line_currency, coalesce(r.amount, 0) AS matched, r.currencies,
+         coalesce(r.sent, 0) AS sent, coalesce(r.stated, false) AS stated, c.closed
   FROM balance_transactions m
   LEFT JOIN settlement_lines l ON m.reported_by = 'settlement_file' AND m.id = 'line:' || l.settlement_line_id
   LEFT JOIN LATERAL (
-    SELECT sum(amount) AS amount, count(*) FILTER (WHERE currency <> m.currency) AS currencies FROM share_allocations r
-    WHERE r.balance_transaction_id = m.balance_transaction_id) AS r ON true
+    SELECT sum(settled_amount) AS amount, count(*) FILTER (WHERE settled_currency <> m.currency) AS currencies,
+           sum(r.amount) FILTER (WHERE r.currency = m.share_currency) AS sent,
+           bool_or(r.matched_by = 'finance' OR r.currency <> m.share_currency) AS stated
+    FROM share_allocations r WHERE r.balance_transaction_id = m.balance_transaction_id) AS r ON true
+  LEFT JOIN LATERAL (
+    SELECT bool_or(sign(amount) <> sign(m.net) OR abs(amount) > abs(m.net)) AS closed
+    FROM balance_transaction_closings c WHERE c.balance_transaction_id = m.balance_transaction_id) AS c ON true
   WHERE ${inMonth("to_char(m.occurred_at, 'YYYY-MM')")}
 ), differences AS (
   SELECT format('balance transaction %s of %s', id, account) AS subject,
          format('%s less %s is %s %s; settlement line %s, allocated %s', amount, fee, net, currency,
-                coalesce(line_amount::text, 'none'), matched) AS detail
+                coalesce(line_amount::text, 'none'), matched)
+         || CASE WHEN source_currency IS NULL THEN ''
+                 ELSE format('; sent as %s %s, allocated %s', share_amount, share_currency, sent) END
+         || CASE WHEN closed THEN '; more was closed than it has' ELSE '' END AS detail
   FROM inspected
-  WHERE net <> amount - fee OR (line_amount, line_currency) <> (net, currency) OR currencies > 0
+  WHERE net <> amount - fee OR (line_amount, line_currency) <> (net, currency) OR currencies > 0 OR closed
      OR (matched <> 0 AND sign(matched) <> sign(net)) OR abs(matched) > abs(net)
+     OR (NOT stated AND matched = net AND sent <> share_amount)
 )`;
 
 /**
@@ -41,8 +56,8 @@ export const BALANCE_TRANSACTIONS_COUNTED_ONCE = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * An allocation belongs to an accepted quote of the partner whose account received it, with a row under the
- * connected-account arrangement. A ledger reversal that rests on a reversed transfer has that quote and amount.
+ * An allocation belongs to an accepted quote of the partner whose account received it, unless finance has attributed it to
+ * one of another; the quote has a row under the connected-account arrangement. A ledger reversal that rests on a reversed transfer has that quote and amount.
  */
 export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
   SELECT r.share_allocation_id, r.partner_id, r.quote_id, r.currency, r.amount,
@@ -52,7 +67,7 @@ export const SHARE_ALLOCATIONS_MATCH_QUOTES = `inspected AS (
              AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account') AS to_be_routed,
          EXISTS (SELECT FROM partner_arrangements a JOIN balance_transactions m ON m.account = a.connected_account_id
                  WHERE m.balance_transaction_id = r.balance_transaction_id
-                   AND a.partner_id = r.partner_id) AS own_account,
+                   AND a.partner_id = r.partner_id) OR r.other_account AS own_account,
          v.share_allocation_id IS NOT NULL AS reversed, x.kind AS reversal_kind, x.quote_id AS reversal_quote,
          x.invoice_amount AS reversal_amount, x.arrangement AS reversal_arrangement
   FROM share_allocations r

@@ -3,7 +3,14 @@ import { EXIT } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { billMissingShares } from '../../splits/bill.ts';
-import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
+import type { NamedQuote } from '../../splits/reconcile.sql.ts';
+import {
+  type Exception,
+  type NotBillable,
+  needsWork,
+  type Reconciliation,
+  reconcileMonth,
+} from '../../splits/reconcile-month.ts';
 import { recordReversals } from '../../splits/reverse.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
@@ -86,7 +93,7 @@ const describedInvoices = (numbers: readonly string[]): string =>
 const SHOWN = 40;
 
 function describedReconciliation(found: Reconciliation, billable: number): string {
-  const { month, partners, exceptions, aging, other_balance_transactions, open } = found;
+  const { month, partners, exceptions, aging, other_balance_transactions, not_billable, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
     return `${month}: no partner with a connected account has rows, and every balance transaction is matched.`;
   }
@@ -116,6 +123,9 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
   const choices = exceptions.filter((each) => each.status === 'unknown').slice(0, SHOWN);
   if (choices.length > 0)
     sections.push(choices.flatMap((each) => wrapped(describedUnknown(each), 80, '  ')).join('\n'));
+  const elsewhere = exceptions.filter((each) => each.other_accounts.length > 0).slice(0, SHOWN);
+  if (elsewhere.length > 0)
+    sections.push(elsewhere.flatMap((each) => wrapped(describedOtherAccount(each), 80, '  ')).join('\n'));
   const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
   if (others.length > 0) {
     sections.push(
@@ -135,6 +145,10 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
       : `${open} open, by days: ${AGES.map((age) => `${age}: ${aging[age]}`).join(', ')}.`,
   );
   if (billable > 0) sections.push(`'reckoner reconcile ${month} --bill-missing' bills ${billable} of them.`);
+  if (not_billable.length > 0) {
+    const told = not_billable.slice(0, SHOWN).flatMap((each) => wrapped(describedNotBillable(each), 80, '  '));
+    sections.push(`Not billed before finance has decided:\n${told.join('\n')}`);
+  }
   return sections.join('\n\n');
 }
 
@@ -188,18 +202,26 @@ const nameOf = ({ partner_id, quote_id, balance_transactions }: Exception): stri
     ? `${balance_transactions[0]} of ${partner_id ?? 'an unknown partner'}`
     : `${quote_id} of ${partner_id ?? '?'}`;
 
-function describedUnknown({
-  balance_transactions,
-  account,
-  currency,
-  routed,
-  quote_id,
-  candidates,
-}: Exception): string {
+const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Exception): string =>
+  `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
+
+function describedNotBillable({ partner_id, quote_id, currency, amount, balance_transactions }: NotBillable): string {
+  const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
+  const [first] = balance_transactions;
+  return (
+    `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it. Use 'reckoner processor match ` +
+    `${printable(first?.id ?? '')} --quote ${quote_id}' if it is its share, else 'reckoner processor close'.`
+  );
+}
+
+function describedUnknown(exception: Exception): string {
+  const { balance_transactions, account, currency, routed, sent, quote_id, named, candidates } = exception;
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
-  const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}`;
+  const amount = sent === null ? '' : ` (sent as ${sent.currency} ${sent.amount})`;
+  const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}${amount}`;
   if (quote_id !== null) {
-    return `${moved} names quote ${printable(quote_id)}, which is not in the ledger yet.`;
+    const why = named.length === 0 ? ['is not in the ledger yet'] : named.map((each) => whyUnmatched(exception, each));
+    return `${moved} names quote ${printable(quote_id)}, which ${why.join(', and which ')}.`;
   }
   return (
     `${moved} matches no quote. ` +
@@ -207,4 +229,19 @@ function describedUnknown({
       ? 'Ask the partner which quote it belongs to.'
       : `The same amount is open on ${quotes.join(', ')}. Ask the partner, then use 'reckoner processor match TRANSACTION --quote QUOTE --reason R'.`)
   );
+}
+
+/** Why a balance transaction is not matched to a quote that it names. */
+function whyUnmatched({ account, currency, sent }: Exception, quote: NamedQuote): string {
+  const { partner_id, is_routed, own_account, invoice } = quote;
+  if (!own_account) return `is of ${partner_id}, whose account is not ${account} ('processor match --other-account')`;
+  if (!is_routed) {
+    return invoice === null
+      ? `${partner_id} is invoiced for with its month`
+      : `is on invoice ${invoice} of ${partner_id} already`;
+  }
+  if (quote.currency !== (sent?.currency ?? currency)) {
+    return `is in ${quote.currency} ('processor match --counts-as')`;
+  }
+  return `is not explained by it in whole ('processor match')`;
 }

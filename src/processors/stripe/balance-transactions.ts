@@ -2,11 +2,14 @@
  * Balance transactions of Stripe. The transaction has the amounts; its source says what it is: the share of a payment, a
  * reversed transfer, a dispute, or something that has nothing to do with quotes (a payout, a fee).
  */
+import { Decimal } from 'decimal.js';
 import type Stripe from 'stripe';
 import { z } from 'zod';
 import { reasonOf } from '../../errors/refusals.ts';
 import { parseExactJson } from '../../json.ts';
+import type { Amount } from '../../money.ts';
 import {
+  type BalanceTransaction,
   type BalanceTransactionKind,
   type BalanceTransactionReading,
   type BalanceTransactionSource,
@@ -65,11 +68,17 @@ const transactionSchema = z.looseObject({
   net: whole,
   created: z.string().regex(/^\d{1,12}$/, 'must be seconds since 1970'),
   source: reference,
+  exchange_rate: z
+    .string()
+    .regex(/^\d{1,15}(\.\d{1,30})?(e[+-]?\d{1,2})?$/i, 'must be a decimal')
+    .nullish(),
 });
 
 const sourceSchema = z.looseObject({
   id,
   object: z.string(),
+  amount: whole.nullish(),
+  currency: z.string().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
   source_transfer: reference,
   source_transfer_reversal: reference,
@@ -122,6 +131,7 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
       amount,
       fee,
       net,
+      ...conversionOf(parsed.data, source),
       occurred_at: new Date(Number(created) * 1000).toISOString(),
       payment: source?.id ?? (typeof parsed.data.source === 'string' ? parsed.data.source : null),
       of_payment: kind === 'reversal' || kind === 'dispute' ? idOf(source?.charge) : null,
@@ -132,6 +142,50 @@ export function readBalanceTransaction(value: unknown, payload: string, live: bo
       payload,
     },
   };
+}
+
+type Conversion = Pick<BalanceTransaction, 'source_currency' | 'source_amount' | 'exchange_rate'>;
+const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, exchange_rate: null };
+
+/**
+ * What was sent, where Stripe converted it because the account holds no balance in its currency: the amount of the source,
+ * if that times the rate is the amount. Of a source that moved only in part, such as a refund that failed, it is not; then
+ * finance says what it counts as.
+ */
+function conversionOf(
+  { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
+  source: Source | undefined,
+): Conversion {
+  const sent = source?.currency?.toLowerCase();
+  const units = source?.amount;
+  if (!exchange_rate || !sent || !units || sent === currency) return NOT_CONVERTED;
+  const from = amountOfUnits(units, sent);
+  const to = amountOfUnits(amount, currency);
+  if (from === undefined || to === undefined || from.isZero() || to.isZero()) return NOT_CONVERTED;
+  if (!isConverted({ from: units, to: amount, rate: exchange_rate }, { from, to })) return NOT_CONVERTED;
+  const signed = from.isNegative() === to.isNegative() ? from : from.negated();
+  return {
+    source_currency: signed.currency,
+    source_amount: signed.toString(),
+    exchange_rate: new Decimal(exchange_rate).toFixed(),
+  };
+}
+
+/**
+ * Stripe defines the rate between amounts in the smallest unit. Where two currencies have other decimals, it may be the
+ * rate of their major units instead. It is rounded, and so is the amount.
+ */
+function isConverted(
+  units: { readonly from: string; readonly to: string; readonly rate: string },
+  major: { readonly from: Amount; readonly to: Amount },
+): boolean {
+  const fits = (from: string, to: string, step: InstanceType<typeof Decimal>): boolean => {
+    const target = new Decimal(to).abs();
+    const off = new Decimal(from).abs().times(units.rate).minus(target).abs();
+    return off.lessThanOrEqualTo(Decimal.max(step, target.times('0.001')));
+  };
+  const step = new Decimal(major.to.toString()).div(units.to).abs();
+  return fits(units.from, units.to, new Decimal(1)) || fits(major.from.toString(), major.to.toString(), step);
 }
 
 function sourceOf(source: z.output<typeof reference>): Source | undefined {

@@ -1,5 +1,12 @@
 import { Amount } from '../../../money.ts';
-import { type Matched, matchBalanceTransaction, unmatchBalanceTransaction } from '../../../splits/match.ts';
+import {
+  type Closed,
+  closeBalanceTransactions,
+  type Matched,
+  matchBalanceTransaction,
+  unmatchBalanceTransaction,
+} from '../../../splits/match.ts';
+import { plural } from '../../../text.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { printable } from '../../output.ts';
 
@@ -17,6 +24,8 @@ export const define: Definition = (processor, act) => {
     .option(...PARTNER)
     .option(...ACCOUNT)
     .option('--amount <amount>', 'match only this part (default: all that is unmatched)')
+    .option('--counts-as <amount>', "what it counts as in the quote's currency (default: what was sent)")
+    .option('--other-account', "it is this quote's, although the account was never the partner's")
     .requiredOption(...REASON)
     .action(act(acting(processorMatch(matchBalanceTransaction))));
   processor
@@ -28,14 +37,48 @@ export const define: Definition = (processor, act) => {
     .option(...ACCOUNT)
     .requiredOption(...REASON)
     .action(act(acting(processorMatch(unmatchBalanceTransaction))));
+  processor
+    .command('close')
+    .argument('<transactions...>', 'balance transactions of no quote')
+    .description('Close what no quote explains: it was given back, or settled elsewhere')
+    .option(...ACCOUNT)
+    .requiredOption(...REASON)
+    .action(act(acting(processorClose)));
 };
+
+async function processorClose(
+  context: CommandContext,
+  balance_transactions: string[],
+  options: { account?: string; reason: string },
+): Promise<void> {
+  const request = { balance_transactions, ...options };
+  const closed = await context.database.transaction((tx) => closeBalanceTransactions(tx, context, request));
+  context.output.print(closed, () => describedClosing(closed));
+}
+
+function describedClosing({ balance_transactions, left }: Closed): string {
+  const sums = left.map(({ currency, amount }) => Amount.of(amount, currency)).filter((sum) => !sum.isZero());
+  const rest =
+    sums.length === 0
+      ? 'Together they come to zero.'
+      : `They leave ${sums.map((sum) => sum.forPeople()).join(' and ')} that no quote and no entry of the journal explains.`;
+  return `Closed ${plural(balance_transactions.length, 'balance transaction')}. ${rest}`;
+}
 
 const processorMatch =
   (change: typeof matchBalanceTransaction) =>
   async (
     context: CommandContext,
     balance_transaction: string,
-    options: { quote: string; partner?: string; account?: string; amount?: string; reason: string },
+    options: {
+      quote: string;
+      partner?: string;
+      account?: string;
+      amount?: string;
+      countsAs?: string;
+      otherAccount?: boolean;
+      reason: string;
+    },
   ): Promise<void> => {
     const { quote: quoteId, partner: partnerId, ...others } = options;
     const request = { balance_transaction, quoteId, partnerId, ...others };
@@ -43,10 +86,13 @@ const processorMatch =
     context.output.print(matched, () => describedMatch(matched));
   };
 
-function describedMatch({ balance_transaction, quote_id, partner_id, currency, amount, unexplained }: Matched): string {
-  const whole = Amount.of(amount, currency);
+function describedMatch(matched: Matched): string {
+  const { balance_transaction, quote_id, partner_id, settled_currency } = matched;
+  const counted = Amount.of(matched.amount, matched.currency).forPeople();
+  const settled = Amount.of(matched.settled_amount, settled_currency).forPeople();
+  const amount = matched.currency === settled_currency ? counted : `${counted} (${settled})`;
   return (
-    `${whole.forPeople()} of ${printable(balance_transaction)} is now matched to quote ${quote_id} of ${partner_id}; ` +
-    `${Amount.of(unexplained, currency).forPeople()} of it is still unmatched.`
+    `${amount} of ${printable(balance_transaction)} is now matched to quote ${quote_id} of ${partner_id}; ` +
+    `${Amount.of(matched.unexplained, settled_currency).forPeople()} of it is still unmatched.`
   );
 }
