@@ -237,13 +237,23 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share allocation larger than its balance transaction',
     'balance_transactions_add_up',
-    `UPDATE share_allocations SET amount = 7.01 WHERE quote_id = 'split-routed'`,
+    `UPDATE share_allocations SET amount = 7.01, settled_amount = 7.01 WHERE quote_id = 'split-routed'`,
   ],
   [
     'a changed balance transaction',
     'balance_transactions_add_up',
     'ALTER TABLE balance_transactions DROP CONSTRAINT balance_transaction_adds_up',
     `UPDATE balance_transactions SET net = net + 1 WHERE quote_id = 'split-routed'`,
+  ],
+  [
+    'a converted share that counts as more than was sent',
+    'balance_transactions_add_up',
+    `UPDATE share_allocations SET amount = amount + 1 WHERE quote_id = 'split-converted'`,
+  ],
+  [
+    'more of a balance transaction closed than it has',
+    'balance_transactions_add_up',
+    `UPDATE balance_transaction_closings SET amount = amount + 1`,
   ],
   [
     'a share imported again from a settlement file',
@@ -255,10 +265,10 @@ const DAMAGES: readonly Damage[] = [
      SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, occurred_at, payment,
             quote_id, '{}', recorded_at, event_id
      FROM balance_transactions WHERE quote_id = 'split-routed'`,
-    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, matched_by, occurred_on,
-                                entry_on, recorded_at, event_id)
+    `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
+                                settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id)
      SELECT (SELECT balance_transaction_id FROM balance_transactions WHERE id = 'line:0'), partner_id, posted_month, entry_id, quote_id,
-            currency, amount, matched_by, occurred_on, entry_on, recorded_at, event_id
+            currency, amount, settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id
      FROM share_allocations WHERE quote_id = 'split-routed'`,
   ],
   [
@@ -291,7 +301,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'evidence of another reversal',
     'share_allocations_match_quotes',
-    `UPDATE share_allocations SET amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
+    `UPDATE share_allocations SET amount = -6, settled_amount = -6 WHERE quote_id = 'split-pulled' AND amount < 0`,
   ],
   [
     'a missing share raised after it was billed',
@@ -341,9 +351,9 @@ const DAMAGES: readonly Damage[] = [
     'a share taken off its quote while what it paid stands',
     'processor_account_ties',
     `INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-       matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
+       settled_currency, settled_amount, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
      SELECT balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, -amount,
-       'finance', 'by mistake', occurred_on, entry_on, recorded_at, event_id
+       settled_currency, -settled_amount, 'finance', 'by mistake', occurred_on, entry_on, recorded_at, event_id
      FROM share_allocations WHERE share_allocation_id = (SELECT min(share_allocation_id) FROM share_payments WHERE amount > 0)`,
   ],
   [

@@ -164,7 +164,7 @@ const FILLED = [
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'balance_transactions', 'processor_readings', 'share_allocations'],
   ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
-  ...['payout_contents', 'account_payouts'],
+  ...['payout_contents', 'account_payouts', 'balance_transaction_closings'],
 ];
 
 let files = 0;

@@ -4,11 +4,12 @@ import { settlePayoutsOfAccounts } from '../../src/payments/settle.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { beginRecording, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { readBalanceTransactions } from '../../src/splits/match.sql.ts';
+import { closeBalanceTransactions } from '../../src/splits/match.ts';
 import { insertPayoutContents } from '../../src/splits/payouts.sql.ts';
 import { recordReversals } from '../../src/splits/reverse.ts';
 import { booksOf } from '../payments/books.ts';
 import { partner, quote, type World } from '../support/world.ts';
-import { ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
+import { converted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 /** An account pays out these balance transactions, as its readings report. */
 export async function payOut(world: World, account: string, out: Told, ids: readonly string[]): Promise<void> {
@@ -30,18 +31,28 @@ export async function payOut(world: World, account: string, out: Told, ids: read
   });
 }
 
-/** Sells four quotes on that day: one by metadata, one by settlement file, one reversed, one missing. */
+/**
+ * Sells five quotes on that day: one by metadata, one by settlement file, one reversed, one converted, one missing. What
+ * came for none is closed.
+ */
 export async function sellThroughProcessor(world: World, day: string): Promise<void> {
   const at = `${day}T12:00:00Z`;
   const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
   await world.partners([partner({ partner_id: 'p-split', ...connected, connected_account_id: 'acct_split' })]);
-  const ids = ['split-routed', 'split-told', 'split-pulled', 'split-missing'];
+  const ids = ['split-routed', 'split-told', 'split-pulled', 'split-missing', 'split-converted'];
   await world.rows(ids.map((quote_id) => quote({ partner_id: 'p-split', quote_id, accepted_at: at })));
   const told = share(700, at);
   const pulled = share(700, at, { quote_id: 'split-pulled' });
-  const text = ndjson([share(700, at, { quote_id: 'split-routed' }), told, pulled, reversedTransfers(pulled, 700, at)]);
+  const stray = share(300, at);
+  const text = ndjson([
+    ...[share(700, at, { quote_id: 'split-routed' }), told, pulled, reversedTransfers(pulled, 700, at)],
+    ...[converted(share(700, at, { quote_id: 'split-converted' }), 642, '0.917', 'eur'), stray],
+  ]);
   await world.database.transaction((tx) =>
     importBalanceTransactions(tx, world, { name: 'moved.ndjson', text }, 'acct_split'),
+  );
+  await world.database.transaction((tx) =>
+    closeBalanceTransactions(tx, world, { balance_transactions: [stray.id], reason: 'given back by wire' }),
   );
   const settlement = `quote_id,transfer,payment,amount\nsplit-told,,${told.source.id},7.00\n`;
   await world.database.transaction((tx) =>
