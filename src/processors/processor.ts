@@ -13,6 +13,8 @@ export interface PaymentProcessor {
   readonly keyVariable: string;
   /** The least that can be charged in a currency, in major units; undefined where that is not fixed. */
   readonly leastCharge: (currency: string) => string | undefined;
+  /** The step of the amounts that it takes in a currency, in major units; undefined where it takes none. */
+  readonly stepOf: (currency: string) => string | undefined;
   /** Its own key from the environment; undefined where none is set. */
   readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   readonly paymentLinks: PaymentLinkMaker;

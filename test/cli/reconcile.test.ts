@@ -1,10 +1,10 @@
 /** Connected accounts by the real program, as people and cron see them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
-import { accountFee, ndjson, payout, share } from '../splits/balance-transactions.ts';
+import { accountFee, ndjson, payout, share, type Told } from '../splits/balance-transactions.ts';
 import { sellThroughProcessor } from '../splits/processor-world.ts';
 import { command, job, type Ran } from '../support/program.ts';
-import { openWorld, type World } from '../support/world.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
 
 let world: World;
 const env = () => ({
@@ -32,14 +32,51 @@ const fits = (text: string) =>
 test('the report shows what is open, and exits 4', async () => {
   const { status, stdout } = await run('reconcile', '2026-07');
   expect(status).toBe(4);
-  expect(stdout).toMatch(/p-split +USD +4 +2 +21\.00 +14\.00 +0\.00 +7\.00/);
+  expect(stdout).toMatch(/p-split +USD +5 +3 +28\.00 +21\.00 +0\.00 +7\.00/);
   expect(stdout).toMatch(/missing +split-missing of p-split +USD +7\.00 +40/);
   expect(stdout).toMatch(/unknown .* -12\.34/);
-  expect(stdout).toContain('Of 14.00 USD transferred by p-split, 7.00 is in the bank.');
+  expect(stdout).toContain('Of 21.00 USD transferred by p-split, 7.00 is in the bank.');
   expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 with unknown contents.');
   expect(stdout).toContain('Other balance transactions: 1 stripe_fee, USD -0.30.');
   expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
   fits(stdout);
+});
+
+test('the report says why money is not matched to the quote that it names, and what is not billed for it', async () => {
+  const other = { partner_id: 'p-other', arrangement: 'connected_account', connected_account_id: 'acct_other' };
+  await world.partners([partner({ ...other, merchant_of_record: 'platform', split: 'real_time' })]);
+  const take = (account: string, ...told: readonly Told[]) =>
+    world.database.transaction((tx) =>
+      importBalanceTransactions(tx, world, { name: 'x', text: ndjson(told) }, account),
+    );
+  const at = '2026-07-13T12:00:00Z';
+  const [wrong, euros] = [
+    share(700, at, { quote_id: 'split-missing' }),
+    share(650, at, { quote_id: 'split-missing' }, 'eur'),
+  ];
+  const none = share(1, at, { quote_id: 'q-none' });
+  await take('acct_other', wrong);
+  await take('acct_split', euros, none);
+  const { stdout } = await run('reconcile', '2026-07');
+  const text = stdout.replace(/\s+/g, ' ');
+  expect(text).toContain(
+    `${wrong.id} on acct_other: USD 7.00 names quote split-missing, which is of p-split, whose account is not acct_other ` +
+      "('processor match --other-account').",
+  );
+  expect(text).toContain(
+    `${euros.id} on acct_split: EUR 6.50 names quote split-missing, which is in USD ('processor match --counts-as').`,
+  );
+  expect(text).toContain('USD 0.01 names quote q-none, which is not in the ledger yet.');
+  expect(text).toMatch(/Not billed before finance has decided: split-missing of p-split, USD 7\.00: .* names it/);
+  expect(text).not.toContain('--bill-missing');
+  fits(stdout);
+  const of = ['--account', 'acct_other', '--quote', 'split-missing', '--reason', 'R'];
+  const matched = await run('processor', 'match', wrong.id, ...of, '--other-account');
+  expect(matched.stdout).toContain('USD 7.00 of');
+  const undone = await run('processor', 'unmatch', wrong.id, ...of);
+  expect([matched.status, undone.status]).toEqual([0, 0]);
+  const closed = await run('processor', 'close', wrong.id, euros.id, none.id, '--reason', 'given back by wire');
+  expect(closed.stdout).toContain('Closed 3 balance transactions. They leave USD 7.01 and EUR 6.50 that no quote');
 });
 
 test('the plan of a quote is a list of requests', async () => {

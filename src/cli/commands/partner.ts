@@ -19,6 +19,7 @@ import { importPartners, type PartnerImport } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
+import { refuseUnsplittable, remarksOnSplits } from '../../splits/currencies.ts';
 import { changeCells, presentChanges } from '../changes.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
@@ -53,6 +54,7 @@ export const define: Definition = (partner, act) => {
 function partnerImport(output: Output, file: string): Done {
   const text = readInput(file).toString('utf8');
   const partners = parsePartners(text, file);
+  refuseUnsplittable(partners, file);
   return acting(async ({ environment, database, actor }) => {
     const report = await database.transaction(async (tx) => {
       const now = environment.now();
@@ -69,7 +71,8 @@ function partnerImport(output: Output, file: string): Done {
       return { ...imported, changes: changed.filter(({ created }) => !created) };
     });
     output.print(report, () => describeImport(report));
-    for (const remark of await unprintableRemarks(environment, partners)) output.note(remark);
+    for (const remark of [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))])
+      output.note(remark);
     return EXIT.done;
   })(output);
 }

@@ -4,7 +4,7 @@ import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
 import { paymentIds, readEvent } from './events.ts';
 import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
-import { leastCharge } from './splits/smallest-unit.ts';
+import { leastCharge, stepOf } from './splits/smallest-unit.ts';
 import { webhooks } from './webhooks.ts';
 
 export const stripe: PaymentProcessor = {
@@ -12,6 +12,7 @@ export const stripe: PaymentProcessor = {
   bankName: 'STRIPE',
   keyVariable: 'STRIPE_SECRET_KEY',
   leastCharge,
+  stepOf,
   access: ({ stripeKey: key, stripeBase: base }) => (key === undefined ? undefined : { key, base }),
   paymentLinks: {
     units: stripeAmount,

@@ -78,5 +78,12 @@ export const processorDecimals = (currency: string): number | undefined =>
 export const isNamedByStripe = (currency: string): boolean =>
   [NO_DECIMALS, THREE_DECIMALS, TWO_ZEROS, TWO_DECIMALS.split(' ')].some((known) => known.includes(currency));
 
+/** The step of the amounts that Stripe takes in a currency, in major units; undefined where it takes no payments in it. */
+export function stepOf(currency: string): string | undefined {
+  if (!isNamedByStripe(currency)) return undefined;
+  if (THREE_DECIMALS.includes(currency)) return '0.010';
+  return NO_DECIMALS.includes(currency) || TWO_ZEROS.includes(currency) ? '1' : '0.01';
+}
+
 /** The least that Stripe charges in a currency, in major units; undefined where it names no fixed amount. */
 export const leastCharge = (currency: string): string | undefined => LEAST[currency];

@@ -1,0 +1,39 @@
+/**
+ * Whether the prices of a partner with a connected account can be split in its currency: asked when the partner is imported,
+ * because an accepted quote that cannot be split is found too late. Refusal: partners_invalid.
+ */
+import { refuse } from '../errors/refusals.ts';
+import { minorDigits } from '../money.ts';
+import type { PartnerRecord } from '../partners/file.ts';
+import { PROCESSOR } from '../processors/processors.ts';
+
+/** Refuses partners in a currency in which the processor takes no payments. */
+export function refuseUnsplittable(partners: readonly PartnerRecord[], file: string): void {
+  const problems = partners.flatMap(({ arrangement, currency }, index) =>
+    arrangement === 'connected_account' && PROCESSOR.stepOf(currency) === undefined
+      ? [
+          {
+            path: `${index}.currency`,
+            reason:
+              `cannot be ${currency} with a connected account: the processor takes no payments in it. ` +
+              'Use "arrangement": "invoicing", or another currency',
+          },
+        ]
+      : [],
+  );
+  if (problems.length > 0) throw refuse('partners_invalid', { file, problems });
+}
+
+/** Of partners in a currency whose smallest unit the processor does not take: most of their prices cannot be split. */
+export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
+  partners.flatMap(({ partner_id: id, arrangement, currency }) => {
+    const step = PROCESSOR.stepOf(currency);
+    if (arrangement !== 'connected_account' || step === undefined) return [];
+    const decimals = /[.](\d*[1-9])0*$/.exec(step)?.[1]?.length ?? 0;
+    if (decimals >= (minorDigits(currency) as number)) return [];
+    return [
+      `Partner ${id}: the processor takes ${currency} in steps of ${step} only, so a quote whose price or share is no ` +
+        `multiple of ${step} is accepted and cannot be split. Import rows whose amounts are multiples of it; for ` +
+        'quotes that are priced here, use "arrangement": "invoicing".',
+    ];
+  });
