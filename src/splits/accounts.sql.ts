@@ -77,7 +77,8 @@ export async function insertReading(
     tx,
     `INSERT INTO processor_readings (
        account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
-     VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh, :now::timestamptz, :eventId::bigint)`,
+     VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
+             :now::timestamptz, :eventId::bigint)`,
     { ...reading, ...recording },
   );
 }

@@ -32,8 +32,8 @@ const BY_OWN_LINE = `
     balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
     settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
-         trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on, u.entry_on, :now::timestamptz,
-         :eventId::bigint
+         trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on,
+         u.entry_on, :now::timestamptz, :eventId::bigint
   FROM pg_temp.unattributed u
   JOIN settlement_lines l ON u.id = 'line:' || l.settlement_line_id
   JOIN routed_quotes q ON q.partner_id = l.partner_id AND q.own_id = l.quote_id AND q.currency = l.currency
@@ -97,8 +97,8 @@ const BY_SETTLEMENT_LINES = `
          trim_scale(line_amount), currency,
          -- Of a conversion, each line its part; rounded so that the parts add up to the whole.
          trim_scale(round(net * total_so_far / total, minor_digits(currency))
-                    - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file', settlement_line_id, occurred_on, entry_on, :now::timestamptz,
-         :eventId::bigint
+                    - round(net * (total_so_far - line_amount) / total, minor_digits(currency))), 'settlement_file',
+         settlement_line_id, occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = lines`;
 
 /**
@@ -118,7 +118,8 @@ const BY_PAYMENT = `
     JOIN balance_transactions paid ON paid.account = u.account AND paid.payment = u.of_payment
       AND paid.kind IN ('share', 'misrouted')
     JOIN LATERAL (
-      SELECT partner_id, posted_month, entry_id, quote_id, requote_id, currency, bool_or(other_account) AS other_account,
+      SELECT partner_id, posted_month, entry_id, quote_id, requote_id, currency,
+             bool_or(other_account) AS other_account,
              sum(amount) AS amount, sum(settled_amount) AS settled
       FROM share_allocations
       WHERE balance_transaction_id = paid.balance_transaction_id
@@ -201,7 +202,8 @@ export function readMatchableQuotes(
   return query(
     tx,
     `SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
-            EXISTS (SELECT FROM routed_quotes r WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
+            EXISTS (SELECT FROM routed_quotes r
+                    WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
             EXISTS (SELECT FROM account_partners p
                     WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
             (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
