@@ -188,8 +188,8 @@ function refuseUnmatchable(
   if (!quote.is_routed) {
     const where = quote.invoice === null ? 'is invoiced with its month' : `is on invoice ${quote.invoice}`;
     throw because(
-      `it ${where} and is not split. Record the money as a payment of ${partner_id} ('reckoner payment record'), or have ` +
-        `it given back, then use 'reckoner processor close ${id} --reason R'`,
+      `it ${where} and is not split. Ask ${partner_id} to reverse the transfer, which ends it by itself. If the money ` +
+        `stays, settle it with ${partner_id} and use 'reckoner processor close ${id} --reason R'`,
     );
   }
   if (!quote.own_account && !otherAccount) {

@@ -207,10 +207,10 @@ const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Excepti
 
 function describedNotBillable({ partner_id, quote_id, currency, amount, balance_transactions }: NotBillable): string {
   const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
-  const [first] = balance_transactions;
+  const id = printable(balance_transactions[0]?.id ?? '');
   return (
-    `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it. Use 'reckoner processor match ` +
-    `${printable(first?.id ?? '')} --quote ${quote_id}' if it is its share, else 'reckoner processor close'.`
+    `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it. If it is its share, use 'reckoner processor ` +
+    `match ${id} --quote ${quote_id} --reason R', else 'reckoner processor close ${id} --reason R'.`
   );
 }
 
