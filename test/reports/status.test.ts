@@ -197,6 +197,14 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
     partner({ partner_id: 'p-3', ...connected, connected_account_id: 'acct_3' }),
   ]);
   await world.rows([quote({ quote_id: 'came' }), quote({ quote_id: 'missing' })]);
+  const before = await status();
+  expect(before.connected).toMatchObject({ stale: ['acct_1'] });
+  expect(before.attention).toContain(
+    "acct_1 of p-1 was never read. Run 'reckoner processor poll'. Without a key (STRIPE_SECRET_KEY_acct_1), import its " +
+      "balance transactions ('reckoner processor import FILE --account acct_1'), or settlement files with " +
+      'balance_transactions_from set to settlement_file.',
+  );
+  const read_to = '2026-08-01T10:00:00Z';
   const moved = [share(700, '2026-07-15T12:00:05Z', { quote_id: 'came' }), share(650, '2026-07-16T12:00:00Z')];
   await world.database.transaction((tx) =>
     importBalanceTransactions(tx, world, { name: 'moved', text: ndjson(moved) }, 'acct_1'),
@@ -205,7 +213,7 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
   const found = await status();
   expect(found.connected).toEqual({
     accounts: [
-      { account: 'acct_1', partners: ['p-1'], balance_transactions_from: 'processor', read_to: null, followed: false },
+      { account: 'acct_1', partners: ['p-1'], balance_transactions_from: 'processor', read_to, followed: false },
       {
         account: 'acct_2',
         partners: ['p-2'],
@@ -215,15 +223,13 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
       },
       { account: 'acct_3', partners: ['p-3'], balance_transactions_from: 'processor', read_to: null, followed: false },
     ],
-    // Of acct_3 nothing is to be expected yet.
-    stale: ['acct_1'],
+    // A file of acct_1 was imported; of acct_3 nothing is to be expected yet.
+    stale: [],
     open: { '2026-07': 1 },
     unknown: 1,
     payouts: 0,
   });
   expect(found.attention).toEqual([
-    "acct_1 of p-1 was never read. Run 'reckoner processor poll'. Without a key (STRIPE_SECRET_KEY_acct_1), import " +
-      'settlement files and set balance_transactions_from to settlement_file.',
     "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' lists them.",
     "1 balance transaction of connected accounts for unknown quotes. 'reckoner reconcile MONTH' lists them.",
   ]);
