@@ -120,9 +120,22 @@ CREATE TABLE email_attempts (
   reply text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
+  -- Its place among the facts: no seal covers it, but partners are told of it in their order.
+  fact_number bigint NOT NULL DEFAULT nextval('fact_numbers') CONSTRAINT email_attempt_fact_number_once UNIQUE,
   PRIMARY KEY (email_id, attempt)
 );
 CALL make_append_only('email_attempts');
+
+-- Like wait_for_seal, but by a lock that nothing takes exclusively: an outcome never waits for a close, in which time a
+-- kill would make it unclear. It tells the publisher of partner events that a number is taken and not committed.
+CREATE FUNCTION hold_attempt_number() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 83);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts
+  FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number();
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;

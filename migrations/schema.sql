@@ -423,6 +423,8 @@ BEGIN
 END
 $procedure$;
 
+GRANT SELECT ON SEQUENCE ledger_rows_entry_id_seq TO reckoner_app;
+
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
@@ -466,8 +468,10 @@ CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_i
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
+CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
@@ -1242,13 +1246,26 @@ CREATE TABLE email_attempts (
   reply text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
+  fact_number bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
   CONSTRAINT email_attempts_pkey PRIMARY KEY (email_id, attempt),
+  CONSTRAINT email_attempt_fact_number_once UNIQUE (fact_number),
   CONSTRAINT email_attempt_outcome_known CHECK (outcome = ANY (ARRAY['sent', 'refused', 'deferred', 'unclear'])),
   CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number();
 GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
+
+CREATE FUNCTION hold_attempt_number()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 83);
+  RETURN NULL;
+END
+$function$;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
 GRANT UPDATE ON SEQUENCE worker_numbers TO reckoner_app;
@@ -3572,3 +3589,109 @@ UNION ALL
    FROM journal_of_facts
   GROUP BY journal_of_facts.month, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id, journal_of_facts.currency;
 GRANT SELECT ON journal_months TO reckoner_app;
+
+-- 013_partner_events --------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION row_event_type(kind text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accepted' THEN 'requote.accepted' ELSE 'quote.reversed' END;
+
+CREATE VIEW partner_event_facts AS
+ SELECT d.fact_id, d.partner_id, d.document || '.issued' AS type, d.issued_at AS recorded_at,
+    jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month, 'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text, 'amount_due',
+        CASE d.document
+            WHEN 'statement' THEN 0::numeric
+            ELSE d.invoice_amount - d.credit_applied
+        END::text, 'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number) AS data
+   FROM documents d
+     LEFT JOIN documents r ON r.document_id = d.replaces
+     LEFT JOIN documents c ON c.document_id = d.credits
+UNION ALL
+ SELECT a.fact_number AS fact_id, d.partner_id, 'document.sent' AS type, a.ended_at AS recorded_at,
+    jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients)) AS data
+   FROM email_attempts a
+     JOIN emails e USING (email_id)
+     JOIN documents d ON d.document_id = e.document_id
+  WHERE a.outcome = 'sent'
+UNION ALL
+ SELECT v.fact_id, d.partner_id, 'document.voided' AS type, v.recorded_at,
+    jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'voided_on', v.voided_on) AS data
+   FROM voids v
+     JOIN documents d USING (document_id)
+UNION ALL
+ SELECT a.fact_id, a.partner_id, 'payment.applied' AS type, a.recorded_at,
+    jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method, 'received_on', p.received_on) AS data
+   FROM payment_applications a
+     JOIN documents d USING (document_id)
+     JOIN payments p ON p.payment_id = a.payment_id
+UNION ALL
+ SELECT u.fact_id, a.partner_id, 'payment.unapplied' AS type, u.recorded_at,
+    jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method, 'received_on', p.received_on) AS data
+   FROM payment_unapplications u
+     JOIN payment_applications a USING (payment_application_id)
+     JOIN documents d ON d.document_id = a.document_id
+     JOIN payments p ON p.payment_id = a.payment_id
+UNION ALL
+ SELECT a.fact_id, d.partner_id, 'credit.applied' AS type, a.recorded_at,
+    jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text) AS data
+   FROM credit_applications a
+     JOIN documents d ON d.document_id = a.invoice_id
+     JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+ SELECT r.fact_id, d.partner_id, 'credit.unapplied' AS type, r.recorded_at,
+    jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text) AS data
+   FROM credit_releases r
+     JOIN credit_applications a USING (credit_application_id)
+     JOIN documents d ON d.document_id = a.invoice_id
+     JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+ SELECT f.fact_id, f.partner_id, 'credit.refunded' AS type, f.recorded_at,
+    jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method, 'refunded_on', f.refunded_on) AS data
+   FROM credit_refunds f
+     JOIN documents n USING (document_id)
+UNION ALL
+ SELECT b.fact_id, f.partner_id, 'credit.refund_returned' AS type, b.recorded_at,
+    jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method, 'refunded_on', f.refunded_on) AS data
+   FROM credit_refund_returns b
+     JOIN credit_refunds f USING (credit_refund_id)
+     JOIN documents n ON n.document_id = f.document_id
+UNION ALL
+ SELECT t.fact_id, d.partner_id, 'dispute.opened' AS type, t.recorded_at,
+    jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data
+   FROM invoice_disputes t
+     JOIN documents d USING (document_id)
+UNION ALL
+ SELECT c.fact_id, d.partner_id, 'dispute.closed' AS type, c.recorded_at,
+    jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data
+   FROM invoice_dispute_closings c
+     JOIN invoice_disputes t USING (invoice_dispute_id)
+     JOIN documents d ON d.document_id = c.document_id;
+GRANT SELECT ON partner_event_facts TO reckoner_app;
+
+CREATE TABLE partner_events (
+  partner_id text COLLATE "C" NOT NULL,
+  "position" bigint NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C",
+  entry_id bigint,
+  fact_id bigint,
+  CONSTRAINT partner_events_pkey PRIMARY KEY (partner_id, "position"),
+  CONSTRAINT partner_event_of_row_once UNIQUE (entry_id),
+  CONSTRAINT partner_event_of_fact_once UNIQUE (fact_id),
+  CONSTRAINT partner_event_position_positive CHECK ("position" > 0),
+  CONSTRAINT partner_event_of_one_thing CHECK (num_nonnulls(entry_id, fact_id) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON partner_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON partner_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+GRANT INSERT, SELECT ON partner_events TO reckoner_app;
+
+CREATE TABLE published_marks (
+  only_one boolean NOT NULL DEFAULT true,
+  entries_to bigint NOT NULL,
+  facts_to bigint NOT NULL,
+  CONSTRAINT published_marks_pkey PRIMARY KEY (only_one),
+  CONSTRAINT published_marks_only_one CHECK (only_one)
+);
+GRANT INSERT, SELECT, UPDATE ON published_marks TO reckoner_app;

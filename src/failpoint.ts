@@ -72,6 +72,8 @@ export const FAILPOINTS = [
   'delivery.claimed',
   'delivery.sent',
   'delivery.recorded',
+  'events.indexed',
+  'events.published',
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

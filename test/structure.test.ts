@@ -26,6 +26,7 @@ const ORDER = [
   'delivery',
   'payments',
   'splits',
+  'partner-events',
   'reports',
   'month-end',
   'audit',
@@ -39,7 +40,11 @@ const MOST_FUNCTION_LINES = 80;
 const MOST_SQL_COLUMNS = 120;
 
 /** The folder that owns the tables of a migration, where their names differ. */
-const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = { foundation: 'database', journal: 'audit' };
+const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = {
+  foundation: 'database',
+  journal: 'audit',
+  partner_events: 'partner-events',
+};
 
 type Exceptions = Readonly<Record<string, string>>;
 

@@ -11,6 +11,7 @@ import * as documents from './checks/documents.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
+import { EVENTS_MATCH_FACTS } from './checks/partner-events.ts';
 import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
 import { type CheckScope, checkQuery, listOf } from './checks/query.ts';
@@ -132,5 +133,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'document_pdfs_as_issued', run: findChangedPdfs },
   { name: 'emails_consistent', run: fromQuery(delivery.EMAILS_CONSISTENT) },
   { name: 'payment_links_consistent', run: fromQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
+  { name: 'events_match_facts', run: joinedByHashing(fromQuery(EVENTS_MATCH_FACTS)) },
   { name: 'close_counts_match', run: ofRows('close_counts_match') },
 ];

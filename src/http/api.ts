@@ -9,6 +9,9 @@ import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
+import { type EventType, readPartnerEvents } from '../partner-events/event.ts';
+import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
+import { readLastPosition } from '../partner-events/queries.ts';
 import { readPartners } from '../partners/queries.ts';
 import {
   type Accepted,
@@ -25,6 +28,7 @@ import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import { answerOnce, type CallOf, Content, route, serve } from './call.ts';
+import { listEvents } from './event-operations.ts';
 import type { Operation } from './operations.ts';
 import * as operations from './operations.ts';
 import { issuerOf, type Shared } from './shared.ts';
@@ -32,6 +36,7 @@ import { issuerOf, type Shared } from './shared.ts';
 export function addApi(app: FastifyInstance, shared: Shared): void {
   addQuotes(app, shared);
   addReads(app, shared);
+  addEvents(app, shared);
 }
 
 function addQuotes(app: FastifyInstance, shared: Shared): void {
@@ -121,6 +126,25 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
     return new Content(shared.rowStreams.open(id), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
   });
+}
+
+function addEvents(app: FastifyInstance, shared: Shared): void {
+  const publish = () => shared.events.publish(REQUEST_PATIENCE_MILLISECONDS);
+  const read = async (tx: Transaction, { caller, query }: CallOf<z.ZodType, undefined, typeof listEvents.query>) => {
+    const { cursor: after = 0, limit, type } = query;
+    const { partnerId } = caller;
+    if (after > 0 && after > (await readLastPosition(tx, partnerId))) {
+      const reason = 'is after your last event: it is not a position of this environment';
+      throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
+    }
+    const filter = { partnerId, after, type: type as EventType | undefined, limit: limit + 1 };
+    return pageOf(shared, listEvents, {
+      query,
+      items: await readPartnerEvents(tx, filter),
+      cursorOf: ({ position }) => position,
+    });
+  };
+  serve(app, shared, listEvents, read, publish);
 }
 
 /** Seconds in which a PDF that is missing may be there. */
@@ -218,10 +242,10 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
 }
 
 /** A page of a list; `items` has one more than the limit if there is another page, whose address is in `Link` (RFC 8288). */
-function pageOf<Item, Query extends { limit: number; cursor?: string | undefined }>(
+function pageOf<Item, Cursor extends string | number, Query extends { limit: number; cursor?: Cursor | undefined }>(
   shared: Shared,
   { path }: Operation,
-  { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => string },
+  { query, items, cursorOf }: { query: Query; items: readonly Item[]; cursorOf: (item: Item) => Cursor },
 ): Content {
   const shown = items.slice(0, query.limit);
   const headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' };

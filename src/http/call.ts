@@ -61,19 +61,24 @@ type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query
   call: CallOf<Params, Body, Query>,
 ) => Promise<unknown>;
 
-/** A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. */
+/**
+ * A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
+ * what must be committed before that transaction begins.
+ */
 export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, Body, Query>,
   work: Handler<Params, Body, Query>,
+  before?: () => Promise<void>,
 ): void {
-  route(app, shared, operation, (call, key) =>
-    answerOnce(shared, operation, { ...call, key }, async (tx) => {
+  route(app, shared, operation, async (call, key) => {
+    await before?.();
+    return answerOnce(shared, operation, { ...call, key }, async (tx) => {
       const result = await work(tx, call);
       return result instanceof Content ? result : { status: operation.status, text: writeExactJson(result) };
-    }),
-  );
+    });
+  });
 }
 
 /**

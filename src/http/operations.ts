@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
+import { listEvents } from './event-operations.ts';
 import {
   acceptance,
   decimal,
@@ -448,4 +449,5 @@ export const OPERATIONS: readonly Operation[] = [
   readInvoice,
   readInvoicePdf,
   readInvoiceRows,
+  listEvents,
 ];

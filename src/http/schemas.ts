@@ -9,7 +9,7 @@ import { identifier } from '../partners/file.ts';
 
 /** The schemas under `#/components/schemas`, by name. */
 export const SCHEMAS = z.registry<{ id: string }>();
-function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   SCHEMAS.add(schema, { id });
   return schema;
 }

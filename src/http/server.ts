@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
 import { Refusal, refuse } from '../errors/refusals.ts';
+import { Publisher } from '../partner-events/publish.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
 import type { Caller } from '../quotes/queries.ts';
 import { readRouted } from '../splits/accepted.ts';
@@ -59,6 +60,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     limits: openLimits(settings.http.requests_per_minute),
     metrics,
     acceptances: new Acceptances(database, readRouted),
+    events: new Publisher(database),
     rowStreams: new RowStreams(database, service.log),
   };
   const findMethods = collectRoutes(app);

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
+import type { Publisher } from '../partner-events/publish.ts';
 import type { Acceptances } from '../quotes/acceptances.ts';
 import type { RoutedAcceptance } from '../splits/accepted.ts';
 import type { KeyStore } from './keys.ts';
@@ -32,6 +33,7 @@ export interface Shared extends Service {
   readonly rowStreams: RowStreams;
   /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
   readonly acceptances: Acceptances<RoutedAcceptance>;
+  readonly events: Publisher;
 }
 
 /** The public URL of this service, which is the issuer of its tokens. */

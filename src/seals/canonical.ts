@@ -237,6 +237,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   quote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
   idempotency_keys: 'responses kept for a day, for retries',
   requote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
+  partner_events: 'an index of rows and facts, which are sealed; verify derives it again',
+  published_marks: 'a changing state',
   job_runs: 'a log of runs; what they did is in the audit events',
 };
 

@@ -6,6 +6,7 @@ import { checkContext, type Verification, verify } from '../../src/audit/verify.
 import { valueTypes, within } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import type { Month } from '../../src/month.ts';
+import { Publisher } from '../../src/partner-events/publish.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
@@ -58,6 +59,7 @@ beforeAll(async () => {
   // Rows of an open month: neither billed nor missing.
   await tradeByHttp(world);
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
+  await new Publisher(world.database).publish(10_000);
 });
 afterAll(async () => {
   await owner.destroy();
@@ -594,6 +596,45 @@ const DAMAGES: readonly Damage[] = [
     'DELETE FROM email_attempts',
     'DELETE FROM reminders',
     'DELETE FROM emails',
+  ],
+  [
+    'the last event taken out',
+    'events_match_facts',
+    `DELETE FROM partner_events WHERE (partner_id, position) IN (
+       SELECT partner_id, max(position) FROM partner_events GROUP BY partner_id)`,
+  ],
+  [
+    'an event that nothing is recorded for',
+    'events_match_facts',
+    `INSERT INTO partner_events (partner_id, position, type, fact_id)
+     SELECT partner_id, max(position) + 1, 'document.voided', 1 FROM partner_events GROUP BY partner_id LIMIT 1`,
+  ],
+  [
+    'an event given to another partner',
+    'events_match_facts',
+    `UPDATE partner_events e SET partner_id = 'p-2', position = 1 + (
+       SELECT max(position) FROM partner_events WHERE partner_id = 'p-2')
+     WHERE partner_id = 'p-1' AND position = (SELECT max(position) FROM partner_events WHERE partner_id = 'p-1')`,
+  ],
+  [
+    'an event of another type',
+    'events_match_facts',
+    `UPDATE partner_events SET type = 'payment.unapplied' WHERE type = 'payment.applied'`,
+  ],
+  [
+    'two events in each other’s place',
+    'events_match_facts',
+    `UPDATE partner_events SET position = position + 1000000 WHERE partner_id = 'p-1' AND position <= 2`,
+    `UPDATE partner_events SET position = 1000003 - position WHERE partner_id = 'p-1' AND position > 1000000`,
+  ],
+  [
+    'a row published twice',
+    'events_match_facts',
+    'ALTER TABLE partner_events DROP CONSTRAINT partner_event_of_row_once',
+    `INSERT INTO partner_events (partner_id, position, type, posted_month, entry_id)
+     SELECT partner_id, 1 + (SELECT max(position) FROM partner_events o WHERE o.partner_id = e.partner_id), type,
+            posted_month, entry_id
+     FROM partner_events e WHERE entry_id = (SELECT max(entry_id) FROM partner_events)`,
   ],
   [
     'a count of the close changed',

@@ -23,6 +23,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { Publisher } from '../../src/partner-events/publish.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException } from '../../src/payments/exceptions.ts';
 import { booksOf } from '../payments/books.ts';
@@ -111,6 +112,7 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
   await linkTwice(sql);
+  await new Publisher(world.database).publish(10_000);
 }
 
 /** A link that was switched off, the one after it, and a document that waits for its own. */
@@ -164,7 +166,7 @@ const FILLED = [
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'balance_transactions', 'processor_readings', 'share_allocations'],
   ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
-  ...['payout_contents', 'account_payouts', 'balance_transaction_closings'],
+  ...['payout_contents', 'account_payouts', 'balance_transaction_closings', 'partner_events', 'published_marks'],
 ];
 
 let files = 0;
@@ -469,7 +471,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
     [
       'one with a row left out',
       () => changed(backup, (lines) => lines.filter((line) => !line.startsWith('p-3\t')), true),
-      /not hold all rows of partners, partner_arrangements, policies, ledger_rows/,
+      /not hold all rows of partner_events, partners, partner_arrangements, policies, ledger_rows/,
     ],
     [
       'one with a line too many',

@@ -72,8 +72,19 @@ test('an answer may gain fields, and a request may not', () => {
   const { schemas } = (described as unknown as { components: { schemas: Record<string, Record<string, unknown>> } })
     .components;
   expect(Object.keys(schemas).sort()).toEqual([
-    ...['Acceptance', 'Document', 'DocumentLine', 'FieldProblem', 'Policy', 'Problem', 'ProcessorRequest', 'Quote'],
-    ...['Requote', 'RequoteAcceptance', 'Reversal', 'Split', 'Token', 'TokenError'],
+    ...['Acceptance', 'AcceptedQuote', 'AcceptedRequote', 'AppliedCredit', 'AppliedPayment', 'DisputedInvoice'],
+    ...['Document', 'DocumentLine', 'Event', 'FieldProblem', 'IssuedDocument', 'Policy', 'Problem', 'ProcessorRequest'],
+    ...[
+      'Quote',
+      'RefundedCredit',
+      'Requote',
+      'RequoteAcceptance',
+      'Reversal',
+      'ReversedQuote',
+      'SentDocument',
+      'Split',
+    ],
+    ...['Token', 'TokenError', 'VoidedDocument'],
   ]);
   for (const [name, schema] of Object.entries(schemas)) {
     expect({ name, closed: JSON.stringify(schema).includes('"additionalProperties":false') }).toEqual({

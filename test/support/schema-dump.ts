@@ -128,6 +128,9 @@ function migrationsByName(): Map<string, string> {
   return found;
 }
 
+/** The table of an identity column's sequence, whose column has one or two words. */
+const tableOf = (sequence: string): string => sequence.replace(/_[a-z]+_id_seq$/, '');
+
 export async function dumpSchema(ask: Ask): Promise<string> {
   const pieces: Piece[] = [];
   for (const kind of KINDS) pieces.push(...(await ask<Piece>(kind)));
@@ -137,7 +140,7 @@ export async function dumpSchema(ask: Ask): Promise<string> {
   let heading = '';
   pieces.forEach((piece, index) => {
     if (piece.place !== pieces[index - 1]?.place) {
-      const migration = migrations.get(piece.name) ?? 'made by no migration';
+      const migration = migrations.get(piece.name) ?? migrations.get(tableOf(piece.name)) ?? 'made by no migration';
       if (migration !== heading) text += `\n-- ${migration} ${'-'.repeat(116 - migration.length)}\n`;
       heading = migration;
       text += '\n';

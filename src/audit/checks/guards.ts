@@ -13,6 +13,7 @@ const APPEND_ONLY = [
     'processor_events',
     'reminders',
     'email_attempts',
+    'partner_events',
   ],
   ...[
     'payment_links',

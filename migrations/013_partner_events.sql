@@ -1,0 +1,104 @@
+-- What happened to a partner's quotes and documents, in one order per partner: GET /api/v1/events and its webhooks.
+--
+-- The facts are ledger rows, and facts and e-mail attempts by their numbers; nothing is written here when they are
+-- recorded. partner_events is an index of them in the order of publishing (src/partner-events/publish.ts).
+
+-- For the publisher, which finds the rows after its mark. Rows arrive in the order of their ids, so a block range index
+-- finds them and costs an import nothing.
+CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
+
+-- Whoever records a row holds the ledger's lock, shared, from before the row has its id until the commit. So the publisher
+-- can tell when every row up to an id is committed or never will be. Facts do the same (make_fact).
+CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
+
+CREATE FUNCTION row_event_type(kind text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
+                 WHEN 'requote_accepted' THEN 'requote.accepted'
+                 ELSE 'quote.reversed' END;
+
+-- The facts that partners are told, with what they are told. Left out are internal matters: holds, write-offs, bank
+-- charges, the reasons of all of them, suggestions, and cash that is not applied.
+CREATE VIEW partner_event_facts (fact_id, partner_id, type, recorded_at, data) AS
+SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
+       jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month,
+         'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text,
+         'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END)::text,
+         'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number)
+FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
+UNION ALL
+SELECT a.fact_number, d.partner_id, 'document.sent', a.ended_at,
+       jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients))
+FROM email_attempts a JOIN emails e USING (email_id) JOIN documents d ON d.document_id = e.document_id
+WHERE a.outcome = 'sent'
+UNION ALL
+SELECT v.fact_id, d.partner_id, 'document.voided', v.recorded_at,
+       jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'voided_on', v.voided_on)
+FROM voids v JOIN documents d USING (document_id)
+UNION ALL
+SELECT a.fact_id, a.partner_id, 'payment.applied', a.recorded_at,
+       jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
+         'received_on', p.received_on)
+FROM payment_applications a JOIN documents d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
+UNION ALL
+SELECT u.fact_id, a.partner_id, 'payment.unapplied', u.recorded_at,
+       jsonb_build_object('number', d.number, 'currency', a.currency, 'amount', a.amount::text, 'method', p.method,
+         'received_on', p.received_on)
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+JOIN documents d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
+UNION ALL
+SELECT a.fact_id, d.partner_id, 'credit.applied', a.recorded_at,
+       jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
+FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
+JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+SELECT r.fact_id, d.partner_id, 'credit.unapplied', r.recorded_at,
+       jsonb_build_object('number', d.number, 'credit_note', n.number, 'currency', d.currency, 'amount', a.amount::text)
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+JOIN documents d ON d.document_id = a.invoice_id JOIN documents n ON n.document_id = a.credit_note_id
+UNION ALL
+SELECT f.fact_id, f.partner_id, 'credit.refunded', f.recorded_at,
+       jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
+         'refunded_on', f.refunded_on)
+FROM credit_refunds f JOIN documents n USING (document_id)
+UNION ALL
+SELECT b.fact_id, f.partner_id, 'credit.refund_returned', b.recorded_at,
+       jsonb_build_object('credit_note', n.number, 'currency', f.currency, 'amount', f.amount::text, 'method', f.method,
+         'refunded_on', f.refunded_on)
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+JOIN documents n ON n.document_id = f.document_id
+UNION ALL
+SELECT t.fact_id, d.partner_id, 'dispute.opened', t.recorded_at,
+       jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
+FROM invoice_disputes t JOIN documents d USING (document_id)
+UNION ALL
+SELECT c.fact_id, d.partner_id, 'dispute.closed', c.recorded_at,
+       jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
+FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_id)
+JOIN documents d ON d.document_id = c.document_id;
+CALL grant_to_app('SELECT', 'partner_event_facts');
+
+-- Positions count from 1 for each partner, so that nobody learns how much happens to others.
+CREATE TABLE partner_events (
+  partner_id text COLLATE "C" NOT NULL,
+  position bigint NOT NULL CONSTRAINT partner_event_position_positive CHECK (position > 0),
+  type text COLLATE "C" NOT NULL,
+  -- The ledger row that it is about,
+  posted_month text COLLATE "C",
+  entry_id bigint CONSTRAINT partner_event_of_row_once UNIQUE,
+  -- or the fact or the e-mail attempt, by its number among the facts.
+  fact_id bigint CONSTRAINT partner_event_of_fact_once UNIQUE,
+  PRIMARY KEY (partner_id, position),
+  CONSTRAINT partner_event_of_one_thing CHECK (
+    num_nonnulls(entry_id, fact_id) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
+);
+CALL make_append_only('partner_events');
+
+-- Up to which ids everything is published. One row, from the first publishing on.
+CREATE TABLE published_marks (
+  only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT published_marks_only_one CHECK (only_one),
+  entries_to bigint NOT NULL,
+  facts_to bigint NOT NULL
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');

@@ -1,0 +1,65 @@
+/** The operation that reads a partner's events. Beside `operations.ts`, which lists it, for its length. */
+import { z } from 'zod';
+import { ExactNumber } from '../json.ts';
+import { EVENT_TYPES } from '../partner-events/event.ts';
+import { eventAnswer } from './event-schemas.ts';
+import type { Operation } from './operations.ts';
+import { pageLimit } from './schemas.ts';
+
+const query = z.strictObject({
+  limit: pageLimit,
+  cursor: z
+    .string()
+    .regex(/^(0|[1-9]\d{0,14})$/, 'must be the position of an event, such as 17')
+    .transform(Number)
+    .optional()
+    .meta({ description: 'Only events after this position; from the first one if absent' }),
+  type: z.enum(EVENT_TYPES).optional().meta({ description: 'Only events of this type' }),
+});
+
+export const listEvents: Operation<z.ZodObject<Record<never, never>>, undefined, typeof query> = {
+  id: 'listEvents',
+  act: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/events',
+  summary: 'What happened to your quotes and documents',
+  description:
+    'Your events in the order in which they were published, from the beginning; they are kept for good. Store the position ' +
+    'of the last event that you handled and give it as the cursor: each event comes once, in order, and none is left out. ' +
+    'The order is one for all time; an event of a long import may come some seconds after it was recorded.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: z.strictObject({}),
+  body: undefined,
+  query,
+  status: 200,
+  answer: z.array(eventAnswer),
+  example: [
+    {
+      event_id: 'evt_3f0c8a52be1d4b06a1c5e7d2f4930b68',
+      position: 17,
+      type: 'quote.accepted',
+      recorded_at: '2026-10-05T09:31:12.480Z',
+      data: {
+        quote_id: 'q-0f8f8d3e-6f5c-4a55-9d3c-2f6f4f6e1a11',
+        policy_id: 'ticket-protection',
+        enrollment_id: 'e-53a9a0c7-1a39-45a7-9b0e-7c1f6d2e8b33',
+        currency: 'USD',
+        accepted_at: '2026-10-05T09:31:12.480Z',
+        month: '2026-10',
+        posted_month: '2026-10',
+        spotPrice: new ExactNumber('21.25'),
+        partnerCut: new ExactNumber('6.38'),
+        invoiceAmount: new ExactNumber('14.87'),
+      },
+    },
+    {
+      event_id: 'evt_9b2d6e0f7c3845a1b8f4d0c2a6e71539',
+      position: 18,
+      type: 'payment.applied',
+      recorded_at: '2026-11-20T14:02:11.000Z',
+      data: { number: 'INV-2026-000014', currency: 'USD', amount: '6125.17', method: 'ach', received_on: '2026-11-20' },
+    },
+  ],
+  refusals: ['request_invalid'],
+};

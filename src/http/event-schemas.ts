@@ -1,0 +1,78 @@
+/** The schemas of a partner's events, by the names that the OpenAPI description gives them. A webhook's body is an Event. */
+import { z } from 'zod';
+import { EVENT_TYPES, type EventType } from '../partner-events/event.ts';
+import { acceptance, documentAnswer, named, requoteAcceptance, reversalAnswer } from './schemas.ts';
+
+const text = z.string();
+const { currency } = acceptance.shape;
+/** What is known of a ledger row besides what the call answers that records it. */
+const ofRow = {
+  policy_id: text,
+  enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
+  month: text.meta({ description: 'The month that it belongs to, YYYY-MM' }),
+  posted_month: text.meta({ description: 'The month whose document bills it' }),
+};
+const fields = documentAnswer.shape;
+const amountText = (description: string) =>
+  text.meta({ description: `${description}, a decimal with exactly the currency's digits` });
+const ofInvoice = { number: text.meta({ description: 'The invoice' }), currency, amount: amountText('The amount') };
+const ofPayment = { ...ofInvoice, method: text, received_on: z.iso.date() };
+const ofCredit = { ...ofInvoice, credit_note: text.meta({ description: 'The credit note' }) };
+const ofRefund = { credit_note: text, currency, amount: ofInvoice.amount, method: text, refunded_on: z.iso.date() };
+
+const issued = named(
+  'IssuedDocument',
+  z.object({
+    number: text,
+    document: fields.document,
+    purpose: fields.purpose,
+    month: fields.month,
+    currency,
+    invoiceAmount: fields.invoiceAmount,
+    credit_applied: fields.credit_applied,
+    amount_due: fields.amount_due,
+    issued_on: fields.issued_on,
+    due_on: fields.due_on,
+    replaces: text.nullable().meta({ description: 'The void document that it replaces' }),
+    credits: text.nullable().meta({ description: 'The invoice that this credit note credits' }),
+  }),
+);
+const ofDocument = { number: text, document: fields.document, month: fields.month };
+const payment = named('AppliedPayment', z.object(ofPayment));
+const credit = named('AppliedCredit', z.object(ofCredit));
+const refund = named('RefundedCredit', z.object(ofRefund));
+const dispute = named('DisputedInvoice', z.object(ofInvoice));
+
+const DATA = {
+  'quote.accepted': named('AcceptedQuote', acceptance.omit({ split: true }).extend(ofRow)),
+  'requote.accepted': named('AcceptedRequote', requoteAcceptance.omit({ split: true }).extend(ofRow)),
+  'quote.reversed': named('ReversedQuote', reversalAnswer.extend(ofRow)),
+  'invoice.issued': issued,
+  'credit_note.issued': issued,
+  'statement.issued': issued,
+  'document.sent': named('SentDocument', z.object({ ...ofDocument, to: z.array(text) })),
+  'document.voided': named('VoidedDocument', z.object({ ...ofDocument, voided_on: z.iso.date() })),
+  'payment.applied': payment,
+  'payment.unapplied': payment,
+  'credit.applied': credit,
+  'credit.unapplied': credit,
+  'credit.refunded': refund,
+  'credit.refund_returned': refund,
+  'dispute.opened': dispute,
+  'dispute.closed': dispute,
+} as const satisfies Record<EventType, z.ZodType>;
+
+export const eventAnswer = named(
+  'Event',
+  z.object({
+    event_id: text.meta({
+      description: 'The same whenever the event is read or sent: what was handled is known by it',
+    }),
+    position: z
+      .int()
+      .meta({ description: 'Counts your events from 1, without gaps; the cursor that continues after it' }),
+    type: z.enum(EVENT_TYPES).meta({ description: 'Types may be added: ignore those that you do not know' }),
+    recorded_at: z.iso.datetime({ offset: true }),
+    data: z.union([...new Set(Object.values(DATA))]).meta({ description: 'By the type; it never changes' }),
+  }),
+);

@@ -1,0 +1,134 @@
+/**
+ * The events of a partner as it reads them. What an event says is composed from the row or fact that it is about, so it
+ * never changes. A list and a webhook give the same text.
+ */
+import { createHash } from 'node:crypto';
+import type { Transaction } from '../database/transaction.ts';
+import { ExactNumber } from '../json.ts';
+import { Amount } from '../money.ts';
+import { instant } from '../quotes/accept.ts';
+import {
+  type FactRow,
+  type LedgerEventRow,
+  type PageRow,
+  readEventFacts,
+  readEventPage,
+  readEventRows,
+} from './queries.ts';
+
+export const EVENT_TYPES = [
+  'quote.accepted',
+  'requote.accepted',
+  'quote.reversed',
+  'invoice.issued',
+  'credit_note.issued',
+  'statement.issued',
+  'document.sent',
+  'document.voided',
+  'payment.applied',
+  'payment.unapplied',
+  'credit.applied',
+  'credit.unapplied',
+  'credit.refunded',
+  'credit.refund_returned',
+  'dispute.opened',
+  'dispute.closed',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+export interface PartnerEvent {
+  /** The same each time that the event is read or sent. */
+  readonly event_id: string;
+  /** Counts the partner's events from 1, without gaps. */
+  readonly position: number;
+  readonly type: EventType;
+  readonly recorded_at: string;
+  readonly data: object;
+}
+
+/** What to read: the events of a partner after a position, of a type or of all. */
+export interface EventFilter {
+  readonly partnerId: string;
+  readonly after: number;
+  readonly type?: EventType | undefined;
+  readonly limit: number;
+}
+
+/** A partner's events in their order. */
+export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
+  const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
+  const entries = page.filter(({ entry_id: id }) => id !== null);
+  const facts = page.flatMap(({ fact_id: id }) => (id === null ? [] : [id]));
+  const rowsById = new Map<number, LedgerEventRow>();
+  const factsById = new Map<number, FactRow>();
+  if (entries.length > 0) {
+    const ids = entries.map(({ entry_id: id }) => id as number);
+    const months = entries.map(({ posted_month: month }) => month as string);
+    for (const row of await readEventRows(tx, { partnerId: filter.partnerId, months, ids })) {
+      rowsById.set(row.entry_id, row);
+    }
+  }
+  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.fact_id, fact);
+  return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
+}
+
+function eventOf(
+  partnerId: string,
+  { installation_id, position, type, entry_id, fact_id }: PageRow,
+  rows: ReadonlyMap<number, LedgerEventRow>,
+  facts: ReadonlyMap<number, FactRow>,
+): PartnerEvent {
+  const row = entry_id === null ? undefined : rows.get(entry_id);
+  const fact = fact_id === null ? undefined : facts.get(fact_id);
+  const found = row ?? fact;
+  if (found === undefined) throw new Error(`event ${position} of ${partnerId} is about nothing that is there`);
+  return {
+    event_id: eventId(installation_id, partnerId, position),
+    position,
+    type: type as EventType,
+    recorded_at: instant(found.recorded_at),
+    data: row === undefined ? factData(fact as FactRow) : rowData(row),
+  };
+}
+
+/** Unlike any other installation's or partner's, without saying whose it is. */
+function eventId(installationId: string, partnerId: string, position: number): string {
+  const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
+  return `evt_${hash.slice(0, 32)}`;
+}
+
+/** As the calls that accept and reverse answer. */
+function rowData(row: LedgerEventRow): object {
+  const exact = (text: string) => new ExactNumber(Amount.of(text, row.currency).toString());
+  const [spotPrice, partnerCut, invoiceAmount] = [
+    exact(row.spot_price),
+    exact(row.partner_cut),
+    exact(row.invoice_amount),
+  ];
+  const { quote_id, requote_id, reversal_id, policy_id, enrollment_id, currency, month, posted_month } = row;
+  const about = {
+    ...{ quote_id, policy_id, enrollment_id, currency, accepted_at: instant(row.accepted_at), month, posted_month },
+  };
+  if (reversal_id !== null) return { reversal_id, requote_id, ...about, spotPrice, partnerCut, invoiceAmount };
+  if (requote_id === null) return { ...about, spotPrice, partnerCut, invoiceAmount };
+  return {
+    ...{ requote_id, ...about },
+    ...{
+      incrementalSpotPrice: spotPrice,
+      incrementalPartnerCut: partnerCut,
+      incrementalInvoiceAmount: invoiceAmount,
+    },
+  };
+}
+
+const AMOUNTS: ReadonlySet<string> = new Set(['amount', 'invoiceAmount', 'credit_applied', 'amount_due']);
+
+/** Amounts as documents have them: texts with exactly the currency's digits. */
+function factData({ data }: FactRow): object {
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [
+      name,
+      AMOUNTS.has(name) ? Amount.of(String(value), String(data['currency'])).toString() : value,
+    ]),
+  );
+}
