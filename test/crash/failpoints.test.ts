@@ -66,8 +66,8 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 
-/** Acceptances and connected accounts have tests of their own: acceptances.test.ts, splits.test.ts. */
-const TESTED_ELSEWHERE = /^(accept|processor|shares)[.]/;
+/** Acceptances, connected accounts and partner events have tests of their own: acceptances, splits, partner-events. */
+const TESTED_ELSEWHERE = /^(accept|processor|shares|events|webhook)[.]/;
 
 /** The command that passes a failpoint, by the first word of its name. Only a rerun switches off and closes links. */
 const commandOf = (failpoint: Failpoint): Command => {
