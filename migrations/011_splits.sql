@@ -40,8 +40,9 @@ CREATE TABLE settlement_lines (
     CASE kind WHEN 'share' THEN amount > 0 WHEN 'reversal' THEN amount < 0 ELSE amount <> 0 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
-CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment) WHERE payment IS NOT NULL;
-CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer) WHERE transfer IS NOT NULL;
+-- With the partner: an index of the partner's lines would seem as good, and each line would look at all of them.
+CREATE INDEX settlement_lines_by_payment ON settlement_lines (payment, partner_id) WHERE payment IS NOT NULL;
+CREATE INDEX settlement_lines_by_transfer ON settlement_lines (transfer, partner_id) WHERE transfer IS NOT NULL;
 CALL make_fact('settlement_lines');
 
 -- Whether two lines agree in all that they name, and one of them names the transfer or the payment only.
@@ -52,18 +53,24 @@ RETURN (one.partner_id, one.quote_id, one.kind, one.currency, one.amount)
   AND coalesce(one.transfer = other.transfer, true) AND coalesce(one.payment = other.payment, true)
   AND num_nonnulls(one.transfer, one.payment) + num_nonnulls(other.transfer, other.payment) = 3;
 
+-- The partner's lines that name the line's transfer or its payment, each by an index.
+CREATE FUNCTION settlement_lines_beside(line settlement_lines) RETURNS SETOF settlement_lines STABLE LANGUAGE sql AS $$
+  SELECT * FROM settlement_lines o WHERE o.transfer = line.transfer AND o.partner_id = line.partner_id
+  UNION
+  SELECT * FROM settlement_lines o WHERE o.payment = line.payment AND o.partner_id = line.partner_id
+$$;
+
 -- The earlier line that a line repeats: of the same quote, kind and amount, where one of the two names only the transfer,
 -- or only the payment, and the other names both. NULL: none. A line that names both repeats no line that an earlier line
 -- repeats already: one transfer may have several reversals.
 CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint) RETURNS bigint STABLE LANGUAGE sql AS $$
   SELECT min(e.settlement_line_id)
-  FROM settlement_lines l JOIN settlement_lines e ON e.settlement_line_id < l.settlement_line_id
-    AND is_same_settlement(e, l) AND (e.transfer = l.transfer OR e.payment = l.payment)
+  FROM settlement_lines l CROSS JOIN LATERAL settlement_lines_beside(l) AS e
   WHERE l.settlement_line_id = repeated_settlement_line.settlement_line_id
+    AND e.settlement_line_id < l.settlement_line_id AND is_same_settlement(e, l)
     AND NOT (num_nonnulls(l.transfer, l.payment) = 2 AND EXISTS (
-      SELECT FROM settlement_lines o
-      WHERE o.settlement_line_id < l.settlement_line_id
-        AND is_same_settlement(e, o) AND (e.transfer = o.transfer OR e.payment = o.payment)))
+      SELECT FROM settlement_lines_beside(e) AS o
+      WHERE o.settlement_line_id < l.settlement_line_id AND is_same_settlement(e, o)))
 $$;
 
 CREATE TABLE balance_transactions (

@@ -2772,8 +2772,8 @@ END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id) REFERENCES settlement_files(settlement_file_id, partner_id)
 );
-CREATE INDEX settlement_lines_by_payment ON settlement_lines USING btree (payment) WHERE payment IS NOT NULL;
-CREATE INDEX settlement_lines_by_transfer ON settlement_lines USING btree (transfer) WHERE transfer IS NOT NULL;
+CREATE INDEX settlement_lines_by_payment ON settlement_lines USING btree (payment, partner_id) WHERE payment IS NOT NULL;
+CREATE INDEX settlement_lines_by_transfer ON settlement_lines USING btree (transfer, partner_id) WHERE transfer IS NOT NULL;
 CREATE UNIQUE INDEX settlement_lines_fact ON settlement_lines USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -2786,19 +2786,28 @@ CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines)
  IMMUTABLE
 RETURN ((((one).partner_id = (other).partner_id) AND ((one).quote_id = (other).quote_id) AND ((one).kind = (other).kind) AND ((one).currency = (other).currency) AND ((one).amount = (other).amount)) AND (NOT ((one).requote_id IS DISTINCT FROM (other).requote_id)) AND COALESCE(((one).transfer = (other).transfer), true) AND COALESCE(((one).payment = (other).payment), true) AND ((num_nonnulls((one).transfer, (one).payment) + num_nonnulls((other).transfer, (other).payment)) = 3));
 
+CREATE FUNCTION settlement_lines_beside(line settlement_lines)
+ RETURNS SETOF settlement_lines
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT * FROM settlement_lines o WHERE o.transfer = line.transfer AND o.partner_id = line.partner_id
+  UNION
+  SELECT * FROM settlement_lines o WHERE o.payment = line.payment AND o.partner_id = line.partner_id
+$function$;
+
 CREATE FUNCTION repeated_settlement_line(settlement_line_id bigint)
  RETURNS bigint
  LANGUAGE sql
  STABLE
 AS $function$
   SELECT min(e.settlement_line_id)
-  FROM settlement_lines l JOIN settlement_lines e ON e.settlement_line_id < l.settlement_line_id
-    AND is_same_settlement(e, l) AND (e.transfer = l.transfer OR e.payment = l.payment)
+  FROM settlement_lines l CROSS JOIN LATERAL settlement_lines_beside(l) AS e
   WHERE l.settlement_line_id = repeated_settlement_line.settlement_line_id
+    AND e.settlement_line_id < l.settlement_line_id AND is_same_settlement(e, l)
     AND NOT (num_nonnulls(l.transfer, l.payment) = 2 AND EXISTS (
-      SELECT FROM settlement_lines o
-      WHERE o.settlement_line_id < l.settlement_line_id
-        AND is_same_settlement(e, o) AND (e.transfer = o.transfer OR e.payment = o.payment)))
+      SELECT FROM settlement_lines_beside(e) AS o
+      WHERE o.settlement_line_id < l.settlement_line_id AND is_same_settlement(e, o)))
 $function$;
 
 CREATE TABLE balance_transactions (

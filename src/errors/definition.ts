@@ -37,6 +37,14 @@ export interface FieldProblem {
   readonly reason: string;
 }
 
+/** A problem of a line of a file. `path` names the line, such as `line 3`; `code` is for programs. */
+export interface LineProblem extends FieldProblem {
+  readonly code: string;
+  readonly line: number | null;
+  /** Absent for a line as a whole. */
+  readonly field?: string;
+}
+
 /** One line for each problem; `whole` names what a problem without a field is about. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map((problem) => `  ${problem.path || whole}: ${problem.reason}`).join('\n');

@@ -15,9 +15,9 @@ export const HTTP = {
     405,
     (f) => `${f.path} does not support ${f.method}. Use ${f.allowed.join(' or ')}.`,
   ),
-  media_type_unsupported: defineAnswer<{ media_type: string }>(
+  media_type_unsupported: defineAnswer<{ media_type: string; expected: string }>(
     415,
-    (f) => `Unsupported media type: ${f.media_type}. Send application/json in UTF-8.`,
+    (f) => `Unsupported media type: ${f.media_type}. Send ${f.expected} in UTF-8.`,
   ),
   body_too_large: defineAnswer<{ limit: number }>(413, (f) => `The body exceeds ${f.limit} bytes.`),
   prefetch_refused: defineAnswer<Record<string, never>>(
@@ -55,6 +55,10 @@ export const HTTP = {
   rows_busy: defineAnswer<{ retry_after: number }>(
     503,
     (f) => `Too many downloads of rows are under way. Retry in ${plural(f.retry_after, 'second')}.`,
+  ),
+  settlement_file_unknown: defineAnswer<{ sha256: string }>(
+    404,
+    (f) => `You have sent no settlement file with the SHA-256 ${f.sha256}. Send it to POST /api/v1/settlement-files.`,
   ),
   internal: defineAnswer<{ request_id: string }>(
     500,

@@ -13,7 +13,7 @@ import { QUOTES } from './quotes.ts';
 import { SETUP } from './setup.ts';
 import { SPLITS } from './splits.ts';
 
-export { EXIT, type FieldProblem } from './definition.ts';
+export { EXIT, type FieldProblem, type LineProblem } from './definition.ts';
 
 /** Refusals that only the HTTP side answers with. */
 const CALLS = { ...HTTP, ...QUOTES };
@@ -30,13 +30,18 @@ const CATALOGUE = {
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
-/** Codes that only the HTTP side answers with. */
-export type CallRefusalCode = keyof typeof CALLS;
+/** Refusals of acts that are a command and a call. */
+const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies readonly (keyof typeof SPLITS)[];
+/** Codes that the HTTP side answers with. */
+export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];
 type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Definition<infer Facts> ? Facts : never;
 
 /** All codes. A test has one reproducible case for each. */
 export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
-export const CALL_REFUSAL_CODES = Object.keys(CALLS) as CallRefusalCode[];
+export const CALL_REFUSAL_CODES = [...Object.keys(CALLS), ...BOTH] as CallRefusalCode[];
+/** Codes that a command can be refused with. */
+export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS>;
+export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter((code) => !(code in CALLS)) as CommandRefusalCode[];
 
 export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
 

@@ -1,5 +1,5 @@
 /** Refusals about connected accounts. */
-import { badInput, bullets, type FieldProblem, failed, refused } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused } from './definition.ts';
 
 export const SPLITS = {
   split_quote_unknown: badInput<{ quote_id: string; partner_id: string | null }>(
@@ -16,8 +16,8 @@ export const SPLITS = {
   ),
   partner_not_connected: refused<{ partner_id: string }>(
     (f) =>
-      `Partner ${f.partner_id} has no connected account. ` +
-      'Add one in partners.json first ("arrangement": "connected_account").',
+      `Partner ${f.partner_id} has no connected account: it is invoiced, and no settlement file of it is imported. ` +
+      'An account is added in partners.json first ("arrangement": "connected_account").',
   ),
   account_unknown: badInput<{ account: string }>(
     (f) =>
@@ -29,8 +29,12 @@ export const SPLITS = {
       `No balance transaction from ${f.source} was recorded:\n${bullets(f.problems)}\n` +
       'Get them from the processor again.',
   ),
-  settlement_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\nAsk the partner for a corrected file.`,
+  settlement_invalid: badInput<{ file: string; problems: readonly LineProblem[]; problem_count: number }>(
+    (f) =>
+      `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\n` +
+      (f.problem_count > f.problems.length ? `  and ${f.problem_count - f.problems.length} more\n` : '') +
+      'The partner must correct it; then it is imported whole.',
+    422,
   ),
   share_paid_back: refused<{ balance_transaction: string; quote_id: string; payments: readonly number[] }>(
     (f) =>

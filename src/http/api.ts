@@ -29,7 +29,7 @@ import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import { answerOnce, type CallOf, Content, route, serve } from './call.ts';
 import { listEvents } from './event-operations.ts';
-import type { Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
 import * as operations from './operations.ts';
 import { issuerOf, type Shared } from './shared.ts';
 

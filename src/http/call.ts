@@ -14,7 +14,7 @@ import { parseExactFields, repeatedName, writeExactJson } from '../json.ts';
 import { doesClientLive } from '../partners/client-queries.ts';
 import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/queries.ts';
 import { rateHeaders } from './limits.ts';
-import type { Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
 import type { Shared } from './shared.ts';
 
 interface Call<Params, Body, Query> {
@@ -40,6 +40,15 @@ export class Content {
   constructor(body: string | Buffer | Readable, headers: Readonly<Record<string, string>>) {
     this.body = body;
     this.headers = headers;
+  }
+}
+
+/** The JSON of what was done before: 200 where the operation's own status is 201. */
+export class Known {
+  readonly result: unknown;
+
+  constructor(result: unknown) {
+    this.result = result;
   }
 }
 type Answer = JsonAnswer | Content;
@@ -76,7 +85,9 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
     await before?.();
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
       const result = await work(tx, call);
-      return result instanceof Content ? result : { status: operation.status, text: writeExactJson(result) };
+      if (result instanceof Content) return result;
+      if (result instanceof Known) return { status: 200, text: writeExactJson(result.result) };
+      return { status: operation.status, text: writeExactJson(result) };
     });
   });
 }
@@ -112,7 +123,12 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
     if (operation.act === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
     const params = readParams(operation, request);
-    const body = operation.body === undefined ? undefined : readBody(operation.body, request);
+    const body =
+      operation.body === undefined
+        ? undefined
+        : operation.file === undefined
+          ? readBody(operation.body, request)
+          : readFile(operation.file.type, request);
     const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
     const query = readQuery(operation, request);
     const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
@@ -121,9 +137,13 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
-  // Before the body is read: nobody sends us one without a token.
-  const onRequest = (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared);
-  app.route({ method: [...operation.methods], url, onRequest, handler });
+  const { file } = operation;
+  app.route({
+    ...{ method: [...operation.methods], url, handler },
+    // Before the body is read: nobody sends us one without a token.
+    onRequest: (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared),
+    ...(file !== undefined && { bodyLimit: file.bytes, config: { mediaType: file.type } }),
+  });
 }
 
 /** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
@@ -236,10 +256,16 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
 function readParams(operation: Operation, request: FastifyRequest): unknown {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
-  const { quote_id: quoteId, requote_id: requoteId, number } = request.params as Record<string, string | undefined>;
+  const {
+    quote_id: quoteId,
+    requote_id: requoteId,
+    number,
+    sha256,
+  } = request.params as Record<string, string | undefined>;
   if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
   if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   if (number !== undefined) throw refuse('invoice_unknown', { number });
+  if (sha256 !== undefined) throw refuse('settlement_file_unknown', { sha256 });
   throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }
 
@@ -258,13 +284,28 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   });
 }
 
-function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
-  const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
-  const type = request.headers['content-type'] ?? '';
-  if (!/^application\/json *(; *charset="?utf-8"? *)?$/i.test(type)) {
-    if (request.body === undefined) throw malformed('has no body');
-    throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type' });
+const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
+
+/** Refuses a body of another type, and none. */
+function checkMediaType({ headers, body }: FastifyRequest, expected: string, form: RegExp): void {
+  const type = headers['content-type'] ?? '';
+  if (form.test(type)) return;
+  if (body === undefined) throw malformed('has no body');
+  throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
+}
+
+/** The text of a file as it was sent, a byte order mark included: its hash is that of its bytes. */
+function readFile(type: 'text/csv', request: FastifyRequest): string {
+  checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(request.body as Buffer);
+  } catch {
+    throw malformed('is not UTF-8');
   }
+}
+
+function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
+  checkMediaType(request, 'application/json', /^application\/json *(; *charset="?utf-8"? *)?$/i);
   let value: unknown;
   let twice: string | undefined;
   try {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { EVENT_TYPES } from '../partner-events/event.ts';
 import { eventAnswer } from './event-schemas.ts';
-import type { Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
 import { pageLimit } from './schemas.ts';
 
 const query = z.strictObject({

@@ -4,7 +4,8 @@ import type { Settings } from '../config/settings.ts';
 import { httpStatusOf, type RefusalCode } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
-import { type AnswerKind, OPERATIONS, type Operation } from './operations.ts';
+import type { AnswerKind, Operation } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenRequest } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -150,13 +151,25 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
     ],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: requestSchema(body) } } } }),
+      : {
+          requestBody: {
+            required: true,
+            content: { [operation.file?.type ?? 'application/json']: { schema: requestSchema(body) } },
+          },
+        }),
     responses: {
       [String(status)]: {
         description: summary,
         ...headers(...successHeaders(answer, method)),
         content: answerContent(answer, example),
       },
+      ...(operation.again !== undefined && {
+        '200': {
+          description: operation.again,
+          ...headers(...successHeaders(answer, method)),
+          content: answerContent(answer, example),
+        },
+      }),
       ...problems(operation, method),
     },
   };

@@ -3,10 +3,10 @@
  * reference page are generated from them. `api.ts` has their handlers.
  */
 import { z } from 'zod';
-import type { CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
 import { listEvents } from './event-operations.ts';
+import { none, type Operation, operation } from './operation.ts';
 import {
   acceptance,
   decimal,
@@ -18,42 +18,7 @@ import {
   requoteAnswer,
   reversalAnswer,
 } from './schemas.ts';
-
-/** What an operation answers with: JSON by a schema, or a file. */
-export type AnswerKind = z.ZodType | 'application/pdf' | 'text/csv';
-
-export interface Operation<
-  Params extends z.ZodType = z.ZodType,
-  Body extends z.ZodType | undefined = z.ZodType | undefined,
-  Query extends z.ZodType = z.ZodType,
-> {
-  readonly id: string;
-  readonly methods: readonly ('GET' | 'POST')[];
-  /** As OpenAPI writes it: `/api/v1/quote/{quote_id}`. */
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
-  /** `documented` by the service's documentation, or this system's `own`. */
-  readonly origin: 'documented' | 'own';
-  readonly act: 'reads' | 'makes' | 'accepts';
-  readonly partnerHeader: 'required' | 'checked';
-  readonly params: Params;
-  readonly body: Body;
-  /** The query parameters; others are refused. */
-  readonly query: Query;
-  readonly status: 200 | 201;
-  readonly answer: AnswerKind;
-  readonly example: unknown;
-  readonly refusals: readonly CallRefusalCode[];
-}
-
-// --- Operations -------------------------------------------------------------------------------------------------------
-
-const none = z.strictObject({});
-
-const operation = <Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType = typeof none>(
-  given: Omit<Operation<Params, Body, Query>, 'query'> & { readonly query?: Query },
-): Operation<Params, Body, Query> => ({ ...given, query: given.query ?? (none as unknown as Query) });
+import { readFile, sendFile } from './settlement-files.ts';
 
 /** Inputs of a sequential split's plan (service.md 7.4.3). */
 export const splitQuery = z.strictObject({
@@ -450,4 +415,6 @@ export const OPERATIONS: readonly Operation[] = [
   readInvoicePdf,
   readInvoiceRows,
   listEvents,
+  sendFile,
+  readFile,
 ];

@@ -13,7 +13,7 @@ const RETRY_SECONDS = 5;
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
 /** Any thrown value as a refusal; undefined for a bug. */
-export function refusalOf(error: unknown): Refusal | undefined {
+export function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (OUT_OF_PATIENCE.has(sqlstate(error) ?? '')) return refuse('ledger_busy', { retry_after: RETRY_SECONDS }, error);
   const failure = databaseFailure(error);
@@ -21,7 +21,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
   if (failure !== undefined) return failure;
-  return refusalOfFramework(error as FastifyError);
+  return refusalOfFramework(error as FastifyError, request);
 }
 
 /** No connection: refused, lost, or all of them busy for too long. */
@@ -36,13 +36,17 @@ function isUnreachable(error: unknown): boolean {
 }
 
 /** Fastify's own errors, about bodies, media types and addresses. */
-function refusalOfFramework(error: FastifyError): Refusal | undefined {
+function refusalOfFramework(error: FastifyError, { routeOptions }: FastifyRequest): Refusal | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return refuse('body_too_large', { limit: 64 * 1024 }, error);
+      return refuse('body_too_large', { limit: routeOptions.bodyLimit }, error);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_TYPE':
-      return refuse('media_type_unsupported', { media_type: 'that of the body' }, error);
+      return refuse(
+        'media_type_unsupported',
+        { media_type: 'that of the body', expected: routeOptions.config?.mediaType ?? 'application/json' },
+        error,
+      );
   }
   const status = error.statusCode;
   if (status === undefined || status < 400 || status >= 500) return undefined;
@@ -55,7 +59,7 @@ export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: Fast
 export const problemsOf =
   (issuer: string): SendProblem =>
   (thrown, request, reply) => {
-    const known = refusalOf(thrown);
+    const known = refusalOf(thrown, request);
     const refusal = known ?? refuse('internal', { request_id: request.id });
     if (known === undefined) request.log.error({ err: thrown }, 'failed');
     else if (httpStatusOf(known.code) >= 500) {

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
+import { SETTLEMENT_CODES } from '../splits/settlement.ts';
 
 /** The schemas under `#/components/schemas`, by name. */
 export const SCHEMAS = z.registry<{ id: string }>();
@@ -222,6 +223,36 @@ export const policyAnswer = named(
   }),
 );
 
+const count = (description: string) => z.int().meta({ description });
+const unmatchedLine = named(
+  'UnmatchedLine',
+  z.object({
+    line: count('Of the file; the header is line 1'),
+    status: z.enum(['awaited', 'unknown_quote']),
+    quote_id: identifier,
+    requote_id: identifier.nullable(),
+    transfer: text.nullable(),
+    payment: text.nullable(),
+    kind: z.enum(['share', 'reversal', 'dispute']),
+    currency,
+    amount: decimalText('Below zero for a reversed transfer'),
+  }),
+);
+
+export const settlementFileAnswer = named(
+  'SettlementFile',
+  z.object({
+    sha256: text.meta({ description: 'Of the bytes that you sent, in hexadecimal' }),
+    received_at: instant,
+    lines: count('Without the header'),
+    duplicates: count('Lines that this file or an earlier one has already; they count once'),
+    matched: count('Lines whose money is allocated to their quote'),
+    awaited: count('Lines of a known quote whose money is not on our account yet'),
+    unknown_quotes: count('Lines with a quote_id that is no accepted quote of yours under a connected account'),
+    unmatched: z.array(unmatchedLine).meta({ description: 'The first 100 lines that are not matched' }),
+  }),
+);
+
 /** The answer of the token exchange (RFC 6749, 5.1). */
 export const tokenAnswer = named(
   'Token',
@@ -247,8 +278,13 @@ export const tokenRequest = z.object({
 const fieldProblem = named(
   'FieldProblem',
   z.object({
-    path: z.string().meta({ description: 'The field, such as insured_amount; empty for the body as a whole' }),
+    path: z
+      .string()
+      .meta({ description: 'The field, such as insured_amount, or the line of a file; empty for the body as a whole' }),
     reason: z.string(),
+    line: z.int().nullable().optional().meta({ description: 'Of a file; null for the file as a whole' }),
+    field: z.string().optional().meta({ description: "A line's field" }),
+    code: z.enum(SETTLEMENT_CODES).optional().meta({ description: 'Of a line, for programs' }),
   }),
 );
 
@@ -264,7 +300,10 @@ export const problem = named(
     code: z
       .enum(CALL_REFUSAL_CODES as [CallRefusalCode, ...CallRefusalCode[]])
       .meta({ description: 'For programs. Treat a code that you do not know by its status.' }),
-    problems: z.array(fieldProblem).optional().meta({ description: 'The fields that request_invalid refuses' }),
+    problems: z.array(fieldProblem).optional().meta({
+      description: 'The fields that request_invalid refuses, or the first 20 lines that settlement_invalid refuses',
+    }),
+    problem_count: z.int().optional().meta({ description: 'With settlement_invalid: how many there are' }),
     retry_after: z.int().optional().meta({ description: 'Seconds, as in Retry-After' }),
   }),
 );

@@ -16,12 +16,17 @@ import { addPaymentPages } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
+import { addSettlementFiles } from './settlement-files.ts';
 import { addressList, issuerOf, type Service, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** That a file which is sent must have; JSON if absent. */
+    mediaType?: string;
+  }
   interface FastifyRequest {
     /** The code of its refusal. */
     refusal: string | null;
@@ -30,7 +35,7 @@ declare module 'fastify' {
   }
 }
 
-/** Ten times what any body of the API needs. */
+/** Ten times what any body of the API needs but a file. */
 const BODY_LIMIT = 64 * 1024;
 const REQUEST_SECONDS = 30;
 
@@ -73,6 +78,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addTokenExchange(app, shared);
   addDiscovery(app, shared);
   addApi(app, shared);
+  addSettlementFiles(app, shared);
   addReference(app, shared);
   addPaymentPages(app, shared);
   addWebhooks(app, shared);
@@ -123,7 +129,7 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
 /** Routes get the body's raw bytes: webhooks sign them, and numbers are read from their text. */
 function addParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+  for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {
     app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   }
 }

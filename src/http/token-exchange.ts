@@ -159,7 +159,7 @@ function describe(
     if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="token"');
     return { status, code: thrown.code, description: thrown.message };
   }
-  const known: Refusal | undefined = refusalOf(thrown);
+  const known: Refusal | undefined = refusalOf(thrown, request);
   if (known === undefined) request.log.error({ err: thrown }, 'failed');
   const refusal = known ?? refuse('internal', { request_id: request.id });
   const own = httpStatusOf(refusal.code);

@@ -171,7 +171,7 @@ const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** The rule of times (contract, Amounts, times, identifiers); `now` in milliseconds since 1970. */
-function timeProblem(text: string, now: number): RowProblem | undefined {
+export function timeProblem(text: string, now: number): RowProblem | undefined {
   const field = 'accepted_at';
   const malformed = (reason: string): RowProblem => ({ field, code: 'time_malformed', reason });
   const match = TIME.exec(text);

@@ -76,19 +76,37 @@ export function findConflictingLines(
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
-    `WITH given AS (SELECT * FROM ${LINES})
-     SELECT DISTINCT ON (n.line) n.line, format('%s %s', l.currency, l.amount) AS known
-     FROM given n
-     JOIN (SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
-           WHERE partner_id = :partnerId
-           UNION ALL
-           SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given) AS l
-       ON l.line < n.line AND l.quote_id = n.quote_id AND l.requote_id IS NOT DISTINCT FROM n.requote_id
-          AND ((l.payment, l.transfer) IS NOT DISTINCT FROM (n.payment, n.transfer)
-            OR (l.kind = 'share' AND n.kind = 'share' AND (l.transfer = n.transfer OR l.payment = n.payment)
-              AND num_nonnulls(l.transfer, l.payment) + num_nonnulls(n.transfer, n.payment) = 3))
-     WHERE (l.kind, l.currency, l.amount) <> (n.kind, n.currency, n.amount)
-     ORDER BY n.line, l.line`,
+    // By windows, which take one sort each: a join would compare all lines of a quote with each other.
+    `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
+       SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+       WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
+       UNION ALL
+       SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given
+     ), said AS (
+       SELECT *, format('%s %s', currency, trim_scale(amount)) AS says, num_nonnulls(transfer, payment) = 2 AS names_both
+       FROM every
+     ), beside AS (
+       SELECT said.*, first_value(kind) OVER same AS first_kind, first_value(says) OVER same AS first_says,
+              CASE WHEN transfer IS NULL THEN '{}' WHEN names_both
+                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer, max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
+                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer, max(says) FILTER (WHERE names_both) OVER of_transfer]
+              END AS by_transfer,
+              CASE WHEN payment IS NULL THEN '{}' WHEN names_both
+                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment, max(says) FILTER (WHERE NOT names_both) OVER of_payment]
+                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment, max(says) FILTER (WHERE names_both) OVER of_payment]
+              END AS by_payment
+       FROM said
+       WINDOW same AS (PARTITION BY quote_id, requote_id, payment, transfer ORDER BY line),
+              of_transfer AS (PARTITION BY quote_id, requote_id, kind, transfer ORDER BY line),
+              of_payment AS (PARTITION BY quote_id, requote_id, kind, payment ORDER BY line)
+     ), judged AS (
+       SELECT line, CASE
+                WHEN (first_kind, first_says) <> (kind, says) THEN first_says
+                WHEN kind = 'share' THEN (SELECT min(n) FROM unnest(by_transfer || by_payment) AS n WHERE n <> says)
+              END AS known
+       FROM beside WHERE line > 0
+     )
+     SELECT line, known FROM judged WHERE known IS NOT NULL ORDER BY line`,
     { partnerId, lines: JSON.stringify(lines) },
   );
 }

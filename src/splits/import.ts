@@ -5,7 +5,7 @@
  * file_format_unknown.
  */
 import { createHash } from 'node:crypto';
-import { type CsvError, parse } from 'csv-parse/sync';
+import { parse } from 'csv-parse/sync';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
@@ -35,7 +35,7 @@ import {
 } from './import.sql.ts';
 import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
-import { readSettlement } from './settlement.ts';
+import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
 /** The result of an import. */
 export interface ImportReport {
@@ -113,36 +113,43 @@ export async function recordBalanceTransactions(
   return insertBalanceTransactions(tx, account, balance_transactions, recording);
 }
 
-/** Imports a partner's settlement file. Its lines are the balance transactions of accounts that have no other source. */
+/**
+ * Imports a partner's settlement file. Its lines are the balance transactions of accounts that have no other source.
+ * `clientId` is that of a call's client.
+ */
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
-  file: ImportFile,
+  file: ImportFile & { readonly clientId?: string },
   partnerId: string,
 ): Promise<ImportReport> {
+  const { clientId } = file;
   const partner = await connectedPartner(tx, acting, partnerId);
-  const refuseFile = (problems: readonly FieldProblem[]) =>
-    refuse('settlement_invalid', { file: file.name, problems: problems.slice(0, TOLD) });
+  const refuseFile = (problems: readonly SettlementProblem[]) =>
+    refuse('settlement_invalid', {
+      ...{ file: file.name, problems: problems.slice(0, TOLD), problem_count: problems.length },
+    });
   const records = recordsOf(file.text);
-  if ('problem' in records) throw refuseFile([{ path: '', reason: records.problem }]);
-  const { lines, problems } = readSettlement(records.records, partner.currency);
+  if ('problem' in records) throw refuseFile([records.problem]);
+  const now = acting.environment.now().toMillis();
+  const { lines, problems } = readSettlement(records.records, { partnerCurrency: partner.currency, now });
   if (problems.length > 0) throw refuseFile(problems);
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
-    details: { partner_id: partnerId, lines: lines.length },
+    details: { partner_id: partnerId, lines: lines.length, ...(clientId !== undefined && { client_id: clientId }) },
   });
   const changed = await findConflictingLines(tx, partnerId, lines);
   if (changed.length > 0) {
     throw refuseFile(
-      changed.map(({ line, known }) => ({
-        path: `line ${line}`,
-        reason: `names a transfer or payment of a quote that was recorded with ${known}: add a line for the correction`,
-      })),
+      changed.map(({ line, known }) => {
+        const reason = `names a transfer or payment of a quote that was recorded with ${known}: add a line for the correction`;
+        return lineProblem(line, 'conflict', reason);
+      }),
     );
   }
-  const sha256 = createHash('sha256').update(file.text).digest('hex');
-  const fileId = await insertSettlementFile(tx, { partnerId, sha256, name: file.name, lines: lines.length }, recording);
+  const entry = { partnerId, sha256: sha256Of(file.text), name: file.name, lines: lines.length };
+  const fileId = await insertSettlementFile(tx, entry, recording);
   const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
   await insertSettlementTransactions(tx, { partnerId, account: partner.account }, recording);
   failpoint('processor.recorded');
@@ -161,7 +168,11 @@ export async function allocateShares(tx: Transaction, acting: IssueContext, reco
   return found;
 }
 
-async function connectedPartner(
+/** The SHA-256 of a settlement file, by which it is recorded once. */
+export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Refuses a partner that never had a connected account. */
+export async function connectedPartner(
   tx: Transaction,
   { environment, settings }: IssueContext,
   partnerId: string,
@@ -175,7 +186,7 @@ async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: string } {
+function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: SettlementProblem } {
   try {
     const parsed = parse(text, {
       bom: true,
@@ -185,7 +196,7 @@ function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0
     }) as unknown as { record: string[]; info: { lines: number } }[];
     return { records: parsed.map(({ record, info }) => ({ line: info.lines, cells: record })) };
   } catch (error) {
-    return { problem: `is no CSV: ${reasonOf(error as CsvError)}` };
+    return { problem: { path: '', line: null, code: 'csv_malformed', reason: `is no CSV: ${reasonOf(error)}` } };
   }
 }
 

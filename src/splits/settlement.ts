@@ -4,6 +4,8 @@
  * it is the only source. Pure. Amounts are in major units; reversed transfers are below zero.
  */
 import { z } from 'zod';
+import type { LineProblem } from '../errors/refusals.ts';
+import { timeProblem } from '../ledger/row.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 
@@ -40,20 +42,34 @@ export interface SettlementLine {
   readonly occurred_at: string | null;
 }
 
-export interface SettlementProblem {
-  readonly path: string;
-  readonly reason: string;
+/** Why a line, or the file, is refused. The words are those of ledger rows where they mean the same. */
+export const SETTLEMENT_CODES = [
+  ...(['csv_malformed', 'header_invalid', 'column_count', 'field_missing', 'identifier_malformed'] as const),
+  ...(['currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
+  ...(['amount_malformed', 'amount_too_precise', 'amount_too_large', 'amount_sign'] as const),
+  ...(['transfer_missing', 'refunded_unexpected', 'conflict'] as const),
+] as const;
+export type SettlementCode = (typeof SETTLEMENT_CODES)[number];
+
+export interface SettlementProblem extends LineProblem {
+  readonly code: SettlementCode;
 }
+
+export const lineProblem = (line: number, code: SettlementCode, reason: string, field?: string): SettlementProblem => ({
+  ...{ path: `line ${line}`, line },
+  ...(field !== undefined && { field }),
+  ...{ code, reason },
+});
 
 export interface Settlement {
   readonly lines: readonly SettlementLine[];
   readonly problems: readonly SettlementProblem[];
 }
 
-/** `records` are the file's records with their physical lines, the header first. */
+/** `records` are the file's records with their physical lines, the header first; `now` is in milliseconds since 1970. */
 export function readSettlement(
   records: readonly { readonly line: number; readonly cells: readonly string[] }[],
-  partnerCurrency: string,
+  { partnerCurrency, now }: { partnerCurrency: string; now: number },
 ): Settlement {
   const [header, ...rest] = records;
   const names = (header?.cells ?? []).map((name) => name.trim());
@@ -61,22 +77,29 @@ export function readSettlement(
   const missing = REQUIRED.filter((name) => !names.includes(name));
   if (missing.length > 0 || unknown.length > 0 || new Set(names).size !== names.length) {
     const reason = `must name ${REQUIRED.join(', ')} once each, and may name ${SETTLEMENT_FIELDS.slice(4).join(', ')}`;
-    return { lines: [], problems: [{ path: 'line 1', reason }] };
+    return { lines: [], problems: [lineProblem(header?.line ?? 1, 'header_invalid', reason)] };
   }
   const lines: SettlementLine[] = [];
   const problems: SettlementProblem[] = [];
   for (const { line, cells } of rest) {
-    const complain = (reason: string) => problems.push({ path: `line ${line}`, reason });
     if (cells.length !== names.length) {
-      complain(`has ${cells.length} fields where the header has ${names.length}`);
+      const reason = `has ${cells.length} fields where the header has ${names.length}`;
+      problems.push(lineProblem(line, 'column_count', reason));
       continue;
     }
     // An empty cell is a field that is left out.
     const texts = names.map((name, index) => [name, (cells[index] ?? '').trim()]).filter(([, text]) => text !== '');
     const given = Object.fromEntries(texts) as Partial<Record<Field, string>>;
     const read = schema.safeParse({ currency: partnerCurrency, ...given });
-    if (read.success) lines.push({ line, ...read.data });
-    else complain(reasonOf(read.error.issues[0], given));
+    const time = given.occurred_at === undefined ? undefined : timeProblem(given.occurred_at, now);
+    if (!read.success) problems.push(problemOf(line, read.error.issues[0] as z.core.$ZodIssue, given));
+    else if (time !== undefined) {
+      const reason = `occurred_at '${given.occurred_at}' ${time.reason}`;
+      problems.push(lineProblem(line, time.code as SettlementCode, reason, 'occurred_at'));
+    } else {
+      const { occurred_at: at, ...rest } = read.data;
+      lines.push({ line, ...rest, occurred_at: at === null ? null : new Date(at).toISOString() });
+    }
   }
   return { lines, problems };
 }
@@ -99,38 +122,51 @@ const schema = z
     amount,
     kind: z.enum(['share', 'reversal', 'dispute'], 'is not share, reversal or dispute').optional(),
     refunded: z.string().nullable().default(null),
-    occurred_at: z
-      .string()
-      .regex(INSTANT, 'is not a time with an offset')
-      .transform((text) => new Date(text).toISOString())
-      .nullable()
-      .default(null),
+    occurred_at: z.string().regex(INSTANT, 'is not a time with an offset').nullable().default(null),
   })
   .transform((line, context) => {
-    const problem = (message: string, ...path: Field[]) => {
-      context.issues.push({ code: 'custom', message, path, input: line });
+    const problem = (code: SettlementCode, message: string, ...path: Field[]) => {
+      context.issues.push({ code: 'custom', message, path, input: line, params: { code } });
       return z.NEVER;
     };
     const digits = minorDigits(line.currency) as number;
     const below = line.amount.startsWith('-');
     const kind = line.kind ?? (below ? ('reversal' as const) : ('share' as const));
     const wrong = amountProblem(line.amount, digits);
-    if (line.transfer === null && line.payment === null) return problem('names neither a transfer nor a payment');
-    if (wrong !== undefined) return problem(wrong.reason, 'amount');
-    if (kind === 'share' && below) return problem('is a share below zero');
-    if (kind === 'reversal' && !below) return problem('is a reversal that is not below zero');
+    if (line.transfer === null && line.payment === null)
+      return problem('transfer_missing', 'names neither a transfer nor a payment');
+    if (wrong !== undefined) return problem(wrong.code, wrong.reason, 'amount');
+    if (kind === 'share' && below) return problem('amount_sign', 'is a share below zero');
+    if (kind === 'reversal' && !below) return problem('amount_sign', 'is a reversal that is not below zero');
     if (line.refunded !== null) {
-      const unusable = amountProblem(line.refunded, digits)?.reason;
-      if (unusable !== undefined) return problem(unusable, 'refunded');
-      if (line.refunded.startsWith('-')) return problem('is below zero', 'refunded');
-      if (!below) return problem('has refunded, but its transfer was not reversed');
+      const unusable = amountProblem(line.refunded, digits);
+      if (unusable !== undefined) return problem(unusable.code, unusable.reason, 'refunded');
+      if (line.refunded.startsWith('-')) return problem('amount_sign', 'is below zero', 'refunded');
+      if (!below) return problem('refunded_unexpected', 'has refunded, but its transfer was not reversed');
     }
     return { ...line, kind };
   });
 
+/** What a malformed field is called; one that is absent is `field_missing`. */
+const MALFORMED: Readonly<Record<Field, SettlementCode>> = {
+  quote_id: 'identifier_malformed',
+  requote_id: 'identifier_malformed',
+  reversal_id: 'identifier_malformed',
+  transfer: 'identifier_malformed',
+  payment: 'identifier_malformed',
+  currency: 'currency_unknown',
+  amount: 'amount_malformed',
+  refunded: 'amount_malformed',
+  kind: 'kind_unknown',
+  occurred_at: 'time_malformed',
+};
+
 /** `amount '7.005' has 3 decimals`, or a reason about the line as a whole. */
-function reasonOf(issue: z.core.$ZodIssue | undefined, given: Partial<Record<Field, string>>): string {
-  const field = issue?.path[0] as Field | undefined;
-  if (issue === undefined || field === undefined) return issue?.message ?? '';
-  return `${field} '${given[field] ?? ''}' ${issue.message}`;
+function problemOf(line: number, issue: z.core.$ZodIssue, given: Partial<Record<Field, string>>): SettlementProblem {
+  const field = issue.path[0] as Field | undefined;
+  const code = issue.code === 'custom' ? (issue.params?.['code'] as SettlementCode | undefined) : undefined;
+  if (field === undefined) return lineProblem(line, code ?? 'csv_malformed', issue.message);
+  const absent = given[field] === undefined;
+  const reason = absent ? `${field} ${issue.message}` : `${field} '${given[field]}' ${issue.message}`;
+  return lineProblem(line, code ?? (absent ? 'field_missing' : MALFORMED[field]), reason, field);
 }

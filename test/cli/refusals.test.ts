@@ -8,13 +8,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { refuseOldServer } from '../../src/database/database.ts';
-import {
-  CALL_REFUSAL_CODES,
-  type CallRefusalCode,
-  REFUSAL_CODES,
-  Refusal,
-  type RefusalCode,
-} from '../../src/errors/refusals.ts';
+import { COMMAND_REFUSAL_CODES, type CommandRefusalCode, Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
@@ -211,7 +205,7 @@ async function closesSeptember(allowEmpty: false | readonly string[], ...args: s
 }
 
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
-const CASES: Record<Exclude<RefusalCode, CallRefusalCode | 'database_too_old'>, Case> = {
+const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   environment_invalid: {
     when: 'the environment is neither sandbox nor production',
     exit: 2,
@@ -1193,5 +1187,5 @@ test('database_too_old: PostgreSQL 15 is refused, 16 is not', () => {
 });
 
 test('every refusal that the program knows has its case here', () => {
-  expect([...Object.keys(CASES), ...CALL_REFUSAL_CODES, 'database_too_old'].sort()).toEqual([...REFUSAL_CODES].sort());
+  expect([...Object.keys(CASES), 'database_too_old'].sort()).toEqual([...COMMAND_REFUSAL_CODES].sort());
 });

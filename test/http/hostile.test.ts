@@ -80,7 +80,8 @@ test(`${REQUESTS} hostile requests cause no server error and record nothing`, as
     (
       await world.sql(
         `SELECT (SELECT count(*) FROM ledger_rows) AS entries, (SELECT count(*) FROM quotes) AS quotes, (SELECT count(*) FROM requotes) AS requotes,
-                (SELECT count(*) FROM idempotency_keys) AS keys, (SELECT count(*) FROM api_clients) AS clients`,
+                (SELECT count(*) FROM idempotency_keys) AS keys, (SELECT count(*) FROM api_clients) AS clients,
+                (SELECT count(*) FROM settlement_files) AS settlement_files`,
       )
     )[0];
   const before = await counts();
@@ -109,6 +110,8 @@ test(`${REQUESTS} hostile requests cause no server error and record nothing`, as
       `/api/v1/quote/${ids()}`,
       '/api/v1/quote',
       '/api/v1/invoices',
+      '/api/v1/settlement-files',
+      `/api/v1/settlement-files/${ids()}`,
       '/api/oauth/token',
       '/webhooks/stripe',
       `/pay/${ids()}`,
@@ -137,6 +140,7 @@ test(`${REQUESTS} hostile requests cause no server error and record nothing`, as
       'application/json',
       'application/json; charset=utf-16',
       'text/html',
+      'text/csv',
       'application/x-www-form-urlencoded',
       'multipart/form-data; boundary=x',
       'application/json;;;',
@@ -157,6 +161,8 @@ test(`${REQUESTS} hostile requests cause no server error and record nothing`, as
       () => Buffer.from('{"client_id":"\\u0000","client_secret":"\\ud800"}'),
       () => Buffer.from('client_id=%00&client_secret=%ff'),
       () => Buffer.from('\ufeff{}', 'utf16le'),
+      () => Buffer.from('quote_id,transfer,payment,amount\nq-1,tr_1,py_1,7.00\n'),
+      () => Buffer.from(`quote_id,transfer,payment,amount\n"q\u0000,"",'=1+1,${'9'.repeat(2000)}`),
     ])();
   const extras = () =>
     pick<string[]>([

@@ -82,9 +82,10 @@ test('an answer may gain fields, and a request may not', () => {
       'Reversal',
       'ReversedQuote',
       'SentDocument',
+      'SettlementFile',
       'Split',
     ],
-    ...['Token', 'TokenError', 'VoidedDocument'],
+    ...['Token', 'TokenError', 'UnmatchedLine', 'VoidedDocument'],
   ]);
   for (const [name, schema] of Object.entries(schemas)) {
     expect({ name, closed: JSON.stringify(schema).includes('"additionalProperties":false') }).toEqual({

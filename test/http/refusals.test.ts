@@ -81,6 +81,7 @@ const statusOf = (path: string) =>
       .on('error', reject)
       .end();
   });
+const settle = (of: Caller, text: string) => of.post('/api/v1/settlement-files', text, { 'content-type': 'text/csv' });
 const bare = (path: string, headers: Record<string, string> = {}) => ask(`${served.url}${path}`, { headers });
 
 function webhook(at: Served, event: object, secret = WEBHOOK_SECRET): Promise<Answer> {
@@ -302,6 +303,18 @@ const CASES: Record<
         return caller.get(`/api/v1/quote/${id}/accept`);
       });
     },
+  },
+  settlement_invalid: {
+    when: 'a settlement file has an amount that its currency cannot have',
+    run: () => settle(connected, 'quote_id,transfer,payment,amount\nq-1,tr_1,py_1,7.005\n'),
+  },
+  partner_not_connected: {
+    when: 'an invoiced partner sends a settlement file',
+    run: () => settle(caller, 'quote_id,transfer,payment,amount\n'),
+  },
+  settlement_file_unknown: {
+    when: 'no settlement file has the hash',
+    run: () => connected.get(`/api/v1/settlement-files/${'0'.repeat(64)}`),
   },
   internal: { when: 'the program has a mistake', run: () => webhook(failing, EVENT) },
   webhook_not_configured: { when: 'no webhook secret is set', run: () => webhook(slow, EVENT) },

@@ -1,4 +1,5 @@
 /** Acts of a random history on a connected account: shares are received, reversed, matched and billed. */
+import { expect } from 'vitest';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
@@ -8,6 +9,7 @@ import {
   unmatchBalanceTransaction,
 } from '../../src/splits/match.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../src/splits/reverse.ts';
+import { sendSettlementFile } from '../../src/splits/settlement-files.ts';
 import { booksOf } from '../payments/books.ts';
 import type { Act, History } from '../property/acts.ts';
 import { converted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
@@ -47,6 +49,7 @@ const sentAs = ({ amount, currency, source }: Told): { amount: number; currency:
 });
 
 interface Open {
+  readonly partner_id: string;
   readonly quote_id: string;
   readonly currency: string;
   /** In the smallest unit: accepted less reversed, less what was received. */
@@ -56,16 +59,22 @@ interface Open {
 /** Quotes under the connected account. In these currencies the processor's smallest unit is that of ISO 4217. */
 const openQuotes = ({ world }: History): Promise<Open[]> =>
   world.sql<Open & Record<string, unknown>>(
-    `SELECT e.quote_id, e.currency,
+    `SELECT e.partner_id, e.quote_id, e.currency,
             ((sum(e.invoice_amount) - coalesce((SELECT sum(r.amount) FROM share_allocations r WHERE r.quote_id = e.quote_id), 0))
               * CASE e.currency WHEN 'JPY' THEN 1 WHEN 'KWD' THEN 1000 ELSE 100 END)::int AS units
-     FROM ledger_rows e WHERE e.arrangement = 'connected_account' GROUP BY e.quote_id, e.currency ORDER BY e.quote_id`,
+     FROM ledger_rows e WHERE e.arrangement = 'connected_account' GROUP BY e.partner_id, e.quote_id, e.currency ORDER BY e.quote_id`,
   );
 
 /** Tells the model what the program has reversed by itself. */
 function learned(history: History, { recorded }: ReversalReport): boolean {
   for (const row of recorded) history.model.reversed(row);
   return recorded.length > 0;
+}
+
+/** Units of the currency as a plain decimal. */
+function decimalOf(units: number, currency: string): string {
+  const digits = currency === 'JPY' ? 0 : currency === 'KWD' ? 3 : 2;
+  return (units / 10 ** digits).toFixed(digits);
 }
 
 let lines = 0;
@@ -121,6 +130,36 @@ export const SPLIT_ACTS: readonly Act[] = [
       const countsAs = history.random() < 0.3 ? '5' : undefined;
       const request = { balance_transaction: balance_transaction.id, quoteId: quote.quote_id, countsAs, reason };
       await history.world.database.transaction((tx) => matchBalanceTransaction(tx, history.world, request));
+      return true;
+    },
+  },
+  {
+    name: 'a partner sends a settlement file',
+    weight: 2,
+    async run(history) {
+      const { world } = history;
+      const quote = pick(
+        history,
+        (await openQuotes(history)).filter(({ units }) => units > 0),
+      );
+      if (quote === undefined) return false;
+      const { partner_id: partnerId, quote_id, currency, units } = quote;
+      const moved = share(units, history.now.toISOString(), {}, currency.toLowerCase());
+      const told = () => take(history, [moved]);
+      const first = history.random() < 0.5;
+      if (first) await told();
+      const [transfer, payment] = [moved.source['source_transfer'], moved.source.id];
+      const named = pick(history, [`${transfer},${payment}`, `${transfer},`, `,${payment}`]);
+      const text = `quote_id,transfer,payment,amount,currency\n${quote_id},${named},${decimalOf(units, currency)},${currency}\n`;
+      const caller = { partnerId, clientId: 'c-history' };
+      const send = () => world.database.transaction((tx) => sendSettlementFile(tx, world, text, caller));
+      const [sent, again] = [await send(), await send()];
+      if (!first) await told();
+      const { file } = await send();
+      expect({ fresh: [sent.fresh, again.fresh], file }).toMatchObject({
+        fresh: [true, false],
+        file: { lines: 1, matched: 1, unmatched: [] },
+      });
       return true;
     },
   },

@@ -1,0 +1,80 @@
+/** SQL over settlement files: what came of their lines. */
+import { query, type Transaction } from '../database/transaction.ts';
+
+/** A line that is on no quote yet. */
+export interface UnmatchedLine {
+  readonly line: number;
+  /** The quote is known and the money is not, or no quote of the partner has this id. */
+  readonly status: 'awaited' | 'unknown_quote';
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly transfer: string | null;
+  readonly payment: string | null;
+  readonly kind: 'share' | 'reversal' | 'dispute';
+  readonly currency: string;
+  readonly amount: string;
+}
+
+/** `lines` is the sum of the four counts after it. */
+export interface SettlementFileState {
+  readonly sha256: string;
+  readonly received_at: string;
+  readonly lines: number;
+  /** On earlier lines, of this or another file. */
+  readonly duplicates: number;
+  readonly matched: number;
+  readonly awaited: number;
+  readonly unknown_quotes: number;
+  /** The first of them, in file order. */
+  readonly unmatched: readonly UnmatchedLine[];
+}
+
+/** So many lines that are on no quote are listed. */
+export const UNMATCHED_LISTED = 100;
+
+/**
+ * A line is matched when what arrived by its payment or transfer is allocated to its quote, by whatever evidence. A line
+ * that names both and one that names only one of them are one, as where balance transactions are recorded.
+ */
+export async function findSettlementFile(
+  tx: Transaction,
+  file: { partnerId: string; sha256: string },
+): Promise<SettlementFileState | undefined> {
+  const rows = await query<SettlementFileState>(
+    tx,
+    `WITH file AS (
+       SELECT * FROM settlement_files WHERE partner_id = :partnerId AND sha256 = :sha256
+     ), lines AS MATERIALIZED (
+       SELECT l.* FROM settlement_lines l JOIN file USING (settlement_file_id)
+     ), allocated AS MATERIALIZED (
+       SELECT s.quote_id, b.currency, sign(b.net) AS sign, b.payment, b.transfer
+       FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)
+       WHERE s.partner_id = :partnerId AND s.quote_id IN (SELECT quote_id FROM lines)
+       GROUP BY b.balance_transaction_id, s.quote_id HAVING sum(s.amount) <> 0
+     ), states AS MATERIALIZED (
+       SELECT l.*, CASE
+                WHEN repeated_settlement_line(l.settlement_line_id) IS NOT NULL THEN 'duplicate'
+                WHEN (quote_id, currency, sign(amount), payment) IN (
+                    SELECT quote_id, currency, sign, payment FROM allocated WHERE payment IS NOT NULL)
+                  OR (quote_id, currency, sign(amount), transfer) IN (
+                    SELECT quote_id, currency, sign, transfer FROM allocated WHERE transfer IS NOT NULL) THEN 'matched'
+                WHEN (quote_id, currency) IN (
+                    SELECT own_id, currency FROM routed_quotes
+                    WHERE partner_id = :partnerId AND own_id IN (SELECT quote_id FROM lines)) THEN 'awaited'
+                ELSE 'unknown_quote' END AS status
+       FROM lines l
+     ), unmatched AS (
+       SELECT line, status, quote_id, requote_id, transfer, payment, kind, currency, amount::text
+       FROM states WHERE status IN ('awaited', 'unknown_quote') ORDER BY line LIMIT ${UNMATCHED_LISTED}
+     )
+     SELECT f.sha256, f.recorded_at AS received_at, f.lines,
+            f.lines - (SELECT count(*) FROM states WHERE status <> 'duplicate') AS duplicates,
+            (SELECT count(*) FROM states WHERE status = 'matched') AS matched,
+            (SELECT count(*) FROM states WHERE status = 'awaited') AS awaited,
+            (SELECT count(*) FROM states WHERE status = 'unknown_quote') AS unknown_quotes,
+            coalesce((SELECT json_agg(u ORDER BY u.line) FROM unmatched u), '[]') AS unmatched
+     FROM file f`,
+    file,
+  );
+  return rows[0];
+}
