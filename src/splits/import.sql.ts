@@ -83,17 +83,22 @@ export function findConflictingLines(
        UNION ALL
        SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given
      ), said AS (
-       SELECT *, format('%s %s', currency, trim_scale(amount)) AS says, num_nonnulls(transfer, payment) = 2 AS names_both
+       SELECT *, format('%s %s', currency, trim_scale(amount)) AS says,
+              num_nonnulls(transfer, payment) = 2 AS names_both
        FROM every
      ), beside AS (
        SELECT said.*, first_value(kind) OVER same AS first_kind, first_value(says) OVER same AS first_says,
               CASE WHEN transfer IS NULL THEN '{}' WHEN names_both
-                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer, max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
-                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer, max(says) FILTER (WHERE names_both) OVER of_transfer]
+                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer,
+                           max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
+                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer,
+                           max(says) FILTER (WHERE names_both) OVER of_transfer]
               END AS by_transfer,
               CASE WHEN payment IS NULL THEN '{}' WHEN names_both
-                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment, max(says) FILTER (WHERE NOT names_both) OVER of_payment]
-                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment, max(says) FILTER (WHERE names_both) OVER of_payment]
+                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment,
+                           max(says) FILTER (WHERE NOT names_both) OVER of_payment]
+                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment,
+                           max(says) FILTER (WHERE names_both) OVER of_payment]
               END AS by_payment
        FROM said
        WINDOW same AS (PARTITION BY quote_id, requote_id, payment, transfer ORDER BY line),

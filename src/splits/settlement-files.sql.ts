@@ -47,10 +47,10 @@ export async function findSettlementFile(
      ), lines AS MATERIALIZED (
        SELECT l.* FROM settlement_lines l JOIN file USING (settlement_file_id)
      ), allocated AS MATERIALIZED (
-       SELECT s.quote_id, b.currency, sign(b.net) AS sign, b.payment, b.transfer
+       SELECT s.quote_id, s.currency, sign(sum(s.amount)) AS sign, b.payment, b.transfer
        FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)
        WHERE s.partner_id = :partnerId AND s.quote_id IN (SELECT quote_id FROM lines)
-       GROUP BY b.balance_transaction_id, s.quote_id HAVING sum(s.amount) <> 0
+       GROUP BY b.balance_transaction_id, s.quote_id, s.currency HAVING sum(s.amount) <> 0
      ), states AS MATERIALIZED (
        SELECT l.*, CASE
                 WHEN repeated_settlement_line(l.settlement_line_id) IS NOT NULL THEN 'duplicate'
