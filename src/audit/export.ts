@@ -1,6 +1,5 @@
 /**
- * Exports for auditors: the requested data, the sealed evidence of its months, a manifest, and a verifier that runs
- * without Reckoner. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable.
+ * Exports for auditors: the requested data, the sealed evidence of its months, and a manifest. Everything is read in one snapshot and streamed. Refusals: export_exists, file_unwritable.
  */
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';

@@ -1,6 +1,6 @@
 /**
- * A pack: the folder or .zip file of an export, with a manifest of its files' hashes and a verifier. It is written to a
- * draft beside its destination and published when complete. Refusals: export_exists, file_unwritable.
+ * A pack: the folder or .zip file of an export, with a manifest of its files' hashes (docs/pack-format.md). It is written
+ * to a draft beside its destination and published when complete. Refusals: export_exists, file_unwritable.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, readdirSync } from 'node:fs';
@@ -27,8 +27,8 @@ export interface PackedFile {
 /** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;
 
-/** Files that every pack contains beside its data. They do not depend on this program. */
-const TOOLS = ['README.txt', 'verify.mjs'];
+/** For people. A pack has no program: whoever checks it takes verify.mjs or verify.py from a release. */
+const README = 'README.txt';
 
 /** The user can fix a full or read-only disk. Other errors, such as those of the database, pass through. */
 async function guarded<Result>(out: string, work: () => Promise<Result>): Promise<Result> {
@@ -82,11 +82,9 @@ export class Pack {
   /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
   publish(manifest: object): Promise<string> {
     return guarded(this.out, async () => {
-      for (const name of TOOLS) {
-        const tool = await this.file(name);
-        await tool.write(await readFile(join(packageRoot, 'templates', 'export', name)));
-        await tool.end({ rows: 0 });
-      }
+      const readme = await this.file(README);
+      await readme.write(await readFile(join(packageRoot, 'templates', 'export', README)));
+      await readme.end({ rows: 0 });
       await Promise.all(this.syncing);
       const text = `${JSON.stringify({ ...manifest, files: this.files }, null, 2)}\n`;
       await writeFile(join(this.draft.path, 'manifest.json'), text, { flag: 'wx', flush: true });

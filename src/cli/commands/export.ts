@@ -11,8 +11,9 @@ import { type Output, table, writeFileAsked } from '../output.ts';
 
 const HELP = `
 An export contains a manifest with the hashes of its files, the seals of its
-months, the evidence for those seals, README.txt, and verify.mjs, which checks
-all of it with Node alone. An existing file or folder is never replaced.`;
+months, the evidence for those seals, and README.txt. verify.mjs (Node) and
+verify.py (Python) of a release check all of it without Reckoner. An existing
+file or folder is never replaced.`;
 
 const KINDS: Readonly<Record<ExportKind, string>> = {
   ledger: 'Ledger rows by posting month',
@@ -70,7 +71,7 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): D
             `${month}  ${seal ?? 'open, not sealed yet'}${books_seal === null ? ' (books open: preliminary)' : ''}`,
         ),
         `SHA-256 of manifest.json: ${manifest_sha256}`,
-        "README.txt explains how to check it. 'node verify.mjs' checks it.",
+        `'node verify.mjs ${out}' with the verify.mjs of a release checks it. README.txt explains how.`,
       ].join('\n');
     });
     return EXIT.done;
@@ -92,7 +93,7 @@ async function exportProof(
           `Wrote ${out}: row ${entry_id} is number ${groupThousands(String(index + 1))} of the ` +
             `${groupThousands(String(rows))} rows of ${month}.`,
           `Seal of ${month}: ${seal}`,
-          `To check it, run 'node verify.mjs ${out}' with the verify.mjs of any export. Compare the seal with the`,
+          `To check it, run 'node verify.mjs ${out}' with the verify.mjs of a release. Compare the seal with the`,
           'one that the close printed, that was mailed to the auditor, or that the next documents show.',
         ].join('\n'),
   );

@@ -1,10 +1,14 @@
 /** The e-mails that tell the auditor the seal of a month, and later that of its books, on the day that each is made. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { type Month, monthName } from '../../month.ts';
+import { packageRoot } from '../../package.ts';
 import type { Seal } from '../../seals/queries.ts';
 
 /** The seals of one kind: both queries give the month and what was sealed. */
@@ -17,6 +21,15 @@ interface Seals {
   /** Those made since `:since` and the latest, without those that an e-mail tells. */
   readonly untold: string;
 }
+
+/** The verifiers of this release: an auditor compares the hash of their own copy before they run it. */
+const verifiers = (): readonly { readonly file: string; readonly sha256: string }[] =>
+  ['verify.mjs', 'verify.py'].map((file) => ({
+    file,
+    sha256: createHash('sha256')
+      .update(readFileSync(join(packageRoot, 'templates', 'export', file)))
+      .digest('hex'),
+  }));
 
 const sealEmailOf = (seals: Seals): EmailComposer => ({
   kind: seals.kind,
@@ -33,6 +46,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
         ...{ month: monthName(month as Month), seal, shortSeal: seal.slice(0, 16), record: record.trimEnd() },
+        verifiers: verifiers(),
       }),
       attachments: [],
       date: sealed_at,

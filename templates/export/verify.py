@@ -1,0 +1,1842 @@
+#!/usr/bin/env python3
+"""Checks a pack exported by Reckoner, or the proof of a row. Python 3.9 or later, standard library only; it only reads.
+
+    python3 verify.py PACK [--previous PACK] [--seal MONTH=SEAL] [--books-seal MONTH=SEAL]
+    python3 verify.py PROOF.json [--seal MONTH=SEAL]
+
+This is the second verifier. It was written from docs/pack-format.md and shares no code with verify.mjs; both must come to
+the same result. Take it from a release of Reckoner, never from whoever made the pack, and compare its SHA-256 with the one in
+docs/auditors.md or in a seal's e-mail.
+
+Exit status: 0 all checks hold, 1 refused, 2 nothing could be checked.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+import unicodedata
+from collections import Counter, defaultdict
+from decimal import Context, Decimal, setcontext
+
+setcontext(Context(prec=60))
+
+# --- Results ----------------------------------------------------------------------------------------------------------
+
+
+class Malformed(Exception):
+    """Something is not as the grammar says."""
+
+
+class Refused(Exception):
+    """A check that refuses has failed: nothing after it is read."""
+
+
+class Unusable(Exception):
+    """Nothing can be checked."""
+
+
+def visible(text):
+    """A text from a pack, safe for a terminal: control, format and direction characters are spelled out."""
+    return "".join(
+        "\\u{%x}" % ord(c) if unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp") else c for c in text
+    )
+
+
+def say(text, stream=None):
+    print(visible(text), file=stream or sys.stdout)
+
+
+class Report:
+    """The checks of one run, in order, with what each found."""
+
+    SHOWN = 20
+
+    def __init__(self):
+        self.failed = []
+        self.total = 0
+
+    def check(self, name, work, refuses=False):
+        found = Findings()
+        looked = value = None
+        try:
+            looked, value = work(found)
+        except Malformed as error:
+            found(str(error))
+        say("%s  %-20s %s" % ("FAIL" if found.count else "ok  ", name, looked or ""))
+        for text in found.shown:
+            say("      " + text)
+        if found.count > self.SHOWN:
+            say("      … and %d more" % (found.count - self.SHOWN))
+        if found.count:
+            self.failed.append(name)
+            self.total += found.count
+            if refuses:
+                raise Refused()
+        for text in found.notes:
+            say("note  " + text)
+        return value
+
+
+class Findings:
+    """What a check found: call it with a problem."""
+
+    def __init__(self):
+        self.count = 0
+        self.shown = []
+        self.notes = []
+
+    def __call__(self, text):
+        self.count += 1
+        if self.count <= Report.SHOWN:
+            self.shown.append(text)
+
+    def add(self, other):
+        self.shown = (self.shown + other.shown)[: Report.SHOWN]
+        self.count += other.count
+
+
+# --- The words of the grammar -----------------------------------------------------------------------------------------
+
+MONTH = r"[0-9]{4}-(?:0[1-9]|1[0-2])"
+DAY = MONTH + r"-(?:0[1-9]|[12][0-9]|3[01])"
+CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+INSTANT = DAY + "T" + CLOCK + r"\.[0-9]{6}Z"
+NUMBER = r"(?:0|[1-9][0-9]{0,14})"
+HASH = r"[0-9a-f]{64}"
+AMOUNT = r"(?:0|-?(?:0\.[0-9]{0,3}[1-9]|[1-9][0-9]*(?:\.[0-9]{0,3}[1-9])?))"
+WITH_DIGITS = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]{1,4})?"
+CURRENCY = r"[A-Z]{3}"
+NAME = r"[a-z][a-z0-9_]*"
+INSTALLATION = r"[0-9a-f]{12} (?:production|sandbox)"
+CONTROL = r"[a-z][a-z-]*(?::[a-z][a-z-]*)*"
+
+
+def form(pattern):
+    return re.compile(pattern).fullmatch
+
+
+is_month, is_day, is_number, is_hash, is_amount, is_money, is_currency, is_name = map(
+    form, (MONTH, DAY, NUMBER, HASH, AMOUNT, WITH_DIGITS, CURRENCY, NAME)
+)
+
+
+def following(month):
+    year, number = int(month[:4]), int(month[5:])
+    return "%04d-%02d" % ((year, number + 1) if number < 12 else (year + 1, 1))
+
+
+def canonical(cell):
+    """40.00 is 40; -0.00 is no amount of ours and stays different from 0."""
+    return cell.rstrip("0").rstrip(".") if "." in cell else cell
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def in_order(texts):
+    keys = [text.encode() for text in texts]
+    return all(one < other for one, other in zip(keys, keys[1:]))
+
+
+# --- Reading files ----------------------------------------------------------------------------------------------------
+
+
+def decode(data, place):
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Malformed(place + ": is not UTF-8") from None
+
+
+def read_lines(folder, name):
+    """The lines of a file as bytes without LF."""
+    with open(os.path.join(folder, name), "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                raise Malformed(name + ": its last line does not end")
+            yield line[:-1]
+
+
+def read_small(folder, name):
+    path = os.path.join(folder, name)
+    if os.stat(path).st_size > 1 << 26:
+        raise Malformed(name + ": is too long")
+    with open(path, "rb") as file:
+        return decode(file.read(), name)
+
+
+def parse_json(text, place):
+    """JSON without duplicate keys, floats and constants beyond JSON."""
+
+    def unique(pairs):
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise ValueError("a key is there twice")
+        return dict(pairs)
+
+    def refuse(what):
+        raise ValueError(what)
+
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise Malformed(place + ": is not JSON with each key once") from None
+
+
+def parse_document(text, place):
+    """A JSON document written as the program writes it."""
+    value = parse_json(text, place)
+    try:
+        again = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    except ValueError:
+        again = None
+    if again != text:
+        raise Malformed(place + ": is not written as the program writes it")
+    return value
+
+
+def take(value, keys, place):
+    if not isinstance(value, dict) or list(value) != keys:
+        raise Malformed("%s: does not have exactly %s" % (place, ", ".join(keys)))
+    return [value[key] for key in keys]
+
+
+def want_text(value, pattern, place):
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise Malformed(place + ": does not have its form")
+    return value
+
+
+def want_number(value, place):
+    if type(value) is not int or not is_number(str(value)):
+        raise Malformed(place + ": is not a number")
+    return value
+
+
+def want_list(value, place):
+    if not isinstance(value, list):
+        raise Malformed(place + ": is not a list")
+    return value
+
+
+UNESCAPE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
+
+
+def read_field(field, place):
+    if "\\" not in field:
+        return field
+    if field == "\\N":
+        return None
+
+    def unescape(match):
+        if match.group(1) not in UNESCAPE:
+            raise Malformed(place + ": has an unknown escape")
+        return UNESCAPE[match.group(1)]
+
+    return ESCAPE.sub(unescape, field)
+
+
+class Table:
+    """A .tsv file: iterate over (number of the row, fields, line)."""
+
+    def __init__(self, folder, name):
+        self.name = name
+        self.lines = read_lines(folder, name)
+        self.columns = self._columns()
+        self.rows = 0
+
+    def _columns(self):
+        for line in self.lines:
+            columns = decode(line, self.name).split("\t")
+            if not all(map(is_name, columns)) or len(set(columns)) != len(columns):
+                raise Malformed(self.name + ": its first line does not name its columns")
+            return columns
+        raise Malformed(self.name + ": is empty")
+
+    def __iter__(self):
+        name, width = self.name, len(self.columns)
+        for line in self.lines:
+            self.rows += 1
+            text = decode(line, name)
+            if "\r" in text:
+                raise Malformed("%s: row %d has a carriage return" % (name, self.rows))
+            fields = text.split("\t")
+            if len(fields) != width:
+                raise Malformed("%s: row %d does not have %d fields" % (name, self.rows, width))
+            if "\\" in text:
+                fields = [read_field(field, "%s: row %d" % (name, self.rows)) for field in fields]
+            yield self.rows, fields, line
+
+    def places(self, wanted):
+        if not set(wanted) <= set(self.columns):
+            raise Malformed("%s: does not have the columns %s" % (self.name, ", ".join(wanted)))
+        return [self.columns.index(each) for each in wanted]
+
+
+def read_csv(folder, name, columns):
+    """The rows of a .csv file. A small automaton over the characters of each record."""
+    number, pending = -1, ""
+    for line in read_lines(folder, name):
+        text = pending + decode(line, name)
+        if '"' not in text and "\r" not in text:
+            cells = text.split(",")
+        else:
+            cells = split_record(text, "%s: row %d" % (name, number + 1), columns)
+            if cells is None:  # A quoted cell continues on the next line.
+                pending = text + "\n"
+                continue
+        pending = ""
+        number += 1
+        if number == 0 and cells != columns:
+            raise Malformed("%s: its header is not %s" % (name, ",".join(columns)))
+        if len(cells) != len(columns):
+            raise Malformed("%s: row %d does not have %d cells" % (name, number, len(columns)))
+        if number:
+            yield cells
+    if pending:
+        raise Malformed(name + ": a quote is open at its end")
+    if number < 0:
+        raise Malformed(name + ": is empty")
+
+
+def split_record(text, place, columns):
+    if text.count('"') % 2:
+        return None
+    cells, at, end = [], 0, len(text)
+    while True:
+        if at < end and text[at] == '"':
+            close = at + 1
+            while True:
+                close = text.find('"', close)
+                if close < 0:
+                    raise Malformed(place + " does not have %d cells" % len(columns))
+                if text[close + 1 : close + 2] != '"':
+                    break
+                close += 2
+            cells.append(text[at + 1 : close].replace('""', '"'))
+            at = close + 1
+        else:
+            stop = text.find(",", at)
+            stop = end if stop < 0 else stop
+            cell = text[at:stop]
+            if '"' in cell or "\r" in cell or "\n" in cell:
+                raise Malformed(place + " does not have %d cells" % len(columns))
+            cells.append(cell)
+            at = stop
+        if at == end:
+            return cells
+        if text[at] != ",":
+            raise Malformed(place + " does not have %d cells" % len(columns))
+        at += 1
+
+
+def as_cell(value):
+    if value is None:
+        return ""
+    if value is True or value is False:
+        return str(value).lower()
+    return str(value) if isinstance(value, (str, int)) else value
+
+
+def read_rows(folder, name, columns):
+    """The rows of a data file: cells in the order of the columns; for JSON Lines also the object and its line."""
+    if name.endswith(".csv"):
+        for cells in read_csv(folder, name, columns):
+            yield cells, None, None
+        return
+    for number, line in enumerate(read_lines(folder, name), 1):
+        text = decode(line, name)
+        value = parse_json(text, "%s: row %d" % (name, number))
+        if not isinstance(value, dict) or list(value) != [each for each in columns if each in value]:
+            raise Malformed("%s: row %d has other keys than %s" % (name, number, ", ".join(columns)))
+        yield [as_cell(value.get(each)) for each in columns], value, text
+
+
+# --- Layout -----------------------------------------------------------------------------------------------------------
+
+FORMATS = ("csv", "jsonl")
+
+
+def data_files(kind, fmt):
+    """The data files of a kind of pack; None if there is no such kind or format."""
+    if kind == "journal" and fmt in ("hledger", "beancount"):
+        return ["journal.ledger" if fmt == "hledger" else "journal.beancount"]
+    names = {
+        "ledger": ["ledger"],
+        "invoices": ["invoices"] + (["invoice-lines"] if fmt == "csv" else []),
+        "payments": ["payments", "payment-moves", "credit-moves"],
+        "events": ["events"],
+        "journal": ["opening-balances", "journal"],
+    }
+    if not isinstance(kind, str) or kind not in names or fmt not in FORMATS:
+        return None
+    return ["%s.%s" % (name, fmt) for name in names[kind]]
+
+
+TOP = {"manifest.json", "README.txt"}
+for _kind in ("ledger", "invoices", "payments", "events", "journal"):
+    for _format in FORMATS + ("hledger", "beancount"):
+        TOP.update(data_files(_kind, _format) or [])
+IN_SEALED = form(r"record\.txt|" + NAME + r"\.tsv")
+IN_BOOKS = form(r"record\.txt|entries\.tsv|accounts\.tsv")
+
+
+def is_known(parts, is_folder):
+    if is_folder:
+        return parts[0] in ("sealed", "books") and (len(parts) == 1 or (len(parts) == 2 and bool(is_month(parts[1]))))
+    if len(parts) == 1:
+        return parts[0] in TOP
+    allowed = {"sealed": IN_SEALED, "books": IN_BOOKS}.get(parts[0])
+    return len(parts) == 3 and allowed is not None and bool(is_month(parts[1])) and bool(allowed(parts[2]))
+
+
+def scan(folder, problem, parts=()):
+    names = []
+    with os.scandir(os.path.join(folder, *parts)) as entries:
+        entries = sorted(entries, key=lambda each: each.name)
+    if not entries:
+        problem("/".join(parts) + " is empty" if parts else "the folder is empty")
+    for entry in entries:
+        own = parts + (entry.name,)
+        name = "/".join(own)
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            problem(name + " is not a regular file")
+        elif not is_known(own, stat.S_ISDIR(mode)):
+            problem(name + " does not belong in a pack")
+        elif stat.S_ISDIR(mode):
+            names += scan(folder, problem, own)
+        else:
+            names.append(name)
+    return names
+
+
+# --- The manifest -----------------------------------------------------------------------------------------------------
+
+LEDGER_SUMS = ["spotPrice", "partnerCut", "invoiceAmount"]
+INVOICE_SUMS = LEDGER_SUMS + ["credit_applied", "amount_due", "credited", "amount_paid", "balance"]
+SUMMED = {"ledger": LEDGER_SUMS, "invoices": INVOICE_SUMS, "payments": ["amount"]}
+KEYS = (
+    "format version kind data_format from to program installation environment created_at months preliminary files"
+).split()
+
+
+class Manifest:
+    def __init__(self, folder):
+        name = "manifest.json"
+        value = dict(zip(KEYS, take(parse_document(read_small(folder, name), name), KEYS, name)))
+        if value["format"] != "reckoner-export" or value["version"] != 1 or value["version"] is True:
+            raise Malformed(name + ": is not of an export pack, version 1")
+        self.kind = value["kind"]
+        self.data = data_files(self.kind, value["data_format"])
+        if self.data is None:
+            raise Malformed(name + ": kind and data_format are unknown")
+        self.first = want_text(value["from"], MONTH, name + ": from")
+        self.last = want_text(value["to"], MONTH, name + ": to")
+        if self.first > self.last:
+            raise Malformed(name + ": from is after to")
+        want_text(value["program"], "[0-9A-Za-z.+-]+", name + ": program")
+        self.installation = "%s %s" % (value["installation"], value["environment"])
+        want_text(self.installation, INSTALLATION, name + ": installation")
+        want_text(value["created_at"], DAY + "T" + CLOCK + r"\.[0-9]{3}Z", name + ": created_at")
+        self.months = []
+        for each in want_list(value["months"], name + ": months"):
+            self._month(each, name + ": months")
+        still_open = any(each["books_seal"] is None for each in self.months)
+        whole = bool(self.months) and self.months[-1]["month"] == self.last
+        preliminary = value["preliminary"]
+        if type(preliminary) is not bool or (still_open and not preliminary) or (whole and not still_open and preliminary):
+            raise Malformed(name + ": preliminary does not follow from the months")
+        self.files = {}
+        for each in want_list(value["files"], name + ": files"):
+            self._file(each, name + ": files")
+
+    def _month(self, value, place):
+        keys = ["month", "seal", "previous", "books_seal"]
+        month, seal, previous, books = take(value, keys, place)
+        want_text(month, MONTH, place)
+        for text, pattern in ((seal, HASH), (books, HASH), (previous, MONTH)):
+            if text is not None:
+                want_text(text, pattern, "%s: %s" % (place, month))
+        before = self.months[-1] if self.months else None
+        wrong = None
+        if not self.first <= month <= self.last:
+            wrong = "is not from %s to %s" % (self.first, self.last)
+        elif previous is not None and following(previous) != month:
+            wrong = "previous is not the month before"
+        elif before and (before["month"] >= month or previous is None):
+            wrong = "is out of order"
+        elif before and seal is not None and (before["seal"] is None or before["month"] != previous):
+            wrong = "does not follow the sealed month before it"
+        elif books is not None and (seal is None or (before and before["books_seal"] is None)):
+            wrong = "has closed books before what they follow"
+        if wrong:
+            raise Malformed("%s: %s %s" % (place, month, wrong))
+        self.months.append(value)
+
+    def _file(self, value, place):
+        name = value.get("name") if isinstance(value, dict) else None
+        summed = SUMMED.get(self.kind) if name in (self.kind + ".csv", self.kind + ".jsonl") else None
+        keys = ["name", "bytes", "sha256", "rows"] + (["totals"] if summed else [])
+        _, size, digest, rows = take(value, keys, place)[:4]
+        want_text(name, r"[\x20-\x7e]{1,200}", place)
+        place = "%s: %s" % (place, name)
+        if name in self.files:
+            raise Malformed(place + " is there twice")
+        totals = None
+        if summed:
+            totals = value["totals"]
+            if not isinstance(totals, dict) or not all(map(is_currency, totals)) or not in_order(totals):
+                raise Malformed(place + ": its totals are not by currency")
+            totals = {
+                currency: [Decimal(canonical(want_text(sum_, WITH_DIGITS, place))) for sum_ in take(sums, summed, place)]
+                for currency, sums in totals.items()
+            }
+        self.files[name] = {
+            "bytes": want_number(size, place),
+            "sha256": want_text(digest, HASH, place),
+            "rows": want_number(rows, place),
+            "totals": totals,
+        }
+
+
+# --- Records ----------------------------------------------------------------------------------------------------------
+
+ONE, ANY = 1, 2
+SEAL_LINES = [
+    (ONE, "reckoner", "seal 1"),
+    (ONE, "installation", "(%s)" % INSTALLATION),
+    (ONE, "month", "(%s)" % MONTH),
+    (ONE, "previous", "none|(%s) (%s)" % (MONTH, HASH)),
+    (ONE, "issued_on", DAY),
+    (ONE, "closed_at", INSTANT),
+    (ONE, "sealed_at", INSTANT),
+    (ONE, "rows", "(%s)" % NUMBER),
+    (ONE, "rows_root", "(%s)" % HASH),
+    (ONE, "rows_columns", "(%s(?: %s)*)" % (NAME, NAME)),
+    (ONE, "closed_with", "({0}) rows, {0} late, {0} partners with documents, {0} without activity".format(NUMBER)),
+    (ANY, "total", "({0}) ({1}) ({1}) ({1})".format(CURRENCY, AMOUNT)),
+    (ONE, "facts", "({0}) to ({0})".format(NUMBER)),
+    (ANY, "facts_of", "(%s) (%s) (%s)" % (NAME, NUMBER, HASH)),
+]
+BOOKS_LINES = [
+    (ONE, "reckoner", "books 1"),
+    (ONE, "installation", "(%s)" % INSTALLATION),
+    (ONE, "month", "(%s)" % MONTH),
+    (ONE, "previous", "none|(%s) (%s)" % (MONTH, HASH)),
+    (ONE, "sealed_after", "(%s) (%s)" % (MONTH, HASH)),
+    (ONE, "closed_at", INSTANT),
+    (ONE, "facts_to", "(%s)" % NUMBER),
+    (ONE, "entries", "(%s) (%s)" % (NUMBER, HASH)),
+    (ONE, "accounts", "(%s) (%s)" % (NUMBER, HASH)),
+    (ANY, "balance", "(%s) (%s) (%s)" % (CONTROL, CURRENCY, AMOUNT)),
+]
+
+
+def parse_record(text, lines, place):
+    """The groups of each line by its word. The grammar decides which words there are, and in which order."""
+    if not text.endswith("\n"):
+        raise Malformed(place + ": its last line does not end")
+    rest = text[:-1].split("\n")
+    values, at = {}, 0
+    for how_often, word, pattern in lines:
+        groups = []
+        while at < len(rest) and rest[at].split(" ")[0] == word and (how_often == ANY or not groups):
+            match = re.fullmatch("%s (?:%s)" % (word, pattern), rest[at])
+            if not match:
+                raise Malformed("%s: line %d is not a line %s" % (place, at + 1, word))
+            groups.append(match.groups())
+            at += 1
+        if how_often == ONE and not groups:
+            raise Malformed("%s: line %d is not the line %s" % (place, at + 1, word))
+        values[word] = groups if how_often == ANY else groups[0]
+    if at < len(rest):
+        raise Malformed("%s: line %d is not known" % (place, at + 1))
+    return values
+
+
+class SealRecord:
+    def __init__(self, text, place):
+        lines = parse_record(text, SEAL_LINES, place)
+        self.seal = sha256(text.encode())
+        (self.installation,) = lines["installation"]
+        (self.month,) = lines["month"]
+        self.previous = lines["previous"] if lines["previous"][0] else None
+        self.rows = int(lines["rows"][0])
+        (self.root,) = lines["rows_root"]
+        self.columns = lines["rows_columns"][0].split(" ")
+        self.totals = {each[0]: [Decimal(sum_) for sum_ in each[1:]] for each in lines["total"]}
+        self.first, self.last = map(int, lines["facts"])
+        self.tables = {name: (int(rows), digest) for name, rows, digest in lines["facts_of"]}
+        wrong = None
+        if self.first > self.last:
+            wrong = "its range of facts is empty"
+        elif not self.tables or any(rows == 0 for rows, _ in self.tables.values()):
+            wrong = "it covers no facts"
+        elif len(set(self.columns)) != len(self.columns):
+            wrong = "a column of the rows is there twice"
+        elif lines["closed_with"] != lines["rows"]:
+            wrong = "it was closed with another number of rows"
+        elif not in_order([each[0] for each in lines["total"]]) or not in_order([each[0] for each in lines["facts_of"]]):
+            wrong = "its lines are not in order"
+        elif self.first != 1 if self.previous is None else following(self.previous[0]) != self.month:
+            wrong = "it does not follow what was before it"
+        if wrong:
+            raise Malformed("%s: %s" % (place, wrong))
+
+
+class BooksRecord:
+    def __init__(self, text, place):
+        lines = parse_record(text, BOOKS_LINES, place)
+        self.text = text
+        self.seal = sha256(text.encode())
+        (self.installation,) = lines["installation"]
+        (self.month,) = lines["month"]
+        self.previous = lines["previous"] if lines["previous"][0] else None
+        self.sealed_after = lines["sealed_after"]
+        self.facts_to = int(lines["facts_to"][0])
+        self.tables = {name: (int(lines[name][0]), lines[name][1]) for name in ("entries", "accounts")}
+        self.balances = {each[:2]: Decimal(each[2]) for each in lines["balance"]}
+        keys = [tuple(part.encode() for part in each[:2]) for each in lines["balance"]]
+        wrong = None
+        if self.previous and following(self.previous[0]) != self.month:
+            wrong = "it does not follow what was before it"
+        elif self.sealed_after[0] < self.month:
+            wrong = "it follows the seal of an earlier month"
+        elif any(one >= other for one, other in zip(keys, keys[1:])):
+            wrong = "its lines are not in order"
+        elif not all(self.balances.values()):
+            wrong = "a balance is zero"
+        if wrong:
+            raise Malformed("%s: %s" % (place, wrong))
+
+
+# --- A parsed pack ----------------------------------------------------------------------------------------------------
+
+SUMS = ["spot_price", "partner_cut", "invoice_amount"]
+BILL = ["partner_id", "month", "currency", "arrangement"]
+EVENT = "event_id occurred_at action subject details claimed_by os_user host via".split()
+PAYMENT = (
+    "payment_id received_on entry_on partner_id currency amount method account reference payer_name payer_account "
+    "source identity recorded_at"
+).split()
+COLUMNS = {
+    "documents": (
+        "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
+        "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason"
+    ).split(),
+    "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
+    "voids": ["document_id"] + BILL + ["reason", "voided_on"],
+    "document_pdfs": ["document_id", "sha256"],
+    "book_closes": ["month", "facts_to", "record", "seal"],
+}
+COLUMNS_OF_KIND = {
+    "events": {"audit_events": EVENT},
+    "payments": {
+        "audit_events": ["event_id", "action"],
+        "payments": PAYMENT,
+        "payment_applications": (
+            "payment_application_id payment_id document_id currency amount applied_on entry_on recorded_at evidence"
+        ).split(),
+        "payment_unapplications": (
+            "payment_application_id payment_reversal_id unapplied_on entry_on recorded_at"
+        ).split(),
+        "small_differences": "payment_application_id document_id currency amount entry_on recorded_at".split(),
+        "payment_reversals": "payment_id currency amount kind code reason reversed_on entry_on recorded_at".split(),
+        "payment_assignments": (
+            "payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
+        ).split(),
+        "credit_applications": (
+            "credit_application_id credit_note_id invoice_id amount applied_on entry_on recorded_at event_id"
+        ).split(),
+        "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
+        "credit_refunds": (
+            "credit_refund_id document_id currency amount reference refunded_on entry_on recorded_at"
+        ).split(),
+        "credit_refund_returns": "credit_refund_id reason returned_on entry_on recorded_at".split(),
+    },
+}
+FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied"]}
+FORMS.update({name: is_number for name in "sequence position count entries facts_to document_id event_id".split()})
+FORMS.update(month=is_month, posted_month=is_month, entry_on=is_day, dated_on=is_day, currency=is_currency)
+ROW_COLUMNS = (
+    "entry_id posted_month partner_id currency arrangement policy_id kind month spot_price partner_cut invoice_amount "
+    "accepted_at recorded_at quote_id requote_id reversal_id enrollment_id"
+).split()
+ENTRY = "fact fact_id entry_on dated_on debit credit currency amount document reference".split()
+ACCOUNT = "control account currency amount".split()
+
+
+def check_forms(columns, place):
+    """A function that requires the forms of these (place in the row, name) columns."""
+    formed = [(at, name, FORMS[name]) for at, name in columns if name in FORMS]
+
+    def check(number, fields):
+        for at, name, right in formed:
+            if fields[at] is not None and not right(fields[at]):
+                raise Malformed("%s: row %d: %s does not have its form" % (place, number, name))
+
+    return check
+
+
+class Pack:
+    """A pack that was parsed as far as `tables`. What is wrong without being malformed waits in `wrong`."""
+
+    def __init__(self, folder, check):
+        self.folder = folder
+        self.records, self.books = {}, {}
+        self.facts = defaultdict(list)
+        self.events, self.first_event = set(), None
+        self.groups, self.postings = {}, defaultdict(lambda: defaultdict(Decimal))
+        self.entries = []
+        self.counts = Counter()
+        self.wrong = defaultdict(Findings)
+        self.names = check("layout", self._layout, True)
+        self.manifest = check("manifest", self._manifest, True)
+        check("records", self._records, True)
+        if not self.records:
+            raise Unusable("nothing in this pack is sealed, so there is nothing to check")
+        self.first = next(iter(self.records.values()))
+        self.from_the_start = self.first.previous is None
+        check("files", self._files, True)
+        check("tables", self._tables, True)
+
+    def _layout(self, problem):
+        names = scan(self.folder, problem)
+        return "%d files" % len(names), names
+
+    def _manifest(self, _):
+        manifest = Manifest(self.folder)
+        return "%s, %s to %s, %s" % (manifest.kind, manifest.first, manifest.last, manifest.installation), manifest
+
+    def _records(self, problem):
+        for each in self.manifest.months:
+            self._record(problem, each, "sealed", "seal", SealRecord, self.records)
+            self._record(problem, each, "books", "books_seal", BooksRecord, self.books)
+        first = next(iter(self.records.values()), None)
+        if first and first.previous and first.previous[0] >= self.manifest.first:
+            problem("%s was sealed and is not in the pack" % first.previous[0])
+        return "%d seals of months, %d of books" % (len(self.records), len(self.books)), None
+
+    def _record(self, problem, stated, folder, key, read, into):
+        month = stated["month"]
+        if stated[key] is None:
+            return
+        place = "%s/%s/record.txt" % (folder, month)
+        if place not in self.names:
+            raise Malformed(place + ": is missing")
+        record = read(read_small(self.folder, place), place)
+        if record.seal != stated[key]:
+            problem("%s: its seal is %s, not %s" % (place, record.seal, stated[key]))
+        if record.month != month:
+            problem("%s: it is of %s" % (place, record.month))
+        if record.installation != self.manifest.installation:
+            problem("%s: it is of the installation %s" % (place, record.installation))
+        if folder == "sealed" and (record.previous[0] if record.previous else None) != stated["previous"]:
+            problem("%s: the month before it is not %s" % (place, stated["previous"]))
+        into[month] = record
+
+    def _files(self, problem):
+        expected = {"README.txt", *self.manifest.data}
+        for month, record in self.records.items():
+            tables = [*record.tables, *(["ledger_rows"] if self.manifest.kind == "ledger" else [])]
+            expected |= {"sealed/%s/record.txt" % month, *("sealed/%s/%s.tsv" % (month, each) for each in tables)}
+        for month in self.books:
+            expected |= {"books/%s/%s" % (month, each) for each in ("record.txt", "entries.tsv", "accounts.tsv")}
+        there, listed = set(self.names) - {"manifest.json"}, set(self.manifest.files)
+        for name in sorted(expected - there):
+            problem(name + " is missing")
+        for name in sorted(expected - listed):
+            problem(name + " is not in the manifest")
+        for name in sorted((there | listed) - expected):
+            problem(name + " is covered by nothing")
+        for name in sorted(expected & there & listed):
+            stated = self.manifest.files[name]
+            path = os.path.join(self.folder, name)
+            digest = hashlib.sha256()
+            same = os.stat(path).st_size == stated["bytes"]
+            if same:
+                with open(path, "rb") as file:
+                    for piece in iter(lambda: file.read(1 << 20), b""):
+                        digest.update(piece)
+            if not same or digest.hexdigest() != stated["sha256"]:
+                problem(name + " is not the file that the manifest names")
+        return "%d files as in the manifest" % len(self.manifest.files), None
+
+    def _tables(self, _):
+        interpreted = {**COLUMNS, **COLUMNS_OF_KIND.get(self.manifest.kind, {})}
+        for record in self.records.values():
+            seen = set()
+            for table in sorted(record.tables, key=lambda each: (each != "audit_events", each)):
+                self._facts(record, table, interpreted.get(table), seen)
+            if self.manifest.kind == "ledger":
+                self._ledger_rows(record)
+        for books in self.books.values():
+            self._entries(books)
+            self._accounts(books)
+        return "%d facts, %d rows" % (self.counts["facts"], self.counts["rows"]), None
+
+    def _count(self, table, expected, problem):
+        stated = self.manifest.files[table.name]
+        if table.rows != stated["rows"]:
+            raise Malformed("%s: it has %d rows, and others in the manifest" % (table.name, table.rows))
+        if table.rows != expected[0]:
+            problem("%s: %d rows where %d were sealed" % (table.name, table.rows, expected[0]))
+        if expected[1] is not None and stated["sha256"] != expected[1]:
+            problem(table.name + " is not what was sealed")
+
+    def _facts(self, record, name, interpreted, seen):
+        table = Table(self.folder, "sealed/%s/%s.tsv" % (record.month, name))
+        problem = self.wrong["seals"]
+        columns = table.columns
+        if columns[0] != "fact_id":
+            raise Malformed(table.name + ": its first column is not fact_id")
+        event_at = columns.index("event_id") if "event_id" in columns else 0
+        dated_at = columns.index("entry_on") if "entry_on" in columns else 0
+        places = table.places(interpreted) if interpreted else []
+        forms = check_forms(list(zip(places, interpreted or [])), table.name)
+        before = 0
+        for number, fields, _ in table:
+            if fields[0] is None or not is_number(fields[0]):
+                raise Malformed("%s: row %d: fact_id is not a number" % (table.name, number))
+            fact = int(fields[0])
+            if fact <= before:
+                problem("%s: fact %d is out of order" % (table.name, fact))
+            if not record.first <= fact <= record.last:
+                problem("%s: fact %d is outside of its record" % (table.name, fact))
+            if fact in seen:
+                problem("%s: fact %d is in another table too" % (table.name, fact))
+            seen.add(fact)
+            before = fact
+            if dated_at and fields[dated_at] is not None:
+                self._dated(table.name, fact, fields[dated_at])
+            if event_at and fields[event_at] is not None:
+                self._event(table.name, name, fact, fields[event_at])
+            if places:
+                forms(number, fields)
+                row = {column: fields[at] for column, at in zip(interpreted, places)}
+                row["sealed_in"] = record.month
+                self.facts[name].append(row)
+        self._count(table, record.tables[name], problem)
+        self.counts["facts"] += table.rows
+
+    def _event(self, place, table, fact, event):
+        if table == "audit_events":
+            self.events.add(event)
+            if is_number(event) and (self.first_event is None or int(event) < self.first_event):
+                self.first_event = int(event)
+        elif event not in self.events:
+            older = is_number(event) and self.first_event is not None and int(event) < self.first_event
+            if self.from_the_start or not older:
+                self.wrong["seals"]("%s: fact %d names event %s, which is not there" % (place, fact, event))
+
+    def _dated(self, place, fact, day):
+        for books in self.books.values():
+            if day[:7] <= books.month:
+                if fact > books.facts_to:
+                    self.wrong["books"]("%s: fact %d is dated %s, after those books had closed" % (place, fact, day))
+                return
+
+    def _ledger_rows(self, record):
+        table = Table(self.folder, "sealed/%s/ledger_rows.tsv" % record.month)
+        problem = self.wrong["rows"]
+        if table.columns != record.columns:
+            raise Malformed(table.name + ": its columns are not those of the record")
+        places = table.places(ROW_COLUMNS)[:11]
+        forms = check_forms(list(enumerate(table.columns)), table.name)
+        totals, leaves, before = {}, MerkleRoot(), 0
+        for number, fields, line in table:
+            leaves.add(line)
+            values = [fields[at] for at in places]
+            if None in values:
+                raise Malformed("%s: row %d has a NULL that no row has" % (table.name, number))
+            forms(number, fields)
+            entry, posted, partner, currency, arrangement, policy, kind, month = values[:8]
+            if not is_number(entry):
+                raise Malformed("%s: row %d: entry_id is not a number" % (table.name, number))
+            price, cut, share = map(Decimal, values[8:])
+            if int(entry) <= before:
+                problem("%s: row %s is out of order" % (table.name, entry))
+            before = int(entry)
+            if price != cut + share:
+                problem("%s: row %s does not add up" % (table.name, entry))
+            if posted != record.month and (record.previous or posted > record.month):
+                problem("%s: row %s was posted to %s" % (table.name, entry, posted))
+            for sums, key in (
+                (totals, currency),
+                (self.groups, (partner, record.month, currency, arrangement, policy, kind, month)),
+            ):
+                old = sums.get(key)
+                sums[key] = (
+                    [old[0] + price, old[1] + cut, old[2] + share, old[3] + 1] if old else [price, cut, share, 1]
+                )
+            owed = "unbilled" if arrangement == "invoicing" else "processor"
+            own = self.postings[record.month]
+            own["assets:receivable:%s:%s" % (owed, partner), currency] += share
+            own["expenses:partner-cut:" + partner, currency] += cut
+            own["income:sales:" + policy, currency] -= price
+        self._count(table, (record.rows, None), self.wrong["seals"])
+        if leaves.root() != record.root:
+            self.wrong["seals"](table.name + " is not what was sealed")
+        for currency in sorted(set(totals) | set(record.totals)):
+            if totals.get(currency, [None])[:3] != record.totals.get(currency):
+                problem("%s: the rows in %s do not add up to the total of the record" % (table.name, currency))
+        self.counts["rows"] += table.rows
+
+    def _books_table(self, books, name, columns, nullable=()):
+        table = Table(self.folder, "books/%s/%s.tsv" % (books.month, name))
+        if table.columns != columns:
+            raise Malformed("%s: its columns are not %s" % (table.name, ", ".join(columns)))
+        forms = check_forms(list(enumerate(columns)), table.name)
+        for number, fields, _ in table:
+            if any(field is None and column not in nullable for field, column in zip(fields, columns)):
+                raise Malformed("%s: row %d has a NULL" % (table.name, number))
+            forms(number, fields)
+            yield table.name, fields
+        self._count(table, books.tables[name], self.wrong["books"])
+        self.counts[name] += table.rows
+
+    def _entries(self, books):
+        books.moved = defaultdict(Decimal)
+        for place, fields in self._books_table(books, "entries", ENTRY, ("document", "reference")):
+            fact, fact_id, entry_on, _, debit, credit, currency, amount = fields[:8]
+            month = entry_on[:7]
+            if month > books.month or (month < books.month and books.previous):
+                self.wrong["books"]("%s: %s %s is dated %s" % (place, fact, fact_id, entry_on))
+            books.moved[debit, currency] += Decimal(amount)
+            books.moved[credit, currency] -= Decimal(amount)
+            if self.manifest.kind == "journal":
+                self.entries.append(fields)
+
+    def _accounts(self, books):
+        books.accounts = {}
+        problem = self.wrong["books"]
+        for place, (control, account, currency, amount) in self._books_table(books, "accounts", ACCOUNT):
+            if (account, currency) in books.accounts:
+                problem("%s: %s in %s is there twice" % (place, account, currency))
+            if account != control and not account.startswith(control + ":"):
+                problem("%s: %s is not in %s" % (place, account, control))
+            if amount == "0":
+                problem("%s: the balance of %s in %s is zero" % (place, account, currency))
+            books.accounts[account, currency] = (control, Decimal(amount))
+
+
+class MerkleRoot:
+    """The root of RFC 9162, 2.1.1, from leaves one by one: the stack holds complete subtrees, larger ones below."""
+
+    def __init__(self):
+        self.stack = []
+
+    def add(self, line):
+        size, node = 1, hashlib.sha256(b"\0" + line).digest()
+        while self.stack and self.stack[-1][0] == size:
+            _, left = self.stack.pop()
+            size, node = size * 2, hashlib.sha256(b"\1" + left + node).digest()
+        self.stack.append((size, node))
+
+    def root(self):
+        if not self.stack:
+            return sha256(b"")
+        node = self.stack[-1][1]
+        for _, left in reversed(self.stack[:-1]):
+            node = hashlib.sha256(b"\1" + left + node).digest()
+        return node.hex()
+
+
+# --- Checks of the sealed evidence ------------------------------------------------------------------------------------
+
+
+def check_seals(pack, problem):
+    problem.add(pack.wrong["seals"])
+    records = list(pack.records.values())
+    for before, record in zip(records, records[1:]):
+        if record.previous[1] != before.seal:
+            problem("%s was sealed after %s, not after %s" % (record.month, record.previous[1], before.seal))
+        if record.first != before.last + 1:
+            problem("%s: its facts begin at %d, after %d" % (record.month, record.first, before.last))
+    return "%d months, %d facts, %d rows" % (len(records), pack.counts["facts"], pack.counts["rows"]), None
+
+
+def check_rows(pack, problem):
+    problem.add(pack.wrong["rows"])
+    return "%d rows: each adds up, totals as sealed" % pack.counts["rows"], None
+
+
+def bill_of(row):
+    return tuple(row[name] for name in BILL)
+
+
+def arrange_documents(pack, problem):
+    pack.documents, pack.numbers = {}, {}
+    for document in pack.facts["documents"]:
+        if document["document_id"] in pack.documents:
+            problem(document["number"] + ": its document_id is there twice")
+        if document["number"] in pack.numbers:
+            problem(document["number"] + " is there twice")
+        pack.documents[document["document_id"]] = pack.numbers[document["number"]] = document
+        document.update(lines=[], void=None, pdf=None, replaced_by=None)
+
+    def known(row, what):
+        document = pack.documents.get(row["document_id"])
+        if document is None and pack.from_the_start:
+            problem("document_id %s has %s, and is no document" % (row["document_id"], what))
+        return document
+
+    for line in pack.facts["document_lines"]:
+        document = pack.documents.get(line["document_id"])
+        if document is None or document["sealed_in"] != line["sealed_in"]:
+            problem("a line of document_id %s is of no document of %s" % (line["document_id"], line["sealed_in"]))
+            continue
+        document["lines"].append(line)
+        if line["position"] != str(len(document["lines"])):
+            problem("%s: line %s is out of order" % (document["number"], line["position"]))
+    for void in pack.facts["voids"]:
+        document = known(void, "a void")
+        if document is None:
+            continue
+        if document["void"]:
+            problem(document["number"] + " is void twice")
+        if void["sealed_in"] < document["sealed_in"] or bill_of(void) != bill_of(document):
+            problem("the void of %s is of another document" % document["number"])
+        document["void"] = void
+    for pdf in pack.facts["document_pdfs"]:
+        document = known(pdf, "a PDF")
+        if document is not None and document["pdf"] is not None:
+            problem(document["number"] + " has two PDFs")
+        elif document is not None:
+            document["pdf"] = pdf["sha256"]
+    for document in pack.documents.values():
+        if document["replaces"] is None:
+            continue
+        replaced = pack.documents.get(document["replaces"])
+        if replaced is None:
+            if pack.from_the_start:
+                problem("%s replaces document_id %s, which is no document" % (document["number"], document["replaces"]))
+            continue
+        if not replaced["void"]:
+            problem("%s replaces %s, which is not void" % (document["number"], replaced["number"]))
+        if replaced["replaced_by"]:
+            problem(replaced["number"] + " is replaced twice")
+        replaced["replaced_by"] = document["number"]
+
+
+def check_documents(pack, problem):
+    arrange_documents(pack, problem)
+    series, billed = defaultdict(list), set()
+    pack.bills = defaultdict(list)
+    for document in pack.documents.values():
+        number = document["number"]
+        if number != "%s-%s" % (document["series"], document["sequence"].rjust(6, "0")):
+            problem("%s is number %s of %s" % (number, document["sequence"], document["series"]))
+        series[document["series"]].append(int(document["sequence"]))
+        if document["purpose"] != "month":
+            continue
+        pack.bills[bill_of(document)].append(document)
+        header = [Decimal(document[name]) for name in SUMS]
+        if header[0] != header[1] + header[2]:
+            problem(number + " does not add up")
+        sums = [Decimal(0)] * 4
+        for line in document["lines"]:
+            amounts = [Decimal(line[name]) for name in SUMS] + [int(line["count"])]
+            sums = [one + other for one, other in zip(sums, amounts)]
+            if not pack.groups or document["month"] not in pack.records:
+                continue
+            key = bill_of(document) + (line["policy_id"], line["kind"], line["month"])
+            billed.add(key)
+            expected = pack.groups.get(key)
+            if expected and document["document"] == "credit_note":
+                expected = [-each for each in expected[:3]] + [expected[3]]
+            if expected != amounts:
+                problem("line %s of %s is not the sum of its rows" % (line["position"], number))
+        if not document["lines"] or sums != header + [int(document["entries"])]:
+            problem(number + " is not the sum of its lines")
+    for chain in pack.bills.values():
+        live = [document["number"] for document in chain if not document["void"]]
+        if len(live) > 1:
+            problem("%s bill the same rows" % ", ".join(live))
+        if not live:
+            problem.notes.append("%s is void, and no sealed document replaces it" % chain[-1]["number"])
+    for key in pack.groups.keys() - billed:
+        problem("rows of %s in %s in %s are on no document" % key[:3])
+    for name, numbers in series.items():
+        numbers.sort()
+        first = 1 if pack.from_the_start else numbers[0]
+        if numbers != list(range(first, first + len(numbers))):
+            problem("%s: its numbers have a gap, or one is there twice" % name)
+    return "%d documents, %d series" % (len(pack.documents), len(series)), None
+
+
+OF_ROWS = ("assets:receivable:unbilled", "assets:receivable:processor", "expenses:partner-cut", "income:sales")
+
+
+def is_of_rows(account):
+    return any(account == each or account.startswith(each + ":") for each in OF_ROWS)
+
+
+def check_books(pack, problem):
+    problem.add(pack.wrong["books"])
+    before = None
+    for month, books in pack.books.items():
+        if before:
+            if not books.previous or books.previous[1] != before.seal:
+                problem("the books of %s did not close after %s" % (month, before.seal))
+            if books.facts_to < before.facts_to:
+                problem("the books of %s closed before those of %s" % (month, before.month))
+        after = pack.records.get(books.sealed_after[0])
+        if after and after.seal != books.sealed_after[1]:
+            problem("the books of %s name another seal of %s" % (month, after.month))
+        upcoming = pack.records.get(following(books.sealed_after[0]))
+        if (after and books.facts_to < after.last) or (upcoming and books.facts_to > upcoming.last):
+            problem("the books of %s did not close after the seal of %s" % (month, books.sealed_after[0]))
+        by_control, by_currency = defaultdict(Decimal), defaultdict(Decimal)
+        for (_, currency), (control, amount) in books.accounts.items():
+            by_control[control, currency] += amount
+            by_currency[currency] += amount
+        for key in by_control.keys() | books.balances.keys():
+            if by_control.get(key, 0) != books.balances.get(key, 0):
+                problem("%s: the accounts of %s %s do not add up to the balance of the record" % (month, *key))
+        for currency, amount in by_currency.items():
+            if amount:
+                problem("%s: debits and credits in %s differ" % (month, currency))
+        if before or not books.previous:
+            check_roll_forward(pack, before, books, problem)
+        else:
+            problem.notes.append("the balances of %s are not added up: the books before it are not in this pack" % month)
+        before = books
+    for close in pack.facts["book_closes"]:
+        books = pack.books.get(close["month"])
+        if books is None and close["month"] in pack.records:
+            problem("the books of %s closed, and are not in the pack" % close["month"])
+        if books and (books.text, books.seal, str(books.facts_to)) != (close["record"], close["seal"], close["facts_to"]):
+            problem("the books of %s are not those that were sealed in %s" % (close["month"], close["sealed_in"]))
+    for month in pack.records.keys() - pack.books.keys():
+        problem.notes.append("the books of %s are open: what is dated in it can still change" % month)
+    return "%d months, %d entries, %d balances" % (len(pack.books), pack.counts["entries"], pack.counts["accounts"]), None
+
+
+def check_roll_forward(pack, before, books, problem):
+    found = defaultdict(Decimal, books.moved)
+    for key, (_, amount) in (before.accounts if before else {}).items():
+        found[key] += amount
+    for key, amount in pack.postings.get(books.month, {}).items():
+        found[key] += amount
+    for key in found.keys() | books.accounts.keys():
+        if pack.manifest.kind != "ledger" and is_of_rows(key[0]):
+            continue
+        if found.get(key, 0) != books.accounts.get(key, (None, 0))[1]:
+            problem("%s: %s in %s does not follow from the month before" % (books.month, *key))
+
+
+# --- Checks of the data files -----------------------------------------------------------------------------------------
+
+LEDGER = (
+    "kind partner_id quote_id requote_id reversal_id enrollment_id policy_id currency accepted_at spotPrice partnerCut "
+    "invoiceAmount entry_id posted_month recorded_at document"
+).split()
+INVOICE = (
+    "number series sequence document purpose status partner_id partner_name month currency arrangement issued_on due_on "
+    "enrollments spotPrice partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance payment_link "
+    "pdf_sha256 email_status sent_at replaces replaced_by credits reason voided_on void_reason"
+).split()
+INVOICE_JSON = (
+    "number series sequence document purpose status partner_id month currency issued_on due_on enrollments spotPrice "
+    "partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance lines payment_link pdf email "
+    "replaces replaced_by credits void_reason"
+).split()
+LINE_JSON = ["policy_id", "kind", "month", "count"] + LEDGER_SUMS
+LINE = "number position policy_id policy_name kind month count currency".split() + LEDGER_SUMS
+MOVE = "move document currency amount dated_on entry_on why recorded_at".split()
+POSTING = "entry_on dated_on fact fact_id account partner_id policy_id currency amount document reference".split()
+SEALED_NAME = dict(zip(LEDGER_SUMS, SUMS))
+MONEY = set(INVOICE_SUMS + ["amount"])
+TIMES = {"accepted_at", "recorded_at", "occurred_at"}
+RISKY = re.compile(r"['=+@\t\r-]")
+
+
+def sealed_time(text):
+    return text.replace(" ", "T")[:-3] + "Z" if text.endswith("+00") else text
+
+
+def plain_time(cell):
+    head, dot, fraction = cell.partition(".")
+    if not dot or not fraction.endswith("Z"):
+        return cell
+    fraction = fraction[:-1].rstrip("0")
+    return head + (("." + fraction) if fraction else "") + "Z"
+
+
+def says(column, cell, sealed, csv):
+    """Whether an exported cell is the sealed value."""
+    sealed = sealed or ""
+    if column in MONEY:
+        return cell == sealed or (isinstance(cell, str) and bool(is_money(cell)) and canonical(cell) == sealed)
+    if column in TIMES:
+        return isinstance(cell, str) and plain_time(cell) == sealed_time(sealed)
+    if csv and RISKY.match(sealed):
+        return cell == "'" + sealed or (cell == sealed and bool(is_money(sealed)))
+    return cell == sealed
+
+
+def uncover(cell, csv):
+    return cell[1:] if csv and re.match(r"'['=+@\t\r-]", cell) else cell
+
+
+class DataFile:
+    """One data file: reads it against the manifest, and compares rows."""
+
+    def __init__(self, pack, name, problem):
+        self.pack, self.name, self.problem = pack, name, problem
+        self.csv = name.endswith(".csv")
+        self.unsealed = Counter()
+
+    def rows(self, columns):
+        stated = self.pack.manifest.files[self.name]
+        summed = [columns.index(each) for each in SUMMED[self.pack.manifest.kind]] if stated["totals"] is not None else []
+        currency = columns.index("currency") if summed else 0
+        sums, self.count = {}, 0
+        for row in read_rows(self.pack.folder, self.name, columns):
+            self.count += 1
+            if summed:
+                cells = row[0]
+                for at in summed:
+                    if not isinstance(cells[at], str) or not is_money(cells[at]):
+                        raise Malformed("%s: row %d: %s is not an amount" % (self.name, self.count, columns[at]))
+                old = sums.get(cells[currency]) or [Decimal(0)] * len(summed)
+                sums[cells[currency]] = [one + Decimal(cells[at]) for one, at in zip(old, summed)]
+            yield row
+        if self.count != stated["rows"]:
+            self.problem("%d rows where the manifest says %d" % (self.count, stated["rows"]))
+        if summed and sums != stated["totals"]:
+            self.problem("its totals are not the manifest's")
+
+    def compare(self, what, columns, cells, sealed):
+        """`sealed` has the values by column; a column that it does not have is not compared."""
+        other = [
+            name for name, cell in zip(columns, cells) if name in sealed and not says(name, cell, sealed[name], self.csv)
+        ]
+        if other:
+            self.problem("%s is not as it was sealed in %s" % (what, ", ".join(other)))
+
+    def result(self):
+        for what, count in self.unsealed.items():
+            if count:
+                self.problem.notes.append("%s: %d %s under no seal of this pack" % (self.name, count, what))
+        return "%d rows as sealed and as in the manifest" % self.count, None
+
+
+def sealed_ledger(pack):
+    for record in pack.records.values():
+        table = Table(pack.folder, "sealed/%s/ledger_rows.tsv" % record.month)
+        wanted = {name: table.columns.index(SEALED_NAME.get(name, name)) for name in LEDGER if name not in ("document",)}
+        arrangement = table.columns.index("arrangement")
+        for _, fields, _ in table:
+            row = {name: fields[at] for name, at in wanted.items()}
+            row["posted_month"] = record.month
+            yield row, (row["partner_id"], record.month, row["currency"], fields[arrangement])
+
+
+def check_ledger(file):
+    pack, problem = file.pack, file.problem
+    sealed = sealed_ledger(pack)
+    still_open = {each["month"] for each in pack.manifest.months if each["seal"] is None}
+    last = 0
+    for cells, _, _ in file.rows(LEDGER):
+        entry, posted, document = cells[12], cells[13], cells[15]
+        row, bill = next(sealed, (None, None))
+        if row is None:
+            file.unsealed["rows of open months"] += 1
+            if posted not in still_open:
+                problem("row %s is none of the sealed rows of %s" % (entry, posted))
+            if document != "":
+                problem("row %s of an open month names %s" % (entry, document))
+            if not is_number(entry) or int(entry) <= last:
+                problem("row %s is out of order" % entry)
+            else:
+                last = int(entry)
+            continue
+        file.compare("row " + row["entry_id"], LEDGER, cells, row)
+        expected = next((each["number"] for each in pack.bills.get(bill, []) if not each["replaced_by"]), None)
+        if document == expected:
+            continue
+        if document in pack.numbers or not re.fullmatch(r"[A-Z]+-[0-9]{4}-[0-9]{6,}", document):
+            problem("row %s names %s, and not %s" % (entry, document or "no document", expected))
+        else:
+            file.unsealed["documents named by rows"] += 1
+    if next(sealed, None) is not None:
+        problem("sealed rows are missing at its end")
+    return file.result()
+
+
+def documents_in_order(pack):
+    chosen = [
+        each for each in pack.documents.values() if pack.manifest.first <= each["month"] <= pack.manifest.last
+    ]
+    return sorted(chosen, key=lambda each: (each["series"].encode(), int(each["sequence"])))
+
+
+def document_values(pack, document):
+    """What a seal says of a document, by the columns of an export. What may still happen is left out until it has."""
+
+    def number_of(key):
+        if document[key] is None:
+            return ""
+        return pack.documents.get(document[key], {}).get("number", "")
+
+    values = {name: document[name] for name in COLUMNS["documents"] if name not in SUMS and name != "document_id"}
+    for name, sealed in SEALED_NAME.items():
+        values[name] = document[sealed]
+    for key in ("replaces", "credits"):
+        if document[key] is None or document[key] in pack.documents:
+            values[key] = number_of(key)
+        else:
+            del values[key]
+    if document["replaced_by"]:
+        values["replaced_by"] = document["replaced_by"]
+    if document["void"]:
+        values.update(voided_on=document["void"]["voided_on"], void_reason=document["void"]["reason"])
+    return values
+
+
+def check_invoices(file):
+    pack, problem = file.pack, file.problem
+    columns = INVOICE if file.csv else INVOICE_JSON
+    missing = {each["number"] for each in documents_in_order(pack)}
+    before = (b"", 0)
+    for cells, value, _ in file.rows(columns):
+        row = dict(zip(columns, cells))
+        number = row["number"]
+        sequence = int(row["sequence"]) if is_number(row["sequence"]) else -1
+        place = (row["series"].encode(), sequence)
+        if place <= before:
+            problem("%s is out of order" % number)
+        before = place
+        check_standing(row, problem)
+        pdf = row.get("pdf_sha256", "")
+        if not file.csv:
+            pdf = "" if value.get("pdf") is None else take(value["pdf"], ["sha256", "bytes"], file.name)[0]
+            lines = want_list(value.get("lines"), file.name + ": lines")
+            if value.get("email") is not None:
+                take(value["email"], ["status", "to", "message_id", "sent_at"], file.name)
+        document = pack.numbers.get(number)
+        if document is None:
+            file.unsealed["documents"] += 1
+            continue
+        missing.discard(number)
+        file.compare(number, columns, cells, document_values(pack, document))
+        if document["pdf"] is None:
+            file.unsealed["PDFs"] += bool(pdf)
+        elif pdf != document["pdf"]:
+            problem(number + " has another PDF than the sealed one")
+        is_void = row["status"] == "void"
+        if document["void"] and not is_void:
+            problem(number + " is void, and not " + row["status"])
+        if not document["void"]:
+            file.unsealed["voids"] += is_void
+        if not is_void and (row["void_reason"] or row.get("voided_on")):
+            problem(number + " is not void, and says why it is")
+        if not document["replaced_by"] and row["replaced_by"]:
+            file.unsealed["replacements"] += 1
+            if row["replaced_by"] in pack.numbers:
+                problem("%s is not replaced by %s" % (number, row["replaced_by"]))
+        if not file.csv:
+            if len(lines) != len(document["lines"]):
+                problem("%s has %d lines where %d were sealed" % (number, len(lines), len(document["lines"])))
+            for line, sealed in zip(lines, document["lines"]):
+                values = {name: sealed[SEALED_NAME.get(name, name)] for name in LINE_JSON}
+                found = [as_cell(each) for each in take(line, LINE_JSON, "%s: line of %s" % (file.name, number))]
+                file.compare("line %s of %s" % (sealed["position"], number), LINE_JSON, found, values)
+    for number in sorted(missing):
+        problem(number + " is missing")
+    problem.notes.append(
+        file.name + ": status, credited, amount_paid, balance, payment_link, and what is said of e-mails, are as of the "
+        "export, and under no seal"
+    )
+    return file.result()
+
+
+def check_standing(row, problem):
+    amount = {name: Decimal(canonical(row[name])) for name in INVOICE_SUMS}
+    due = Decimal(0) if row["document"] == "statement" else amount["invoiceAmount"] - amount["credit_applied"]
+    left = Decimal(0) if row["status"] == "void" else due - amount["credited"] - amount["amount_paid"]
+    if amount["amount_due"] != due:
+        problem(row["number"] + ": amount_due does not follow")
+    if amount["balance"] != left:
+        problem(row["number"] + ": balance does not follow")
+    if row["status"] != "void" and row["status"] != ("open" if left else "paid"):
+        problem(row["number"] + ": status does not follow")
+
+
+def check_invoice_lines(file):
+    pack, problem = file.pack, file.problem
+    sealed = iter([(document, line) for document in documents_in_order(pack) for line in document["lines"]])
+    for cells, _, _ in file.rows(LINE):
+        if cells[0] not in pack.numbers:
+            file.unsealed["lines"] += 1
+            continue
+        document, line = next(sealed, (None, None))
+        if document is None:
+            problem("line %s of %s was not sealed" % (cells[1], cells[0]))
+            continue
+        values = {name: line[SEALED_NAME.get(name, name)] for name in LINE if name not in ("number", "currency")}
+        values.update(number=document["number"], currency=document["currency"])
+        file.compare("line %s of %s" % (line["position"], document["number"]), LINE, cells, values)
+    for document, line in sealed:
+        problem("line %s of %s is missing" % (line["position"], document["number"]))
+    return file.result()
+
+
+def check_events(file):
+    pack, problem = file.pack, file.problem
+    sealed = iter(pack.facts["audit_events"])
+    last = pack.manifest.months[-1]
+    still_open = last["seal"] is None or last["month"] < pack.manifest.last
+    for cells, _, text in file.rows(EVENT):
+        event = next(sealed, None)
+        if event is None:
+            file.unsealed["events"] += 1
+            if not still_open:
+                problem("event %s was not sealed" % cells[0])
+            continue
+        values = {name: event[name] for name in EVENT}
+        if not file.csv:
+            del values["details"]
+            if ', "details" : %s, "claimed_by" : ' % event["details"] not in text:
+                problem("event %s is not as it was sealed in details" % event["event_id"])
+        file.compare("event " + event["event_id"], EVENT, cells, values)
+    for event in sealed:
+        problem("event %s is missing" % event["event_id"])
+    return file.result()
+
+
+def check_payments(file):
+    pack, problem = file.pack, file.problem
+    columns = PAYMENT + ["applied", "reversed", "unapplied", "status"]
+    sealed = {each["payment_id"]: each for each in pack.facts["payments"]}
+    missing = {key for key, each in sealed.items() if is_dated(pack, each)}
+    before = 0
+    for cells, _, _ in file.rows(columns):
+        number = int(cells[0]) if is_number(cells[0]) else 0
+        if number <= before:
+            problem("payment %s is out of order" % cells[0])
+        before = number
+        missing.discard(cells[0])
+        payment = sealed.get(cells[0])
+        if payment is None:
+            file.unsealed["payments"] += 1
+            continue
+        values = {name: payment[name] for name in PAYMENT if name != "partner_id" or payment[name] is not None}
+        file.compare("payment " + cells[0], columns, cells, values)
+    for key in sorted(missing, key=int):
+        problem("payment %s is missing" % key)
+    problem.notes.append(
+        file.name + ": applied, reversed, unapplied, status, and a partner assigned later are as of the export, and "
+        "under no seal"
+    )
+    return file.result()
+
+
+def is_dated(pack, fact):
+    return pack.manifest.first <= fact["entry_on"][:7] <= pack.manifest.last
+
+
+def negative(amount):
+    return amount if amount == "0" else amount[1:] if amount.startswith("-") else "-" + amount
+
+
+def payment_moves(pack):
+    """(fact, payment_id, move, document_id, currency, amount, dated_on, why) of each fact that moves a payment."""
+    facts = pack.facts
+    applied = {each["payment_application_id"]: each for each in facts["payment_applications"]}
+    small = {each["payment_application_id"]: each for each in facts["small_differences"]}
+    paid = {each["payment_id"]: each for each in facts["payments"]}
+    for each in applied.values():
+        why = parse_json(each["evidence"] or "{}", "evidence").get("why")
+        yield each, each["payment_id"], "applied", each["document_id"], each["currency"], each["amount"], each["applied_on"], why
+    for key, each in small.items():
+        of = applied.get(key)
+        if of:
+            why = "a difference too small to pursue"
+            yield each, of["payment_id"], "bank_charges", each["document_id"], each["currency"], each["amount"], of["applied_on"], why
+    for each in facts["payment_unapplications"]:
+        key = each["payment_application_id"]
+        why = "unapplied by a user" if each["payment_reversal_id"] is None else "payment reversed"
+        for move, source in (("unapplied", applied), ("bank_charges_reversed", small)):
+            if key in applied and key in source:
+                of = source[key]
+                amount = negative(of["amount"])
+                yield each, applied[key]["payment_id"], move, of["document_id"], of["currency"], amount, each["unapplied_on"], why
+    for each in facts["payment_reversals"]:
+        why = ": ".join(part for part in (each["code"], each["reason"]) if part is not None)
+        yield each, each["payment_id"], each["kind"], None, each["currency"], negative(each["amount"]), each["reversed_on"], why
+    for each in facts["payment_assignments"]:
+        if each["payment_id"] in paid:
+            why = "from %s to %s" % (each["from_partner_id"] or "an unknown payer", each["partner_id"])
+            currency = paid[each["payment_id"]]["currency"]
+            yield each, each["payment_id"], "assigned", None, currency, each["amount"], each["assigned_on"], why
+
+
+OLDER = object()
+
+
+def credit_moves(pack):
+    """The same for each fact that moves credit; the id is the credit note's document_id."""
+    facts = pack.facts
+    action = {each["event_id"]: each["action"] for each in facts["audit_events"]}
+    applied = {each["credit_application_id"]: each for each in facts["credit_applications"]}
+    refunded = {each["credit_refund_id"]: each for each in facts["credit_refunds"]}
+
+    def currency(document):
+        return pack.documents[document]["currency"] if document in pack.documents else OLDER
+
+    for each in applied.values():
+        note, why = each["credit_note_id"], action.get(each["event_id"], OLDER)
+        yield each, note, "applied", each["invoice_id"], currency(note), each["amount"], each["applied_on"], why
+    for each in facts["credit_releases"]:
+        of = applied.get(each["credit_application_id"])
+        if of:
+            note, why = of["credit_note_id"], action.get(each["event_id"], OLDER)
+            yield each, note, "released", of["invoice_id"], currency(note), negative(of["amount"]), each["released_on"], why
+    for each in refunded.values():
+        yield each, each["document_id"], "refunded", None, each["currency"], each["amount"], each["refunded_on"], each["reference"]
+    for each in facts["credit_refund_returns"]:
+        of = refunded.get(each["credit_refund_id"])
+        if of:
+            amount = negative(of["amount"])
+            yield each, of["document_id"], "refund_returned", None, of["currency"], amount, each["returned_on"], each["reason"]
+
+
+def check_moves(file, id_column, moves):
+    pack = file.pack
+
+    def number_of(document):
+        return "" if document is None else pack.documents[document]["number"] if document in pack.documents else OLDER
+
+    expected = Counter()
+    for fact, key, move, document, currency, amount, day, why in moves:
+        if not is_dated(pack, fact):
+            continue
+        key = number_of(key) if id_column == "credit_note" else key
+        row = (key, move, number_of(document), currency, amount, day, fact["entry_on"], why or "")
+        if OLDER not in row:
+            expected[row + (sealed_time(fact["recorded_at"]),)] += 1
+    for cells, _, _ in file.rows([id_column] + MOVE):
+        cells = list(cells)
+        cells[4] = canonical(cells[4]) if is_money(cells[4]) else cells[4]
+        cells[7] = uncover(cells[7], file.csv)
+        cells[8] = plain_time(cells[8])
+        row = tuple(cells)
+        if expected[row] > 0:
+            expected[row] -= 1
+        else:
+            file.unsealed["rows"] += 1
+    for row, count in expected.items():
+        if count > 0:
+            file.problem("it does not have the sealed move " + " ".join(row))
+    return file.result()
+
+
+def check_opening(file):
+    pack = file.pack
+    pack.opening = {}
+    for cells, _, _ in file.rows(["account", "currency", "amount"]):
+        account, currency, amount = cells
+        key = (uncover(account, file.csv), currency)
+        if not is_money(amount):
+            raise Malformed("%s: the balance of %s is not an amount" % (file.name, account))
+        if key in pack.opening:
+            file.problem("%s in %s is there twice" % key)
+        pack.opening[key] = Decimal(amount)
+    return file.result()
+
+
+def check_journal(file):
+    pack, problem = file.pack, file.problem
+    expected = Counter()
+    for fact, fact_id, entry_on, dated_on, debit, credit, currency, amount, document, reference in pack.entries:
+        if entry_on[:7] < pack.manifest.first:
+            continue
+        for account, value in ((debit, amount), (credit, negative(amount))):
+            expected[entry_on, dated_on, fact, fact_id, account, currency, value, document or "", reference or ""] += 1
+    months = defaultdict(lambda: defaultdict(Decimal))
+    for cells, _, _ in file.rows(POSTING):
+        entry_on, dated_on, fact, fact_id, account, _, _, currency, amount, document, reference = (
+            uncover(each, file.csv) for each in cells
+        )
+        if not is_money(amount):
+            raise Malformed("%s: an amount of %s %s is not an amount" % (file.name, fact, fact_id))
+        if not is_day(entry_on) or not pack.manifest.first <= entry_on[:7] <= pack.manifest.last:
+            problem("%s %s is dated %s" % (fact, fact_id, entry_on))
+        if entry_on[:7] not in pack.books:
+            file.unsealed["postings of open books"] += 1
+            continue
+        months[entry_on[:7]][account, currency] += Decimal(amount)
+        if fact in ("quote_accepted", "requote_accepted", "reversal"):
+            continue
+        key = (entry_on, dated_on, fact, fact_id, account, currency, canonical(amount), document, reference)
+        if expected[key] > 0:
+            expected[key] -= 1
+        else:
+            problem("%s %s does not post %s %s to %s as it was sealed" % (fact, fact_id, amount, currency, account))
+    for key, count in expected.items():
+        if count > 0:
+            problem("it does not have the posting " + " ".join(key))
+    sums = defaultdict(Decimal, pack.opening)
+    for month, books in pack.books.items():
+        for key, amount in months[month].items():
+            sums[key] += amount
+        for key in sums.keys() | books.accounts.keys():
+            if sums.get(key, 0) != books.accounts.get(key, (None, 0))[1]:
+                problem("%s in %s at the end of %s is not the balance that was sealed" % (*key, month))
+    problem.notes.append(file.name + ": partner_id and policy_id are as of the export, and under no seal")
+    return file.result()
+
+
+DATA_CHECKS = {
+    "ledger": check_ledger,
+    "invoices": check_invoices,
+    "invoice-lines": check_invoice_lines,
+    "events": check_events,
+    "payments": check_payments,
+    "payment-moves": lambda file: check_moves(file, "payment_id", payment_moves(file.pack)),
+    "credit-moves": lambda file: check_moves(file, "credit_note", credit_moves(file.pack)),
+    "opening-balances": check_opening,
+    "journal": check_journal,
+}
+
+# --- An earlier pack, and seals from elsewhere --------------------------------------------------------------------------
+
+
+def check_previous(pack, folder, problem):
+    def strict(name, work, refuses=False):
+        found = Findings()
+        _, value = work(found)
+        if found.count:
+            raise Malformed("%s: %s: %s" % (folder, name, found.shown[0]))
+        return value
+
+    earlier = Pack(folder, strict)
+    if earlier.manifest.installation != pack.manifest.installation:
+        problem("%s is of the installation %s" % (folder, earlier.manifest.installation))
+    joined = False
+    for now, then, of in ((pack.records, earlier.records, ""), (pack.books, earlier.books, "the books of ")):
+        known = seals_of(now)
+        for month, record in then.items():
+            if month not in known:
+                if pack.manifest.first <= month <= pack.manifest.last:
+                    problem("%s%s had %s, and is not sealed now" % (of, month, record.seal))
+                continue
+            joined = joined or of == ""
+            if known[month] != record.seal:
+                problem("%s%s had %s, and has %s" % (of, month, record.seal, known[month]))
+    if not joined:
+        problem("%s was sealed after a month that is not in %s" % (pack.first.month, folder))
+    before = earlier.records.get(pack.first.previous[0]) if pack.first.previous else None
+    if before:
+        if pack.first.first != before.last + 1:
+            problem("facts begin at %d, and end at %d in %s" % (pack.first.first, before.last, folder))
+        lowest, highest = {}, {}
+        for each in pack.documents.values():
+            series, number = each["series"], int(each["sequence"])
+            lowest[series] = min(number, lowest.get(series, number))
+        for each in earlier.facts["documents"]:
+            if each["sealed_in"] < pack.first.month:
+                highest[each["series"]] = max(int(each["sequence"]), highest.get(each["series"], 0))
+        for series, number in lowest.items():
+            if series not in highest and not earlier.from_the_start:
+                continue
+            if number != highest.get(series, 0) + 1:
+                problem("%s begins at %d, after %d in the earlier pack" % (series, number, highest.get(series, 0)))
+    return "%d months of %s" % (len(earlier.records), folder), None
+
+
+def seals_of(records):
+    """The seals of these months, and of the month before the first."""
+    seals = {month: record.seal for month, record in records.items()}
+    first = next(iter(records.values()), None)
+    if first and first.previous:
+        seals.setdefault(*first.previous)
+    return seals
+
+
+def parse_held(given, option):
+    held = []
+    for each in given or []:
+        month, equals, seal = each.partition("=")
+        if not equals or not is_month(month):
+            raise Unusable("'%s' does not name a month and a seal: --%s 2026-07=5f0c…" % (each, option))
+        if not re.fullmatch("[0-9A-Fa-f]{64}", seal):
+            raise Unusable("'%s' is not a whole seal: it has 64 digits from 0 to f, not 16 as in a subject" % seal)
+        held.append((month, seal.lower()))
+    return held
+
+
+def check_held(report, first, last, given):
+    """`given` has the held seals, the records to compare them with, and what to call them."""
+    apart = []
+
+    def compare(problem):
+        compared = 0
+        for held, records, of in given:
+            known = seals_of(records)
+            for month, seal in held:
+                if month in known:
+                    compared += 1
+                    if known[month] != seal:
+                        problem(
+                            "%s%s has %s, and you gave %s: compare it with your copy. If that says the same, %s%s was "
+                            "sealed again" % (of, month, known[month], seal, of, month)
+                        )
+                elif first <= month <= last:
+                    problem("%s%s was sealed, and is open in this pack" % (of, month))
+                else:
+                    apart.append(of + month)
+        return "%d compared" % compared, None
+
+    if any(held for held, _, _ in given):
+        report.check("held seals", compare)
+    if apart and not report.failed:
+        raise Unusable("%s: this pack (%s to %s) cannot say. Ask for one that contains it" % (", ".join(apart), first, last))
+
+
+# --- Proofs -----------------------------------------------------------------------------------------------------------
+
+PROOF = "format version month entry_id line leaf index rows path root record seal".split()
+
+
+def climb(leaf, index, size, path):
+    """The root by the recursive definition of RFC 9162, 2.1.3.1; None if the path does not have its length."""
+    if size == 1:
+        return leaf if not path else None
+    if not path:
+        return None
+    split = 1
+    while split * 2 < size:
+        split *= 2
+    *rest, sibling = path
+    if index < split:
+        left, right = climb(leaf, index, split, rest), sibling
+    else:
+        left, right = sibling, climb(leaf, index - split, size - split, rest)
+    return None if left is None or right is None else hashlib.sha256(b"\1" + left + right).digest()
+
+
+def check_proof(report, path, held):
+    def work(_):
+        values = dict(zip(PROOF, take(parse_document(read_small("", path), "proof"), PROOF, "proof")))
+        if values["format"] != "reckoner-proof" or values["version"] != 1 or values["version"] is True:
+            raise Malformed("proof: is not of version 1")
+        line, text = values["line"], values["record"]
+        if not isinstance(line, str) or not isinstance(text, str):
+            raise Malformed("proof: its record or line is not a text")
+        record = SealRecord(text, "record")
+        siblings = [bytes.fromhex(want_text(each, HASH, "path")) for each in want_list(values["path"], "path")]
+        fields = line.split("\t")
+        if "\n" in line or "\r" in line or len(fields) != len(record.columns):
+            raise Malformed("line: is not a line of rows")
+        row = dict(zip(record.columns, fields))
+        size, index, entry = (want_number(values[key], key) for key in ("rows", "index", "entry_id"))
+        leaf = hashlib.sha256(b"\0" + line.encode()).digest()
+        root = climb(leaf, index, size, siblings) if index < size and len(siblings) < 64 else None
+        for right, what in (
+            (record.seal == values["seal"], "seal: the record hashes to %s" % record.seal),
+            (record.month == values["month"], "month: the record is of %s" % record.month),
+            (record.rows == size, "rows: the month has %d rows" % record.rows),
+            (row.get("entry_id") == str(entry), "entry_id: the line is of another row"),
+            (leaf.hex() == values["leaf"], "leaf: is not the hash of the line"),
+            (record.root == values["root"] and root is not None and root.hex() == record.root, "path: does not lead to the root"),
+        ):
+            if not right:
+                raise Malformed(what)
+        for column, field in row.items():
+            say("      %-16s %s" % (column, field))
+        return "row %d is under the seal of %s" % (entry, record.month), record
+
+    record = report.check("proof", work, True)
+    check_held(report, record.month, record.month, [(held, {record.month: record}, "")])
+    say("seal  %s  %s" % (record.month, record.seal))
+
+
+# --- The command ------------------------------------------------------------------------------------------------------
+
+
+def check_pack(report, folder, previous, seals, books):
+    pack = Pack(folder, report.check)
+    report.check("seals", lambda problem: check_seals(pack, problem))
+    if pack.manifest.kind == "ledger":
+        report.check("rows", lambda problem: check_rows(pack, problem))
+    report.check("documents", lambda problem: check_documents(pack, problem))
+    report.check("books", lambda problem: check_books(pack, problem))
+    for each in pack.manifest.months:
+        if each["seal"] is None:
+            say("note  %s is open: nothing of it is sealed" % each["month"])
+    if pack.manifest.months[-1]["month"] < pack.manifest.last:
+        say("note  nothing after %s is in this pack" % pack.manifest.months[-1]["month"])
+    for name in pack.manifest.data:
+        kind, _, fmt = name.partition(".")
+        if fmt not in FORMATS:
+            say("note  %s is compared with nothing: check it with the program that it is for" % name)
+            continue
+        report.check(name, lambda problem: DATA_CHECKS[kind](DataFile(pack, name, problem)))
+    if previous is not None:
+        report.check("previous", lambda problem: check_previous(pack, previous, problem))
+    check_held(
+        report,
+        pack.manifest.first,
+        pack.manifest.last,
+        [(seals, pack.records, ""), (books, pack.books, "the books of ")],
+    )
+    for what, records in (("seal ", pack.records), ("books", pack.books)):
+        for month, record in records.items():
+            say("%s %s  %s" % (what, month, record.seal))
+
+
+def run(report, arguments):
+    seals, books = parse_held(arguments.seal, "seal"), parse_held(arguments.books_seal, "books-seal")
+    place = arguments.place
+    if os.path.isdir(place):
+        check_pack(report, place, arguments.previous, seals, books)
+    elif not os.path.exists(place):
+        raise Unusable(place + " is not there")
+    elif place.endswith(".zip"):
+        raise Unusable("%s is a .zip: unzip it into an empty folder, and name that folder" % place)
+    elif not place.endswith(".json") or not os.path.isfile(place):
+        raise Unusable(place + " is neither a folder nor a .json file")
+    elif arguments.previous is not None or books:
+        raise Unusable("a proof is compared with --seal only")
+    else:
+        check_proof(report, place, seals)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks a pack exported by Reckoner, or the proof of a row.")
+    parser.add_argument("place", metavar="PACK|PROOF.json")
+    parser.add_argument("--previous", metavar="PACK")
+    parser.add_argument("--seal", action="append", metavar="MONTH=SEAL")
+    parser.add_argument("--books-seal", action="append", metavar="MONTH=SEAL")
+    arguments = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    report = Report()
+    status = 0
+    try:
+        run(report, arguments)
+        status = 1 if report.failed else 0
+    except Refused:
+        status = 1
+    except (Unusable, OSError) as error:
+        status = 1 if report.failed else 2
+        say("Cannot check: %s" % error, sys.stderr)
+    if status == 0:
+        say("All checks hold.")
+    if status == 1:
+        say("%d %s: %s." % (report.total, "problem" if report.total == 1 else "problems", ", ".join(report.failed)))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
