@@ -223,7 +223,10 @@ function countedAs(
   if (quote.currency === share_currency && settled.equals(Amount.of(unexplained, currency))) {
     return Amount.of(share_unexplained, share_currency);
   }
-  throw invalid('', `is required: the quote is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}`);
+  const reason =
+    `is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}. ` +
+    'Repeat the command with --counts-as, what it counts as for the quote';
+  throw refuse('argument_invalid', { argument: '--quote', value: quote.quote_id, reason });
 }
 
 /** Of what is unexplained at most, and to the same side. */

@@ -118,7 +118,14 @@ export interface Reconciliation {
 
 /** What would be billed, but open balance transactions name that very quote. */
 export interface NotBillable extends Billable {
-  readonly balance_transactions: readonly { readonly account: string; readonly id: string }[];
+  readonly balance_transactions: readonly {
+    readonly account: string;
+    readonly id: string;
+    /** What was sent. */
+    readonly currency: string;
+    /** The account is, or was, the partner's. */
+    readonly own_account: boolean;
+  }[];
 }
 
 /** What may be billed of a quote. */
@@ -190,7 +197,9 @@ async function billableOf(
         ...each,
         balance_transactions: naming
           .filter(({ quote_id }) => quote_id === each.quote_id)
-          .map(({ account, id }) => ({ account, id })),
+          .map(({ account, id, currency, partners }) => {
+            return { account, id, currency, own_account: partners.includes(each.partner_id) };
+          }),
       })),
   };
 }

@@ -271,14 +271,21 @@ export function readUnmatchedBalanceTransactions(
 export interface NamingTransaction {
   readonly account: string;
   readonly id: string;
+  /** What was sent. */
+  readonly currency: string;
   readonly quote_id: string;
+  /** Whose account it is, or was. */
+  readonly partners: readonly string[];
 }
 
 /** Those of any time that name one of these quotes. */
 export function readNamingTransactions(tx: Transaction, quoteIds: readonly string[]): Promise<NamingTransaction[]> {
   return query(
     tx,
-    `SELECT account, id, quote_id FROM unexplained_balance_transactions
+    `SELECT account, id, share_currency AS currency, quote_id,
+            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
+              WHERE o.account = u.account), '[]') AS partners
+     FROM unexplained_balance_transactions u
      WHERE ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[])
      ORDER BY quote_id, occurred_at, id`,
     { quoteIds },

@@ -60,11 +60,13 @@ test('the report says why money is not matched to the quote that it names, and w
   const { stdout } = await run('reconcile', '2026-07');
   const text = stdout.replace(/\s+/g, ' ');
   expect(text).toContain(
-    `${wrong.id} on acct_other: USD 7.00 names quote split-missing, which is of p-split, whose account is not acct_other ` +
-      "('processor match --other-account').",
+    `${wrong.id} on acct_other: USD 7.00 names quote split-missing, which is of p-split, whose account is not acct_other. ` +
+      `If it is its share, use 'reckoner processor match ${wrong.id} --quote split-missing --other-account --reason R', ` +
+      `else 'reckoner processor close ${wrong.id} --reason R'.`,
   );
   expect(text).toContain(
-    `${euros.id} on acct_split: EUR 6.50 names quote split-missing, which is in USD ('processor match --counts-as').`,
+    `${euros.id} on acct_split: EUR 6.50 names quote split-missing, which is in USD. If it is its share, use ` +
+      `'reckoner processor match ${euros.id} --quote split-missing --counts-as AMOUNT --reason R',`,
   );
   expect(text).toContain('USD 0.01 names quote q-none, which is not in the ledger yet.');
   expect(text).toMatch(/Not billed before finance has decided: split-missing of p-split, USD 7\.00: .* names it/);

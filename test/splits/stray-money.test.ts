@@ -179,11 +179,11 @@ test('a quote is not billed while open money names it, and is billed once financ
   expect(found.not_billable).toEqual([
     {
       ...{ partner_id: 'p-1', currency: 'USD', quote_id: 'q-a', amount: '7.00' },
-      balance_transactions: [{ account: 'acct_two', id: elsewhere.id }],
+      balance_transactions: [{ account: 'acct_two', id: elsewhere.id, currency: 'USD', own_account: false }],
     },
     {
       ...{ partner_id: 'p-1', currency: 'USD', quote_id: 'q-euro', amount: '7.00' },
-      balance_transactions: [{ account: 'acct_new', id: euros.id }],
+      balance_transactions: [{ account: 'acct_new', id: euros.id, currency: 'EUR', own_account: true }],
     },
   ]);
   const billed = async () =>

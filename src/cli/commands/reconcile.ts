@@ -146,7 +146,8 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
   );
   if (billable > 0) sections.push(`'reckoner reconcile ${month} --bill-missing' bills ${billable} of them.`);
   if (not_billable.length > 0) {
-    const told = not_billable.slice(0, SHOWN).flatMap((each) => wrapped(describedNotBillable(each), 80, '  '));
+    const shown = new Set(choices.flatMap((each) => each.balance_transactions));
+    const told = not_billable.slice(0, SHOWN).flatMap((each) => wrapped(describedNotBillable(each, shown), 80, '  '));
     sections.push(`Not billed before finance has decided:\n${told.join('\n')}`);
   }
   return sections.join('\n\n');
@@ -197,21 +198,48 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   return all.length === 0 ? [] : [all.join('\n')];
 }
 
-const nameOf = ({ partner_id, quote_id, balance_transactions }: Exception): string =>
-  quote_id === null
-    ? `${balance_transactions[0]} of ${partner_id ?? 'an unknown partner'}`
-    : `${quote_id} of ${partner_id ?? '?'}`;
+/** Money is named by its id: it may name a quote that has a line of its own. */
+const nameOf = ({ partner_id, quote_id, account, balance_transactions }: Exception): string =>
+  `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
 const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: Exception): string =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
-function describedNotBillable({ partner_id, quote_id, currency, amount, balance_transactions }: NotBillable): string {
-  const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
-  const id = printable(balance_transactions[0]?.id ?? '');
+/** The commands that end money, if it is the share of a quote and if it is not. */
+function decisions(
+  id: string,
+  quote: { quote_id: string; partner_id?: string | undefined },
+  flags: MatchFlags,
+): string {
+  const options = [
+    printable(quote.quote_id),
+    ...(quote.partner_id === undefined ? [] : [`--partner ${quote.partner_id}`]),
+    ...(flags.otherAccount ? ['--other-account'] : []),
+    ...(flags.converts ? ['--counts-as AMOUNT'] : []),
+  ];
   return (
-    `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it. If it is its share, use 'reckoner processor ` +
-    `match ${id} --quote ${quote_id} --reason R', else 'reckoner processor close ${id} --reason R'.`
+    `If it is its share, use 'reckoner processor match ${printable(id)} --quote ${options.join(' ')} --reason R', else ` +
+    `'reckoner processor close ${printable(id)} --reason R'.`
   );
+}
+
+interface MatchFlags {
+  /** The account was never the partner's. */
+  readonly otherAccount: boolean;
+  /** The quote is in another currency than the money. */
+  readonly converts: boolean;
+}
+
+function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
+  const { partner_id, quote_id, currency, amount, balance_transactions } = each;
+  const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
+  // Those of this month are explained above.
+  const other = balance_transactions.find(({ id }) => !shown.has(id));
+  const decide =
+    other === undefined
+      ? ''
+      : ` ${decisions(other.id, each, { otherAccount: !other.own_account, converts: other.currency !== currency })}`;
+  return `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it.${decide}`;
 }
 
 function describedUnknown(exception: Exception): string {
@@ -220,8 +248,9 @@ function describedUnknown(exception: Exception): string {
   const amount = sent === null ? '' : ` (sent as ${sent.currency} ${sent.amount})`;
   const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}${amount}`;
   if (quote_id !== null) {
-    const why = named.length === 0 ? ['is not in the ledger yet'] : named.map((each) => whyUnmatched(exception, each));
-    return `${moved} names quote ${printable(quote_id)}, which ${why.join(', and which ')}.`;
+    const names = `${moved} names quote ${printable(quote_id)}, which`;
+    if (named.length === 0) return `${names} is not in the ledger yet.`;
+    return named.map((each) => `${names} ${whyUnmatched(exception, each, quote_id)}`).join(' ');
   }
   return (
     `${moved} matches no quote. ` +
@@ -231,17 +260,24 @@ function describedUnknown(exception: Exception): string {
   );
 }
 
-/** Why a balance transaction is not matched to a quote that it names. */
-function whyUnmatched({ account, currency, sent }: Exception, quote: NamedQuote): string {
+/** Why a balance transaction is not matched to a quote that it names, and what ends it. */
+function whyUnmatched(exception: Exception, quote: NamedQuote, quoteId: string): string {
+  const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;
-  if (!own_account) return `is of ${partner_id}, whose account is not ${account} ('processor match --other-account')`;
+  const id = balance_transactions[0] ?? '';
   if (!is_routed) {
-    return invoice === null
-      ? `${partner_id} is invoiced for with its month`
-      : `is on invoice ${invoice} of ${partner_id} already`;
+    const where = invoice === null ? 'is invoiced with its month' : `is on invoice ${invoice} already`;
+    return (
+      `is of ${partner_id} and ${where}. If ${partner_id} reverses the transfer, it ends by itself. If the money stays, ` +
+      `settle it with ${partner_id} and use 'reckoner processor close ${printable(id)} --reason R'.`
+    );
   }
-  if (quote.currency !== (sent?.currency ?? currency)) {
-    return `is in ${quote.currency} ('processor match --counts-as')`;
-  }
-  return `is not explained by it in whole ('processor match')`;
+  const flags = { otherAccount: !own_account, converts: quote.currency !== (sent?.currency ?? currency) };
+  const why = [
+    ...(flags.otherAccount ? [`is of ${partner_id}, whose account is not ${account}`] : []),
+    ...(flags.converts ? [`is in ${quote.currency}`] : []),
+  ];
+  const because = why.length === 0 ? 'is not explained by it in whole' : why.join(' and ');
+  const partner = named.length > 1 ? partner_id : undefined;
+  return `${because}. ${decisions(id, { quote_id: quoteId, partner_id: partner }, flags)}`;
 }

@@ -83,16 +83,21 @@ const processorMatch =
     const { quote: quoteId, partner: partnerId, ...others } = options;
     const request = { balance_transaction, quoteId, partnerId, ...others };
     const matched = await context.database.transaction((tx) => change(tx, context, request));
-    context.output.print(matched, () => describedMatch(matched));
+    context.output.print(matched, () => describedMatch(matched, change === unmatchBalanceTransaction));
   };
 
-function describedMatch(matched: Matched): string {
+function describedMatch(matched: Matched, undone: boolean): string {
   const { balance_transaction, quote_id, partner_id, settled_currency } = matched;
-  const counted = Amount.of(matched.amount, matched.currency).forPeople();
-  const settled = Amount.of(matched.settled_amount, settled_currency).forPeople();
-  const amount = matched.currency === settled_currency ? counted : `${counted} (${settled})`;
+  const shown = (text: string, currency: string) => {
+    const amount = Amount.of(text, currency);
+    return (undone ? amount.negated() : amount).forPeople();
+  };
+  const settled = shown(matched.settled_amount, settled_currency);
+  const amount =
+    matched.currency === settled_currency ? settled : `${shown(matched.amount, matched.currency)} (${settled})`;
+  const rest = Amount.of(matched.unexplained, settled_currency);
   return (
-    `${amount} of ${printable(balance_transaction)} is now matched to quote ${quote_id} of ${partner_id}; ` +
-    `${Amount.of(matched.unexplained, settled_currency).forPeople()} of it is still unmatched.`
+    `${amount} of ${printable(balance_transaction)} is ${undone ? 'no longer' : 'now'} matched to quote ${quote_id} of ` +
+    `${partner_id}. ${rest.isZero() ? 'All' : rest.forPeople()} of it is ${rest.isZero() ? 'matched' : 'unmatched'}.`
   );
 }
