@@ -358,14 +358,15 @@ function wireFacts({ intermediary, ...wire }: WireInstructions, labels: Labels, 
 
 export const documentTitle = (document: DocumentKind): string => readTemplate().labels.title[document];
 
-const ROW_KINDS: Readonly<Record<RowKind, string>> = {
+const ROW_KIND_NAMES: Readonly<Record<RowKind, string>> = {
   quote_accepted: 'enrollment',
   requote_accepted: 'requote',
   reversal: 'reversal',
 };
 
 /** A kind of ledger row, in the plural unless there is just one: `enrollments`. */
-export const rowKindName = (kind: RowKind, count?: number): string => `${ROW_KINDS[kind]}${count === 1 ? '' : 's'}`;
+export const rowKindName = (kind: RowKind, count?: number): string =>
+  `${ROW_KIND_NAMES[kind]}${count === 1 ? '' : 's'}`;
 
 /** An address in one line: `350 Fifth Avenue, New York, NY 10118, US`. */
 export function addressLine(

@@ -81,7 +81,9 @@ export interface DocumentRow {
   readonly hold_reason: string | null;
 }
 
-export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain';
+/** Of a document's e-mail that was not withdrawn. */
+export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain'] as const;
+export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
 export interface LineRow {
   readonly policy_id: string;

@@ -9,7 +9,8 @@ import type { Address } from '../config/validation.ts';
 import { daysBetween, type Month } from '../month.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
-export type RowKind = 'quote_accepted' | 'requote_accepted' | 'reversal';
+export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
+export type RowKind = (typeof ROW_KINDS)[number];
 export type Purpose = 'month' | 'adjustment' | 'missing_shares';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */

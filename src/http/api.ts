@@ -87,9 +87,10 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
 function addReads(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.listPolicies, async (tx, { caller, query }) => {
     const [partner] = await readPartners(tx, caller.partnerId);
-    const policies = (partner?.policies ?? []).filter(
-      ({ policy_id: id }) => query.cursor === undefined || id > query.cursor,
-    );
+    const { cursor: after } = query;
+    const all = partner?.policies ?? [];
+    if (after !== undefined) refuseUnknownCursor(all.some(({ policy_id: id }) => id === after));
+    const policies = all.filter(({ policy_id: id }) => after === undefined || id > after);
     return pageOf(shared, operations.listPolicies, {
       query,
       items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price }) => ({
@@ -100,10 +101,11 @@ function addReads(app: FastifyInstance, shared: Shared): void {
   });
   serve(app, shared, operations.listInvoices, async (tx, { caller, query }) => {
     const { cursor: after, limit, month, status, document } = query;
-    if (after !== undefined) await refuseUnknownCursor(tx, caller, after);
+    const { partnerId } = caller;
+    if (after !== undefined) refuseUnknownCursor((await readDocuments(tx, { partnerId, number: after })).length > 0);
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
-      ...{ partnerId: caller.partnerId, months, status, document, after },
+      ...{ partnerId, months, status, document, after },
       // One more says whether there is another page.
       limit: limit + 1,
     });
@@ -157,10 +159,11 @@ async function documentOf(tx: Transaction, { partnerId }: Caller, number: string
   return document;
 }
 
-/** The number of another partner's document is as unknown as any other. */
-async function refuseUnknownCursor(tx: Transaction, { partnerId }: Caller, number: string): Promise<void> {
-  if ((await readDocuments(tx, { partnerId, number })).length > 0) return;
-  throw refuse('request_invalid', { problems: [{ path: 'cursor', reason: 'is not a number of your documents' }] });
+/** A cursor is an item of the caller's own. Another partner's is as unknown as any other. */
+function refuseUnknownCursor(known: boolean): void {
+  if (known) return;
+  const reason = 'is no item of this list: take it from the Link header of a page';
+  throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
 }
 
 const file = (name: string, type: string) => ({

@@ -143,7 +143,8 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
               in: 'header',
               required: false,
               description:
-                'The same request under its key returns the first answer, for good; a different one is refused (409)',
+                'The same request under its key returns the first answer, for good; a different one is refused (409). Only ' +
+                'an answer of 2xx is kept: a refused request recorded nothing, and its key is unused',
               schema: { type: 'string', minLength: 1, maxLength: 255 },
             },
           ]

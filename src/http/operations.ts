@@ -288,7 +288,7 @@ export const listPolicies = operation({
   body: undefined,
   query: z.strictObject({
     limit: pageLimit,
-    cursor: identifier.optional().meta({ description: 'Only policies after this policy_id' }),
+    cursor: identifier.optional().meta({ description: 'Only policies after this one of yours, a policy_id' }),
   }),
   status: 200,
   answer: z.array(policyAnswer),
@@ -339,7 +339,7 @@ export const listInvoices = operation({
   body: undefined,
   query: z.strictObject({
     limit: pageLimit,
-    cursor: documentNumber.optional().meta({ description: 'Only documents after this number of yours' }),
+    cursor: documentNumber.optional().meta({ description: 'Only documents after this one of yours, a number' }),
     month: z
       .string()
       .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-10')

@@ -3,9 +3,12 @@
  * fields; `openapi.ts` describes it as open.
  */
 import { z } from 'zod';
+import { EMAIL_STATUSES } from '../documents/queries.ts';
+import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
+import { SPLIT_PROBLEMS } from '../processors/processors.ts';
 import { SETTLEMENT_CODES } from '../splits/settlement.ts';
 
 /** The schemas under `#/components/schemas`, by name. */
@@ -112,7 +115,7 @@ const split = named(
       description: 'The requests to make to the processor, in this order; null if the split cannot be planned',
     }),
     problem: z
-      .object({ code: z.string(), reason: z.string() })
+      .object({ code: z.enum(SPLIT_PROBLEMS), reason: z.string() })
       .nullable()
       .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   }),
@@ -170,7 +173,7 @@ const sums = {
 };
 const documentLine = named(
   'DocumentLine',
-  z.object({ policy_id: text, kind: text, month: text, count: z.int(), ...sums }),
+  z.object({ policy_id: text, kind: z.enum(ROW_KINDS), month: text, count: z.int(), ...sums }),
 );
 
 export const documentAnswer = named(
@@ -198,7 +201,15 @@ export const documentAnswer = named(
     payment_link: text.nullable(),
     pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
     email: z
-      .object({ status: text, to: z.array(text).nullable(), message_id: text, sent_at: instant.nullable() })
+      .object({
+        status: z.enum(EMAIL_STATUSES).meta({
+          description:
+            'held: something is missing here. uncertain: a connection was lost while it was sent; we look into it',
+        }),
+        to: z.array(text).nullable(),
+        message_id: text,
+        sent_at: instant.nullable(),
+      })
       .nullable(),
     replaces: text.nullable(),
     replaced_by: text.nullable(),

@@ -1,5 +1,5 @@
 /**
- * Reversals by a partner: the refund or cancellation of a quote, in nothingLeft or in part, as a ledger row that the ledger's own
+ * Reversals by a partner: the refund or cancellation of a quote, in whole or in part, as a ledger row that the ledger's own
  * rules judge (contract.md, Amounts). The partner's id of the reversal makes it safe to repeat.
  * Refusals: quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
  */
@@ -34,7 +34,8 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   const { caller, now } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId } = wanted;
-  // No other reversal, and no acceptance of a requote, is between this look and its row.
+  // No other reversal, and no acceptance of a requote, is between this look and its row. An imported row needs no such
+  // lock: it says what it takes, so beside an acceptance it is as one that came after.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readReversal(tx, { partnerId, reversalId });

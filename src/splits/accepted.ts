@@ -27,7 +27,7 @@ export interface QuotePlan extends Routing {
 
 /** Why a split cannot be planned. */
 export interface PlanProblem {
-  readonly code: string;
+  readonly code: SplitImpossible['code'];
   readonly reason: string;
 }
 

@@ -55,6 +55,8 @@ test('a filter stays on the next page', async () => {
   expect((await caller.get('/api/v1/invoices?status=void')).body).toEqual([]);
 });
 
+const NO_ITEM = 'is no item of this list: take it from the Link header of a page';
+
 test.each([
   ['an unknown parameter', '?mnth=2026-01', 'mnth', 'is not a known parameter'],
   ['a parameter twice', '?month=2026-01&month=2026-02', 'month', 'is given more than once'],
@@ -62,7 +64,7 @@ test.each([
   ['a limit above the largest', '?limit=1001', 'limit', 'must be a whole number from 1 to 1000'],
   ['a month that is none', '?month=2026-13', 'month', 'must be a month such as 2026-10'],
   ['a cursor with a zero byte', '?cursor=%00', 'cursor', 'is not the number of a document'],
-  ['the cursor of another partner', '?cursor=INV-2026-000002', 'cursor', 'is not a number of your documents'],
+  ['the cursor of another partner', '?cursor=INV-2026-000002', 'cursor', NO_ITEM],
 ])('%s is refused by its name', async (_, query, path, reason) => {
   expect(await caller.get(`/api/v1/invoices${query}`)).toMatchObject({
     status: 400,
@@ -125,6 +127,10 @@ test('policies are listed with the terms that quotes are priced by', async () =>
   const next = await caller.get(nextOf(headers) as string);
   expect(next.body).toMatchObject([{ policy_id: 'unpriced', price: null }]);
   expect(next.headers.get('link')).toBeNull();
+  expect(await caller.get('/api/v1/policies?cursor=trip-delay')).toMatchObject({
+    status: 400,
+    body: { code: 'request_invalid', problems: [{ path: 'cursor', reason: NO_ITEM }] },
+  });
 });
 
 test('a requote can be read: open, accepted, and stale once another was accepted', async () => {

@@ -1,4 +1,6 @@
 /** The description of the API is a valid OpenAPI 3.1 document, and what the API answers is what it describes. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -96,6 +98,39 @@ test('an answer may gain fields, and a request may not', () => {
   expect(described.paths['/api/v1/quote']?.['post']).toMatchObject({
     requestBody: { content: { 'application/json': { schema: { additionalProperties: false } } } },
   });
+});
+
+test('the codes of lines, e-mails and split problems are those of the program', async () => {
+  const { schemas } = (
+    described as unknown as {
+      components: { schemas: Record<string, { properties: Record<string, Enumerated> }> };
+    }
+  ).components;
+  interface Enumerated {
+    readonly enum?: string[];
+    readonly properties?: Record<string, Enumerated>;
+    readonly anyOf?: Enumerated[];
+  }
+  const codes = (of: Enumerated | undefined, name: string) =>
+    [of, ...(of?.anyOf ?? [])].find((each) => each?.properties !== undefined)?.properties?.[name]?.enum?.toSorted();
+  const known = async (constraint: string) => {
+    const [found] = await world.sql<{ text: string }>(
+      'SELECT pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conname = $1',
+      [constraint],
+    );
+    return [...(found?.text ?? '').matchAll(/'(\w+)'/g)].map(([, code]) => code).toSorted();
+  };
+  const withdrawn = (code: string | undefined) => code === 'withdrawn';
+  expect(codes(schemas['DocumentLine'], 'kind')).toEqual(await known('line_kind_known'));
+  expect(codes(schemas['Document']?.properties['email'], 'status')).toEqual(
+    (await known('email_status_known')).filter((code) => !withdrawn(code)),
+  );
+  const folder = fileURLToPath(new URL('../../src/processors/stripe/splits/', import.meta.url));
+  const thrown = readdirSync(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => [...readFileSync(folder + name, 'utf8').matchAll(/SplitImpossible\(\s*'(\w+)'/g)])
+    .map(([, code]) => code);
+  expect(codes(schemas['Split']?.properties['problem'], 'code')).toEqual([...new Set(thrown)].toSorted());
 });
 
 test('a whole run from quote to invoice answers as described', async () => {

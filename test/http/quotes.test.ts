@@ -511,6 +511,24 @@ describe('an idempotency key', () => {
     expect(one.body['quote_id']).not.toBe(other.body['quote_id']);
   });
 
+  test('of a refused request is carried out when the cause is gone, and its answer is kept then', async () => {
+    const key = { 'idempotency-key': 'order-5' };
+    const ask = () => harbour.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '80' }, key);
+    await world.partners([partner({ policies: [{ ...PRICED.policies[0], active: false }] })]);
+    expect(await refused(ask())).toEqual([422, 'policy_inactive']);
+    expect((await ask()).headers.get('idempotent-replayed')).toBeNull();
+    await world.partners([partner(PRICED)]);
+    const [first, again] = [await ask(), await ask()];
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([201, null]);
+    expect([again.status, again.headers.get('idempotent-replayed'), again.text]).toEqual([201, 'true', first.text]);
+    const id = first.body['quote_id'];
+    const accept = () =>
+      harbour.post(`/api/v1/quote/${id}/requote`, { insured_amount: '90' }, { 'idempotency-key': 'r-5' });
+    expect(await refused(accept())).toEqual([422, 'quote_not_accepted']);
+    await harbour.get(`/api/v1/quote/${id}/accept`);
+    expect((await accept()).status).toBe(201);
+  });
+
   test('with twenty concurrent requests creates one quote', async () => {
     const before = (await counts())?.['quotes'] as number;
     const answers = await Promise.all(

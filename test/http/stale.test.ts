@@ -2,6 +2,9 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
+import { importRows } from '../../src/ledger/import.ts';
+import type { SourceFile } from '../../src/ledger/read.ts';
 import { PRICED, serveWorld } from '../support/service.ts';
 import { openWorld, partner } from '../support/world.ts';
 
@@ -54,6 +57,60 @@ test('a requote that waits for others is not accepted after its quote is reverse
     statuses: [200, 200, before ? 200 : 422],
     rows: ['quote_accepted', ...(before ? ['requote_accepted'] : []), 'reversal'],
   });
+  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  await served.end();
+  await world.end();
+});
+
+test('an import that reverses a quote while a requote of it is accepted is as one that came after', async () => {
+  const world = await openWorld();
+  world.at('2026-08-03T10:00:00Z');
+  await world.partners([partner(PRICED)]);
+  const served = await serveWorld(world);
+  const caller = await served.caller('p-1');
+  const reversalOf = (quote_id: string): SourceFile => ({
+    ...{ name: 'reversals.ndjson', format: 'ndjson' },
+    text: JSON.stringify({
+      ...{ kind: 'reversal', partner_id: 'p-1', quote_id, reversal_id: `rv-${quote_id}`, currency: 'USD' },
+      ...{ policy_id: 'ticket-protection', accepted_at: '2026-08-03T09:59:00Z' },
+      ...{ spotPrice: '-21.25', partnerCut: '-6.38', invoiceAmount: '-14.87' },
+    }),
+  });
+  const importing = (tx: Transaction, id: string) =>
+    importRows(tx, [reversalOf(id)], { skipInvalid: false, now: world.environment.now() });
+  const raised = async () => {
+    const quote = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
+    const id = quote.body['quote_id'] as string;
+    await caller.get(`/api/v1/quote/${id}/accept`);
+    const requote = await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' });
+    return { id, accept: () => caller.get(`/api/v1/requote/${requote.body['requote_id']}/accept`) };
+  };
+  const outcomeOf = async (id: string, { status }: { status: number }, { accepted }: { accepted: number }) => ({
+    ...{ status, accepted },
+    rows: await world.sql(`SELECT kind, invoice_amount::text FROM ledger_rows WHERE quote_id = $1 ORDER BY kind`, [id]),
+    quote: (await caller.get(`/api/v1/quote/${id}`)).body['status'],
+  });
+  const [together, after, before] = [await raised(), await raised(), await raised()];
+  // The reversal is recorded and not yet committed while the requote is accepted on another connection.
+  const interleaved = await world.database.transaction(async (tx) => {
+    const report = await importing(tx, together.id);
+    return { report, answer: await together.accept() };
+  });
+  const answer = await after.accept();
+  const report = await world.database.transaction((tx) => importing(tx, after.id));
+  const expected = {
+    ...{ status: 200, accepted: 1, quote: 'reversed' },
+    rows: [
+      { kind: 'quote_accepted', invoice_amount: '14.87' },
+      { kind: 'requote_accepted', invoice_amount: '2.98' },
+      { kind: 'reversal', invoice_amount: '-14.87' },
+    ],
+  };
+  // A row says what it takes back, unlike a call without amounts: what the requote added stays, in either case.
+  expect(await outcomeOf(after.id, answer, report)).toEqual(expected);
+  expect(await outcomeOf(together.id, interleaved.answer, interleaved.report)).toEqual(expected);
+  await world.database.transaction((tx) => importing(tx, before.id));
+  expect(await before.accept()).toMatchObject({ status: 422, body: { code: 'quote_reversed' } });
   expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();

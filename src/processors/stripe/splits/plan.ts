@@ -13,7 +13,7 @@ import { leastCharge } from './smallest-unit.ts';
 
 export type { Accepted, AcceptedRequote, Decimal } from './accepted.ts';
 export { type LostDispute, planDispute, planRefund, type Refunded } from './give-back.ts';
-export { accountOf, type ProcessorRequest, SplitImpossible, STRIPE_VERSION } from './requests.ts';
+export { accountOf, type ProcessorRequest, SPLIT_PROBLEMS, SplitImpossible, STRIPE_VERSION } from './requests.ts';
 export type { PlanOptions, Routing } from './routing.ts';
 
 export interface SplitPlan {

@@ -104,20 +104,24 @@ export type ProcessorRequest =
 export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
   headers['Stripe-Account'];
 
+/** Why a plan can't be made, for programs. */
+export const SPLIT_PROBLEMS = [
+  'third_party_real_time',
+  'operator_missing',
+  'operator_unused',
+  'identifier_invalid',
+  'currency_unknown',
+  'amount_inexpressible',
+  'amount_too_small',
+  'share_too_large',
+  'parts_differ',
+  'fee_too_large',
+] as const;
+
 /** A plan that can't be made: `code` for programs, the message for people. */
 export class SplitImpossible extends Error {
   override readonly name = 'SplitImpossible';
-  readonly code:
-    | 'third_party_real_time'
-    | 'operator_missing'
-    | 'operator_unused'
-    | 'identifier_invalid'
-    | 'currency_unknown'
-    | 'amount_inexpressible'
-    | 'amount_too_small'
-    | 'share_too_large'
-    | 'parts_differ'
-    | 'fee_too_large';
+  readonly code: (typeof SPLIT_PROBLEMS)[number];
 
   constructor(code: SplitImpossible['code'], message: string) {
     super(message);
