@@ -52,10 +52,40 @@ BEGIN
 END
 $$;
 
+-- Triggers fire whatever session_replication_role is: a setting of the database or of a role switches none of them off.
+-- The program calls this after each migration (src/database/migrate.ts).
+CREATE PROCEDURE enable_triggers_always() LANGUAGE plpgsql AS $$
+DECLARE
+  guard record;
+BEGIN
+  FOR guard IN
+    SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND NOT t.tgisinternal AND t.tgenabled <> 'A'
+  LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', guard.target, guard.tgname);
+  END LOOP;
+END
+$$;
+
 -- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables, and
--- a seal covers the facts after the last one of the seal before.
+-- a seal covers the facts after the last one of the seal before. USAGE without UPDATE: the app cannot set the sequence.
 CREATE SEQUENCE fact_numbers;
-CALL grant_to_app('SELECT, UPDATE', 'fact_numbers');
+CALL grant_to_app('SELECT, USAGE', 'fact_numbers');
+
+-- Parsed here, so that it names this sequence for good: a temporary sequence of the same name changes nothing.
+CREATE FUNCTION next_fact_number() RETURNS bigint LANGUAGE sql
+RETURN nextval('fact_numbers');
+
+-- The database numbers a fact, whatever the statement says: a number of one's own choice could lie under no seal.
+-- Numbers have gaps, of transactions that were rolled back. Under a seal a gap hides nothing: the seal states how many
+-- facts of each table it covers. Numbers without gaps would make every writer wait for the one before to commit.
+CREATE FUNCTION number_fact() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.fact_id := next_fact_number();
+  RETURN NEW;
+END
+$$;
 
 -- A close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until the commit, so
 -- that no fact with a lower number can appear after the close has read the last number.
@@ -68,10 +98,13 @@ $$;
 
 CREATE PROCEDURE make_fact(target regclass) LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL DEFAULT nextval(''fact_numbers'')', target);
+  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
+                 target || '_fact_positive');
   EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
   EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
+  EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
+                  FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
   CALL make_append_only(target);
 END
 $$;

@@ -102,6 +102,7 @@ CREATE TABLE ledger_rows (
   arrangement text NOT NULL,
   recorded_at timestamptz NOT NULL,
   PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT ledger_rows_id_positive CHECK (entry_id > 0),
   CONSTRAINT ledger_rows_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT ledger_rows_sign CHECK (
     CASE kind WHEN 'reversal' THEN spot_price <= 0 AND partner_cut <= 0 AND invoice_amount <= 0
@@ -131,6 +132,8 @@ CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
+-- Verification compares the ids with the last one given.
+CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 
 -- An identifier: it compares byte by byte.
 CREATE DOMAIN identifier AS text COLLATE "C";

@@ -139,7 +139,7 @@ CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;
-CALL grant_to_app('UPDATE', 'worker_numbers');
+CALL grant_to_app('USAGE', 'worker_numbers');
 
 -- For the nouns before this one: the e-mails of documents, and the latest of each document.
 CREATE VIEW document_emails AS

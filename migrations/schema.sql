@@ -35,8 +35,39 @@ BEGIN
 END
 $procedure$;
 
+CREATE PROCEDURE enable_triggers_always()
+ LANGUAGE plpgsql
+AS $procedure$
+DECLARE
+  guard record;
+BEGIN
+  FOR guard IN
+    SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND NOT t.tgisinternal AND t.tgenabled <> 'A'
+  LOOP
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', guard.target, guard.tgname);
+  END LOOP;
+END
+$procedure$;
+
 CREATE SEQUENCE fact_numbers AS bigint START 1 INCREMENT 1;
-GRANT SELECT, UPDATE ON SEQUENCE fact_numbers TO reckoner_app;
+GRANT SELECT, USAGE ON SEQUENCE fact_numbers TO reckoner_app;
+
+CREATE FUNCTION next_fact_number()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN nextval('fact_numbers'::regclass);
+
+CREATE FUNCTION number_fact()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.fact_id := next_fact_number();
+  RETURN NEW;
+END
+$function$;
 
 CREATE FUNCTION wait_for_seal()
  RETURNS trigger
@@ -52,10 +83,13 @@ CREATE PROCEDURE make_fact(IN target regclass)
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
-  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL DEFAULT nextval(''fact_numbers'')', target);
+  EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
+                 target || '_fact_positive');
   EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
   EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
+  EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
+                  FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
   CALL make_append_only(target);
 END
 $procedure$;
@@ -86,8 +120,8 @@ CREATE TABLE installation (
   CONSTRAINT installation_only_one CHECK (only_one),
   CONSTRAINT installation_environment CHECK (environment = ANY (ARRAY['sandbox', 'production']))
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON installation FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON installation FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON installation FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON installation FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON installation TO reckoner_app;
 
 CREATE TABLE job_runs (
@@ -113,16 +147,18 @@ CREATE TABLE audit_events (
   os_user text NOT NULL,
   host text NOT NULL,
   via text NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT audit_events_pkey PRIMARY KEY (event_id),
   CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
-  CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http']))
+  CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http'])),
+  CONSTRAINT audit_events_fact_positive CHECK (fact_id > 0)
 );
 CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
 CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
 
 -- 003_partners --------------------------------------------------------------------------------------------------------
@@ -159,7 +195,7 @@ CREATE TABLE partners (
   CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
 CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
-CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent();
+CREATE CONSTRAINT TRIGGER partner_parent_not_cyclic AFTER INSERT OR UPDATE OF parent ON partners DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.parent IS NOT NULL) EXECUTE FUNCTION refuse_cyclic_parent(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON partners TO reckoner_app;
 
 CREATE FUNCTION refuse_cyclic_parent()
@@ -241,9 +277,9 @@ CREATE TABLE policies (
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL)),
   CONSTRAINT policies_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
-CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id ON policies FOR EACH ROW WHEN (old.partner_id IS DISTINCT FROM new.partner_id OR old.policy_id IS DISTINCT FROM new.policy_id) EXECUTE FUNCTION refuse_lost_policy();
-CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy();
-CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy();
+CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id ON policies FOR EACH ROW WHEN (old.partner_id IS DISTINCT FROM new.partner_id OR old.policy_id IS DISTINCT FROM new.policy_id) EXECUTE FUNCTION refuse_lost_policy(); -- enabled: A
+CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy(); -- enabled: A
+CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON policies TO reckoner_app;
 
 CREATE FUNCTION refuse_lost_policy()
@@ -261,18 +297,20 @@ CREATE TABLE api_clients (
   partner_id text COLLATE "C" NOT NULL,
   created_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT api_clients_pkey PRIMARY KEY (client_id),
   CONSTRAINT client_of_partner UNIQUE (client_id, partner_id),
   CONSTRAINT client_id_form CHECK (client_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT api_clients_fact_positive CHECK (fact_id > 0),
   CONSTRAINT api_clients_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT api_clients_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX api_clients_of_partner ON api_clients USING btree (partner_id);
 CREATE UNIQUE INDEX api_clients_fact ON api_clients USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON api_clients FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON api_clients FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON api_clients FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON api_clients FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON api_clients TO reckoner_app;
 
 CREATE TABLE client_secrets (
@@ -293,23 +331,25 @@ CREATE TABLE client_secrets (
   CONSTRAINT client_secrets_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets(client_id, sequence)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_secrets FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_secrets FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON client_secrets TO reckoner_app;
 
 CREATE TABLE client_revocations (
   client_id text COLLATE "C" NOT NULL,
   revoked_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT client_revocations_pkey PRIMARY KEY (client_id),
+  CONSTRAINT client_revocations_fact_positive CHECK (fact_id > 0),
   CONSTRAINT client_revocations_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
   CONSTRAINT client_revocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX client_revocations_fact ON client_revocations USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_revocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_revocations FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON client_revocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON client_revocations TO reckoner_app;
 
 CREATE TABLE signing_keys (
@@ -323,8 +363,8 @@ CREATE TABLE signing_keys (
   CONSTRAINT signing_key_outlives_its_tokens CHECK (published_at < signs_until AND signs_until < published_until)
 );
 CREATE INDEX signing_keys_in_use ON signing_keys USING btree (published_until);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON signing_keys TO reckoner_app;
 
 -- 004_ledger ----------------------------------------------------------------------------------------------------------
@@ -344,8 +384,8 @@ CREATE TABLE closed_months (
   CONSTRAINT closed_months_late_are_entries CHECK (late_entries >= 0 AND late_entries <= entries),
   CONSTRAINT closed_months_previous_fkey FOREIGN KEY (previous) REFERENCES closed_months(month)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON closed_months TO reckoner_app;
 
 CREATE TABLE book_closes (
@@ -356,19 +396,21 @@ CREATE TABLE book_closes (
   event_id bigint NOT NULL,
   record text NOT NULL,
   seal text NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT book_closes_pkey PRIMARY KEY (month),
   CONSTRAINT book_closes_chain UNIQUE NULLS NOT DISTINCT (previous),
   CONSTRAINT book_closes_follow CHECK (month::text = month_after(previous::text)),
   CONSTRAINT book_close_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
+  CONSTRAINT book_closes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT book_close_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT book_closes_previous_fkey FOREIGN KEY (previous) REFERENCES book_closes(month),
   CONSTRAINT book_closes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX book_closes_fact ON book_closes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_closes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_closes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON book_closes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON book_closes TO reckoner_app;
 
 CREATE TABLE book_balances (
@@ -377,15 +419,17 @@ CREATE TABLE book_balances (
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT book_balances_pkey PRIMARY KEY (month, account, currency),
   CONSTRAINT book_balance_not_zero CHECK (amount <> 0::numeric),
+  CONSTRAINT book_balances_fact_positive CHECK (fact_id > 0),
   CONSTRAINT book_balance_of_closed_books FOREIGN KEY (month) REFERENCES book_closes(month) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE UNIQUE INDEX book_balances_fact ON book_balances USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_balances FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_balances FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON book_balances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON book_balances TO reckoner_app;
 
 CREATE FUNCTION earliest_postable_date()
@@ -423,8 +467,6 @@ BEGIN
 END
 $procedure$;
 
-GRANT SELECT ON SEQUENCE ledger_rows_entry_id_seq TO reckoner_app;
-
 CREATE TABLE ledger_rows (
   partner_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
@@ -445,6 +487,7 @@ CREATE TABLE ledger_rows (
   arrangement text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   CONSTRAINT ledger_rows_pkey PRIMARY KEY (partner_id, posted_month, entry_id),
+  CONSTRAINT ledger_rows_id_positive CHECK (entry_id > 0),
   CONSTRAINT ledger_rows_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT ledger_rows_sign CHECK (
 CASE kind
@@ -469,12 +512,13 @@ CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
-CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
+CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
+GRANT SELECT ON SEQUENCE ledger_rows_entry_id_seq TO reckoner_app;
 
 CREATE DOMAIN identifier AS text COLLATE "C";
 
@@ -555,8 +599,8 @@ CREATE TABLE quotes (
   CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX quotes_of_partner ON quotes USING btree (partner_id, quoted_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON quotes TO reckoner_app;
 
 CREATE TABLE quote_acceptances (
@@ -571,8 +615,8 @@ CREATE TABLE quote_acceptances (
   CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON quote_acceptances TO reckoner_app;
 
 CREATE TABLE requotes (
@@ -607,8 +651,8 @@ CREATE TABLE requotes (
   CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX requotes_of_quote ON requotes USING btree (quote_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON requotes TO reckoner_app;
 
 CREATE TABLE requote_acceptances (
@@ -628,8 +672,8 @@ CREATE TABLE requote_acceptances (
   CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON requote_acceptances TO reckoner_app;
 
 CREATE TABLE idempotency_keys (
@@ -644,8 +688,8 @@ CREATE TABLE idempotency_keys (
   CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT idempotency_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON idempotency_keys TO reckoner_app;
 
 -- 006_seals -----------------------------------------------------------------------------------------------------------
@@ -664,8 +708,8 @@ CREATE TABLE seals (
   CONSTRAINT seals_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
   CONSTRAINT seals_previous_fkey FOREIGN KEY (previous) REFERENCES seals(month)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seals FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seals FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON seals TO reckoner_app;
 
 -- 007_documents -------------------------------------------------------------------------------------------------------
@@ -683,8 +727,8 @@ CREATE TABLE logos (
   CONSTRAINT logo_height_positive CHECK (height > 0),
   CONSTRAINT logo_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex'))
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON logos FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON logos FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON logos FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON logos FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON logos TO reckoner_app;
 
 CREATE TABLE issuer_versions (
@@ -692,15 +736,17 @@ CREATE TABLE issuer_versions (
   content jsonb NOT NULL,
   first_used_at timestamp with time zone NOT NULL,
   logo_sha256 text GENERATED ALWAYS AS ((content #>> '{logo,sha256}'[])) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT issuer_versions_pkey PRIMARY KEY (issuer_version_id),
   CONSTRAINT issuer_version_once UNIQUE (content),
+  CONSTRAINT issuer_versions_fact_positive CHECK (fact_id > 0),
   CONSTRAINT issuer_logo_kept FOREIGN KEY (logo_sha256) REFERENCES logos(sha256)
 );
 CREATE UNIQUE INDEX issuer_versions_fact ON issuer_versions USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON issuer_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON issuer_versions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON issuer_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON issuer_versions TO reckoner_app;
 
 CREATE FUNCTION document_sign(document text)
@@ -756,7 +802,7 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(issued_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT documents_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_number_once UNIQUE (number),
   CONSTRAINT document_replaced_once UNIQUE (replaces),
@@ -781,6 +827,7 @@ CASE purpose
     WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= invoice_amount AND invoice_left >= 0::numeric, false)
     ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0
 END),
+  CONSTRAINT documents_fact_positive CHECK (fact_id > 0),
   CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement),
@@ -791,10 +838,11 @@ CREATE INDEX documents_by_month ON documents USING btree (month);
 CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
 CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON documents TO reckoner_app;
 
 CREATE TABLE document_lines (
@@ -808,18 +856,20 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT document_lines_pkey PRIMARY KEY (document_id, "position"),
   CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
   CONSTRAINT line_kind_known CHECK (kind = ANY (ARRAY['quote_accepted', 'requote_accepted', 'reversal'])),
   CONSTRAINT line_has_rows CHECK (count > 0),
   CONSTRAINT line_balance CHECK (spot_price = (partner_cut + invoice_amount)),
+  CONSTRAINT document_lines_fact_positive CHECK (fact_id > 0),
   CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
 );
 CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON document_lines TO reckoner_app;
 
 CREATE TABLE voids (
@@ -834,19 +884,21 @@ CREATE TABLE voids (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(voided_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT voids_pkey PRIMARY KEY (document_id),
   CONSTRAINT void_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT void_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT voids_fact_positive CHECK (fact_id > 0),
   CONSTRAINT voids_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
 );
 CREATE UNIQUE INDEX voids_fact ON voids USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON voids FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON voids FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON voids FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON voids TO reckoner_app;
 
 CREATE VIEW live_documents AS
@@ -882,10 +934,11 @@ CREATE TABLE credit_applications (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(applied_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT credit_applications_pkey PRIMARY KEY (credit_application_id),
   CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id),
   CONSTRAINT credit_application_positive CHECK (amount > 0::numeric),
+  CONSTRAINT credit_applications_fact_positive CHECK (fact_id > 0),
   CONSTRAINT credit_applications_credit_note_id_fkey FOREIGN KEY (credit_note_id) REFERENCES documents(document_id),
   CONSTRAINT credit_applications_invoice_id_fkey FOREIGN KEY (invoice_id) REFERENCES documents(document_id),
   CONSTRAINT credit_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
@@ -893,12 +946,13 @@ CREATE TABLE credit_applications (
 CREATE INDEX credit_applications_of_note ON credit_applications USING btree (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications USING btree (invoice_id);
 CREATE UNIQUE INDEX credit_applications_fact ON credit_applications USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id');
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_applications FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id'); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NOT new.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON credit_applications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
 
 CREATE TABLE credit_releases (
@@ -909,19 +963,21 @@ CREATE TABLE credit_releases (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(released_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT credit_releases_pkey PRIMARY KEY (credit_application_id),
+  CONSTRAINT credit_releases_fact_positive CHECK (fact_id > 0),
   CONSTRAINT credit_releases_credit_application_id_fkey FOREIGN KEY (credit_application_id) REFERENCES credit_applications(credit_application_id),
   CONSTRAINT credit_releases_document_id_fkey FOREIGN KEY (document_id) REFERENCES voids(document_id),
   CONSTRAINT credit_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id) REFERENCES credit_applications(credit_application_id, invoice_id)
 );
 CREATE UNIQUE INDEX credit_releases_fact ON credit_releases USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases FOR EACH ROW WHEN (new.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit();
-CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_releases FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_releases FOR EACH ROW WHEN (new.document_id IS NULL) EXECUTE FUNCTION refuse_release_of_covering_credit(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON credit_releases FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
 
 CREATE FUNCTION refuse_release_of_covering_credit()
@@ -957,20 +1013,22 @@ CREATE TABLE write_offs (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(written_off_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT write_offs_pkey PRIMARY KEY (write_off_id),
   CONSTRAINT write_off_positive CHECK (amount > 0::numeric),
   CONSTRAINT write_off_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT write_offs_fact_positive CHECK (fact_id > 0),
   CONSTRAINT write_offs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT write_offs_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX write_offs_of_document ON write_offs USING btree (document_id);
 CREATE UNIQUE INDEX write_offs_fact ON write_offs USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_offs FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_offs FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON write_offs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON write_offs TO reckoner_app;
 
 CREATE TABLE write_off_reversals (
@@ -981,17 +1039,19 @@ CREATE TABLE write_off_reversals (
   event_id bigint NOT NULL,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(reversed_on, reopened_on)) STORED,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT write_off_reversals_pkey PRIMARY KEY (write_off_id),
   CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT write_off_reversals_fact_positive CHECK (fact_id > 0),
   CONSTRAINT write_off_reversals_write_off_id_fkey FOREIGN KEY (write_off_id) REFERENCES write_offs(write_off_id),
   CONSTRAINT write_off_reversals_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX write_off_reversals_fact ON write_off_reversals USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON write_off_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON write_off_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON write_off_reversals TO reckoner_app;
 
 CREATE VIEW live_write_offs AS
@@ -1010,18 +1070,20 @@ CREATE TABLE holds (
   reason text NOT NULL,
   held_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT holds_pkey PRIMARY KEY (hold_id),
   CONSTRAINT hold_of_document UNIQUE (hold_id, document_id),
   CONSTRAINT hold_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
+  CONSTRAINT holds_fact_positive CHECK (fact_id > 0),
   CONSTRAINT holds_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT holds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, document_id) REFERENCES hold_releases(hold_id, document_id) DEFERRABLE
 );
 CREATE UNIQUE INDEX holds_fact ON holds USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON holds FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON holds FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON holds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON holds TO reckoner_app;
 
 CREATE TABLE hold_releases (
@@ -1029,16 +1091,18 @@ CREATE TABLE hold_releases (
   document_id bigint NOT NULL,
   released_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT hold_releases_pkey PRIMARY KEY (hold_id),
   CONSTRAINT hold_release_stands_for UNIQUE (hold_id, document_id),
+  CONSTRAINT hold_releases_fact_positive CHECK (fact_id > 0),
   CONSTRAINT hold_releases_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT hold_release_is_of_a_hold FOREIGN KEY (hold_id, document_id) REFERENCES holds(hold_id, document_id)
 );
 CREATE UNIQUE INDEX hold_releases_fact ON hold_releases USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON hold_releases FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON hold_releases FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON hold_releases FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON hold_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON hold_releases TO reckoner_app;
 
 CREATE VIEW current_holds AS
@@ -1060,21 +1124,23 @@ CREATE TABLE invoice_disputes (
   disputed_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT invoice_disputes_pkey PRIMARY KEY (invoice_dispute_id),
   CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
   CONSTRAINT invoice_dispute_positive CHECK (amount > 0::numeric),
   CONSTRAINT invoice_dispute_has_reason CHECK (btrim(reason) <> ''),
   CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
+  CONSTRAINT invoice_disputes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT invoice_disputes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT invoice_disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id) REFERENCES invoice_dispute_closings(invoice_dispute_id, document_id) DEFERRABLE
 );
 CREATE UNIQUE INDEX invoice_disputes_fact ON invoice_disputes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
 
 CREATE TABLE invoice_dispute_closings (
@@ -1084,17 +1150,19 @@ CREATE TABLE invoice_dispute_closings (
   closed_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT invoice_dispute_closings_pkey PRIMARY KEY (invoice_dispute_id),
   CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT invoice_dispute_closings_fact_positive CHECK (fact_id > 0),
   CONSTRAINT invoice_dispute_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id) REFERENCES invoice_disputes(invoice_dispute_id, document_id)
 );
 CREATE UNIQUE INDEX invoice_dispute_closings_fact ON invoice_dispute_closings USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON invoice_dispute_closings TO reckoner_app;
 
 CREATE VIEW open_invoice_disputes AS
@@ -1113,14 +1181,16 @@ CREATE TABLE instruction_versions (
   currency text COLLATE "C" NOT NULL,
   content jsonb NOT NULL,
   first_used_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT instruction_versions_pkey PRIMARY KEY (instruction_version_id),
-  CONSTRAINT instruction_version_once UNIQUE (currency, content)
+  CONSTRAINT instruction_version_once UNIQUE (currency, content),
+  CONSTRAINT instruction_versions_fact_positive CHECK (fact_id > 0)
 );
 CREATE UNIQUE INDEX instruction_versions_fact ON instruction_versions USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON instruction_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
 
 CREATE TABLE document_pdfs (
@@ -1132,17 +1202,19 @@ CREATE TABLE document_pdfs (
   sha256 text NOT NULL,
   pdf bytea STORAGE EXTERNAL NOT NULL,
   rendered_at timestamp with time zone NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT document_pdfs_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_pdf_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT document_pdf_is_its_hash CHECK (sha256 = encode(sha256(pdf), 'hex')),
+  CONSTRAINT document_pdfs_fact_positive CHECK (fact_id > 0),
   CONSTRAINT document_pdfs_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT document_pdfs_instruction_version_id_fkey FOREIGN KEY (instruction_version_id) REFERENCES instruction_versions(instruction_version_id)
 );
 CREATE UNIQUE INDEX document_pdfs_fact ON document_pdfs USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_pdfs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
@@ -1216,7 +1288,7 @@ CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE ki
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
-CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
+CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON emails TO reckoner_app;
 
 CREATE FUNCTION refuse_rewritten_email()
@@ -1252,9 +1324,9 @@ CREATE TABLE email_attempts (
   CONSTRAINT email_attempt_outcome_known CHECK (outcome = ANY (ARRAY['sent', 'refused', 'deferred', 'unclear'])),
   CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number(); -- enabled: A
 GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
 
 CREATE FUNCTION hold_attempt_number()
@@ -1268,7 +1340,7 @@ END
 $function$;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
-GRANT UPDATE ON SEQUENCE worker_numbers TO reckoner_app;
+GRANT USAGE ON SEQUENCE worker_numbers TO reckoner_app;
 
 CREATE VIEW document_emails AS
  SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients,
@@ -1390,8 +1462,8 @@ CREATE TABLE payment_links (
   CONSTRAINT payment_link_token_unguessable CHECK (length(token) >= 32),
   CONSTRAINT payment_links_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_links FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_links FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_links TO reckoner_app;
 
 CREATE TABLE payment_link_intents (
@@ -1409,8 +1481,8 @@ CREATE TABLE payment_link_intents (
   CONSTRAINT payment_link_intents_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows) REFERENCES payment_link_closings(document_id, version) DEFERRABLE
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_intents FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_intents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_intents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_intents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_intents TO reckoner_app;
 
 CREATE TABLE payment_link_attempts (
@@ -1425,8 +1497,8 @@ CREATE TABLE payment_link_attempts (
   CONSTRAINT payment_link_key_short CHECK (length(idempotency_key) <= 255),
   CONSTRAINT payment_link_attempt_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_attempts TO reckoner_app;
 
 CREATE TABLE payment_link_objects (
@@ -1440,8 +1512,8 @@ CREATE TABLE payment_link_objects (
   CONSTRAINT payment_link_object_once UNIQUE (provider_id),
   CONSTRAINT payment_link_object_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_objects FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_objects FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_objects FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_objects FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_objects TO reckoner_app;
 
 CREATE TABLE payment_link_closings (
@@ -1455,8 +1527,8 @@ CREATE TABLE payment_link_closings (
   CONSTRAINT payment_link_closing_known CHECK (why = ANY (ARRAY['void', 'paid', 'amount_changed', 'used_up', 'refused', 'not_made'])),
   CONSTRAINT payment_link_closing_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_closings TO reckoner_app;
 
 CREATE TABLE payment_link_waits (
@@ -1520,17 +1592,19 @@ CREATE TABLE bank_files (
   bytes bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT bank_files_pkey PRIMARY KEY (bank_file_id),
   CONSTRAINT bank_file_once UNIQUE (sha256),
   CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT bank_file_has_format CHECK (format <> ''),
+  CONSTRAINT bank_files_fact_positive CHECK (fact_id > 0),
   CONSTRAINT bank_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX bank_files_fact ON bank_files USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_files FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_files FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON bank_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON bank_files TO reckoner_app;
 
 CREATE TABLE bank_statements (
@@ -1546,18 +1620,20 @@ CREATE TABLE bank_statements (
   credits numeric NOT NULL,
   debits numeric NOT NULL,
   lines integer NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT bank_statements_pkey PRIMARY KEY (bank_statement_id),
   CONSTRAINT bank_statement_place_once UNIQUE (bank_file_id, "position"),
   CONSTRAINT bank_statement_of_account UNIQUE (bank_statement_id, account, currency),
   CONSTRAINT bank_statement_has_account CHECK (account <> ''),
   CONSTRAINT bank_statement_adds_up CHECK ((opening + credits - debits) = closing),
+  CONSTRAINT bank_statements_fact_positive CHECK (fact_id > 0),
   CONSTRAINT bank_statements_bank_file_id_fkey FOREIGN KEY (bank_file_id) REFERENCES bank_files(bank_file_id)
 );
 CREATE UNIQUE INDEX bank_statements_fact ON bank_statements USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statements FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statements FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON bank_statements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statements TO reckoner_app;
 
 CREATE TABLE bank_lines (
@@ -1578,20 +1654,22 @@ CREATE TABLE bank_lines (
   is_reversal boolean NOT NULL,
   return_code text,
   raw text NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT bank_lines_pkey PRIMARY KEY (bank_line_id),
   CONSTRAINT bank_line_once UNIQUE (account, identity),
   CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_direction_known CHECK (direction = ANY (ARRAY['credit', 'debit'])),
   CONSTRAINT bank_line_amount_positive CHECK (amount > 0::numeric),
-  CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
+  CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT bank_lines_fact_positive CHECK (fact_id > 0)
 );
 CREATE INDEX bank_lines_by_amount ON bank_lines USING btree (currency, amount, bank_booked_on);
 CREATE UNIQUE INDEX bank_lines_fact ON bank_lines USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON bank_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON bank_lines TO reckoner_app;
 
 CREATE TABLE bank_statement_lines (
@@ -1600,17 +1678,19 @@ CREATE TABLE bank_statement_lines (
   bank_line_id bigint NOT NULL,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT bank_statement_lines_pkey PRIMARY KEY (bank_statement_id, "position"),
   CONSTRAINT bank_statement_line_once UNIQUE (bank_statement_id, bank_line_id),
+  CONSTRAINT bank_statement_lines_fact_positive CHECK (fact_id > 0),
   CONSTRAINT bank_statement_line_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
   CONSTRAINT bank_statement_line_of_a_statement FOREIGN KEY (bank_statement_id, account, currency) REFERENCES bank_statements(bank_statement_id, account, currency)
 );
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines USING btree (bank_line_id);
 CREATE UNIQUE INDEX bank_statement_lines_fact ON bank_statement_lines USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
 CREATE VIEW equal_bank_lines AS
@@ -1656,7 +1736,7 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payment_once UNIQUE (identity),
   CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
@@ -1669,16 +1749,18 @@ CREATE TABLE payments (
   CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
   CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT payment_amount_limit CHECK (amount < '1000000000000000'::numeric),
+  CONSTRAINT payments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
 CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payments TO reckoner_app;
 
 CREATE TABLE payment_sources (
@@ -1689,11 +1771,12 @@ CREATE TABLE payment_sources (
   bank_line_id bigint,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_sources_pkey PRIMARY KEY (identity),
   CONSTRAINT payment_source_of_a_line_once UNIQUE (bank_line_id),
   CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
   CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL)),
+  CONSTRAINT payment_sources_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_sources_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_sources_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT payment_sources_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
@@ -1701,9 +1784,10 @@ CREATE TABLE payment_sources (
 CREATE INDEX payment_sources_of_payment ON payment_sources USING btree (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources USING btree (reference);
 CREATE UNIQUE INDEX payment_sources_fact ON payment_sources USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_sources FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_sources FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_sources FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payment_sources TO reckoner_app;
 
 CREATE TABLE payment_assignments (
@@ -1717,11 +1801,12 @@ CREATE TABLE payment_assignments (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_assignments_pkey PRIMARY KEY (payment_assignment_id),
   CONSTRAINT assignment_kind_known CHECK (kind = ANY (ARRAY['named', 'assumed', 'part'])),
   CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
   CONSTRAINT assignment_amount_positive CHECK (amount > 0::numeric OR amount = 0::numeric AND kind = 'named'),
+  CONSTRAINT payment_assignments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_assignments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_assignments_from_partner_id_fkey FOREIGN KEY (from_partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_assignments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
@@ -1729,11 +1814,12 @@ CREATE TABLE payment_assignments (
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments USING btree (payment_id);
 CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_assignments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
 
 CREATE TABLE forgotten_payer_accounts (
@@ -1741,16 +1827,18 @@ CREATE TABLE forgotten_payer_accounts (
   payer_account text COLLATE "C" NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT forgotten_payer_accounts_pkey PRIMARY KEY (forgotten_payer_account_id),
   CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
+  CONSTRAINT forgotten_payer_accounts_fact_positive CHECK (fact_id > 0),
   CONSTRAINT forgotten_payer_accounts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX forgotten_payer_accounts_of_account ON forgotten_payer_accounts USING btree (payer_account);
 CREATE UNIQUE INDEX forgotten_payer_accounts_fact ON forgotten_payer_accounts USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON forgotten_payer_accounts TO reckoner_app;
 
 CREATE TABLE payment_applications (
@@ -1766,12 +1854,13 @@ CREATE TABLE payment_applications (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_applications_pkey PRIMARY KEY (payment_application_id),
   CONSTRAINT payment_application_document UNIQUE (payment_application_id, document_id, currency),
   CONSTRAINT payment_application_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_application_confidence_range CHECK (confidence >= 0::numeric AND confidence <= 1::numeric),
   CONSTRAINT payment_application_says_why CHECK ((evidence ->> 'rule') IS NOT NULL AND (evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT payment_applications_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_applications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payment_application_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments(payment_id, currency),
   CONSTRAINT payment_application_to_its_partner FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
@@ -1780,13 +1869,14 @@ CREATE INDEX payment_applications_of_payment ON payment_applications USING btree
 CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
 CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
 CREATE INDEX payment_applications_recorded ON payment_applications USING btree (recorded_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
-CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_applications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
 
 CREATE TABLE small_differences (
@@ -1797,19 +1887,21 @@ CREATE TABLE small_differences (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT small_differences_pkey PRIMARY KEY (payment_application_id),
   CONSTRAINT small_difference_positive CHECK (amount > 0::numeric),
+  CONSTRAINT small_differences_fact_positive CHECK (fact_id > 0),
   CONSTRAINT small_differences_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT small_difference_of_its_application FOREIGN KEY (payment_application_id, document_id, currency) REFERENCES payment_applications(payment_application_id, document_id, currency)
 );
 CREATE INDEX small_differences_of_document ON small_differences USING btree (document_id);
 CREATE UNIQUE INDEX small_differences_fact ON small_differences USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON small_differences FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON small_differences FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON small_differences FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON small_differences TO reckoner_app;
 
 CREATE TABLE payment_suggestions (
@@ -1822,7 +1914,7 @@ CREATE TABLE payment_suggestions (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_suggestions_pkey PRIMARY KEY (payment_suggestion_id),
   CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as),
   CONSTRAINT payment_suggestion_positive CHECK (amount > 0::numeric),
@@ -1830,15 +1922,17 @@ CREATE TABLE payment_suggestions (
   CONSTRAINT payment_suggestion_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
   CONSTRAINT payment_suggestion_of_one_thing CHECK (num_nonnulls(document_id, same_as) = 1),
   CONSTRAINT payment_suggestion_not_itself CHECK (same_as <> payment_id),
+  CONSTRAINT payment_suggestions_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_suggestions_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payment_suggestions_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT payment_suggestions_same_as_fkey FOREIGN KEY (same_as) REFERENCES payments(payment_id),
   CONSTRAINT payment_suggestions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payment_suggestions_fact ON payment_suggestions USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payment_suggestions TO reckoner_app;
 
 CREATE TABLE payment_reversals (
@@ -1858,7 +1952,7 @@ CREATE TABLE payment_reversals (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_reversals_pkey PRIMARY KEY (payment_reversal_id),
   CONSTRAINT payment_reversal_once UNIQUE (identity),
   CONSTRAINT payment_reversal_of_a_line_once UNIQUE (bank_line_id),
@@ -1871,6 +1965,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
+  CONSTRAINT payment_reversals_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_reversals_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_reversals_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT payment_reversals_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES payments(payment_id),
@@ -1879,11 +1974,12 @@ CREATE TABLE payment_reversals (
 );
 CREATE INDEX payment_reversals_of_payment ON payment_reversals USING btree (payment_id);
 CREATE UNIQUE INDEX payment_reversals_fact ON payment_reversals USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reversals FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_reversals TO reckoner_app;
 
 CREATE TABLE payment_reinstatements (
@@ -1893,17 +1989,19 @@ CREATE TABLE payment_reinstatements (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_reinstatements_pkey PRIMARY KEY (payment_reversal_id),
+  CONSTRAINT payment_reinstatements_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_reinstatements_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT payment_reinstatements_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT payment_reinstatements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payment_reinstatements_fact ON payment_reinstatements USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payment_reinstatements TO reckoner_app;
 
 CREATE TABLE payment_unapplications (
@@ -1913,19 +2011,21 @@ CREATE TABLE payment_unapplications (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_unapplications_pkey PRIMARY KEY (payment_application_id),
+  CONSTRAINT payment_unapplications_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_unapplications_payment_application_id_fkey FOREIGN KEY (payment_application_id) REFERENCES payment_applications(payment_application_id),
   CONSTRAINT payment_unapplications_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT payment_unapplications_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications USING btree (payment_reversal_id) WHERE payment_reversal_id IS NOT NULL;
 CREATE UNIQUE INDEX payment_unapplications_fact ON payment_unapplications USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 GRANT INSERT, SELECT ON payment_unapplications TO reckoner_app;
 
 CREATE TABLE payouts (
@@ -1939,18 +2039,20 @@ CREATE TABLE payouts (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payouts_pkey PRIMARY KEY (payout_id),
   CONSTRAINT payout_of_a_line_once UNIQUE (bank_line_id),
   CONSTRAINT payout_comes_in CHECK (direction = 'credit'),
+  CONSTRAINT payouts_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction)
 );
 CREATE UNIQUE INDEX payouts_fact ON payouts USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payouts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payouts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payouts TO reckoner_app;
 
 CREATE TABLE payout_settlements (
@@ -1961,35 +2063,39 @@ CREATE TABLE payout_settlements (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payout_settlements_pkey PRIMARY KEY (payout_id),
   CONSTRAINT payout_fees_not_negative CHECK (fees >= 0::numeric),
   CONSTRAINT payout_settlement_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
+  CONSTRAINT payout_settlements_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payout_settlements_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
   CONSTRAINT payout_settlements_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payout_settlements_fact ON payout_settlements USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_settlements FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_settlements FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payout_settlements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payout_settlements TO reckoner_app;
 
 CREATE TABLE payout_payments (
   payment_id bigint NOT NULL,
   payout_id bigint NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payout_payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payout_payment_positive CHECK (amount > 0::numeric),
+  CONSTRAINT payout_payments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payout_payments_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT payout_payments_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id)
 );
 CREATE INDEX payout_payments_of_payout ON payout_payments USING btree (payout_id);
 CREATE UNIQUE INDEX payout_payments_fact ON payout_payments USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_payments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payout_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payout_payments TO reckoner_app;
 
 CREATE TABLE bank_line_outcomes (
@@ -2002,11 +2108,12 @@ CREATE TABLE bank_line_outcomes (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT bank_line_outcomes_pkey PRIMARY KEY (bank_line_id),
   CONSTRAINT bank_line_outcome_known CHECK (outcome = ANY (ARRAY['payment', 'payout', 'return', 'refund', 'ignored'])),
   CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
   CONSTRAINT bank_line_outcome_names_its_fact CHECK ((outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL) AND (outcome = 'return') = (payment_reversal_id IS NOT NULL)),
+  CONSTRAINT bank_line_outcomes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT bank_line_outcomes_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_lines(bank_line_id),
   CONSTRAINT bank_line_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT bank_line_outcomes_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(payout_id),
@@ -2014,9 +2121,10 @@ CREATE TABLE bank_line_outcomes (
   CONSTRAINT bank_line_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX bank_line_outcomes_fact ON bank_line_outcomes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON bank_line_outcomes TO reckoner_app;
 
 CREATE TABLE credit_refunds (
@@ -2032,22 +2140,24 @@ CREATE TABLE credit_refunds (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT credit_refunds_pkey PRIMARY KEY (credit_refund_id),
   CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount),
   CONSTRAINT credit_refund_positive CHECK (amount > 0::numeric),
   CONSTRAINT credit_refund_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'other'])),
+  CONSTRAINT credit_refunds_fact_positive CHECK (fact_id > 0),
   CONSTRAINT credit_refunds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );
 CREATE INDEX credit_refunds_of_document ON credit_refunds USING btree (document_id);
 CREATE UNIQUE INDEX credit_refunds_fact ON credit_refunds USING btree (fact_id);
 CREATE INDEX credit_refunds_recorded ON credit_refunds USING btree (recorded_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
-CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refunds FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id'); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
 
 CREATE TABLE credit_refund_returns (
@@ -2057,17 +2167,19 @@ CREATE TABLE credit_refund_returns (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT credit_refund_returns_pkey PRIMARY KEY (credit_refund_id),
   CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT credit_refund_returns_fact_positive CHECK (fact_id > 0),
   CONSTRAINT credit_refund_returns_credit_refund_id_fkey FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id),
   CONSTRAINT credit_refund_returns_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX credit_refund_returns_fact ON credit_refund_returns USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
 
 CREATE TABLE refund_matches (
@@ -2084,13 +2196,14 @@ CREATE TABLE refund_matches (
   evidence jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT refund_matches_pkey PRIMARY KEY (refund_match_id),
   CONSTRAINT refund_match_of_credit_once UNIQUE (credit_refund_id),
   CONSTRAINT refund_match_of_payment_once UNIQUE (payment_reversal_id),
   CONSTRAINT refund_match_goes_out CHECK (direction = 'debit'),
   CONSTRAINT refund_match_says_why CHECK ((evidence ->> 'why') IS NOT NULL),
   CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
+  CONSTRAINT refund_matches_fact_positive CHECK (fact_id > 0),
   CONSTRAINT refund_matches_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction) REFERENCES bank_lines(bank_line_id, currency, amount, direction),
   CONSTRAINT refund_match_of_its_account FOREIGN KEY (bank_line_id, account, currency) REFERENCES bank_lines(bank_line_id, account, currency),
@@ -2099,11 +2212,12 @@ CREATE TABLE refund_matches (
 );
 CREATE INDEX refund_matches_of_line ON refund_matches USING btree (bank_line_id);
 CREATE UNIQUE INDEX refund_matches_fact ON refund_matches USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON refund_matches FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON refund_matches FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON refund_matches FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds(); -- enabled: A
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 
 CREATE TABLE processor_events (
@@ -2118,8 +2232,8 @@ CREATE TABLE processor_events (
   CONSTRAINT processor_events_pkey PRIMARY KEY (processor_event_id),
   CONSTRAINT processor_event_once UNIQUE (account, id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON processor_events TO reckoner_app;
 
 CREATE TABLE processor_event_outcomes (
@@ -2129,18 +2243,20 @@ CREATE TABLE processor_event_outcomes (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT processor_event_outcomes_pkey PRIMARY KEY (processor_event_id),
   CONSTRAINT processor_event_outcome_known CHECK (outcome = ANY (ARRAY['effect', 'nothing', 'manual_review'])),
   CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
+  CONSTRAINT processor_event_outcomes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT processor_event_outcomes_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_events(processor_event_id),
   CONSTRAINT processor_event_outcomes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT processor_event_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX processor_event_outcomes_fact ON processor_event_outcomes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON processor_event_outcomes TO reckoner_app;
 
 CREATE TABLE disputes (
@@ -2152,18 +2268,20 @@ CREATE TABLE disputes (
   opened_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT disputes_pkey PRIMARY KEY (dispute_id),
   CONSTRAINT dispute_once UNIQUE (identity),
   CONSTRAINT dispute_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT disputes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT disputes_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT disputes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX disputes_of_payment ON disputes USING btree (payment_id);
 CREATE UNIQUE INDEX disputes_fact ON disputes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON disputes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON disputes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON disputes TO reckoner_app;
 
 CREATE TABLE dispute_outcomes (
@@ -2172,16 +2290,18 @@ CREATE TABLE dispute_outcomes (
   decided_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT dispute_outcomes_pkey PRIMARY KEY (dispute_id),
   CONSTRAINT dispute_outcome_known CHECK (outcome = ANY (ARRAY['won', 'lost', 'closed'])),
+  CONSTRAINT dispute_outcomes_fact_positive CHECK (fact_id > 0),
   CONSTRAINT dispute_outcomes_dispute_id_fkey FOREIGN KEY (dispute_id) REFERENCES disputes(dispute_id),
   CONSTRAINT dispute_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX dispute_outcomes_fact ON dispute_outcomes USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON dispute_outcomes TO reckoner_app;
 
 CREATE TABLE payment_exception_closings (
@@ -2193,7 +2313,7 @@ CREATE TABLE payment_exception_closings (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payment_exception_closings_pkey PRIMARY KEY (payment_exception_closing_id),
   CONSTRAINT payment_exception_event_closed_once UNIQUE (processor_event_id),
   CONSTRAINT payment_exception_line_closed_once UNIQUE (bank_line_id),
@@ -2201,6 +2321,7 @@ CREATE TABLE payment_exception_closings (
   CONSTRAINT payment_exception_payment_closed_once UNIQUE (payment_id),
   CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
   CONSTRAINT payment_exception_closing_of_one_thing CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1),
+  CONSTRAINT payment_exception_closings_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_exception_closings_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
   CONSTRAINT payment_exception_closings_bank_line_id_fkey FOREIGN KEY (bank_line_id) REFERENCES bank_line_outcomes(bank_line_id),
   CONSTRAINT payment_exception_closings_bank_statement_id_fkey FOREIGN KEY (bank_statement_id) REFERENCES bank_statements(bank_statement_id),
@@ -2208,9 +2329,10 @@ CREATE TABLE payment_exception_closings (
   CONSTRAINT payment_exception_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX payment_exception_closings_fact ON payment_exception_closings USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
 
 CREATE VIEW live_payment_applications AS
@@ -2714,8 +2836,8 @@ CREATE TABLE reminders (
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );
 CREATE INDEX reminders_of_email ON reminders USING btree (email_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON reminders TO reckoner_app;
 
 -- 011_splits ----------------------------------------------------------------------------------------------------------
@@ -2728,18 +2850,20 @@ CREATE TABLE settlement_files (
   lines bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT settlement_files_pkey PRIMARY KEY (settlement_file_id),
   CONSTRAINT settlement_file_once UNIQUE (partner_id, sha256),
   CONSTRAINT settlement_file_of_partner UNIQUE (settlement_file_id, partner_id),
   CONSTRAINT settlement_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT settlement_files_fact_positive CHECK (fact_id > 0),
   CONSTRAINT settlement_files_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT settlement_files_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE UNIQUE INDEX settlement_files_fact ON settlement_files USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_files FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_files FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON settlement_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_files TO reckoner_app;
 
 CREATE TABLE settlement_lines (
@@ -2757,7 +2881,7 @@ CREATE TABLE settlement_lines (
   amount numeric NOT NULL,
   refunded numeric,
   occurred_at timestamp with time zone,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT settlement_lines_pkey PRIMARY KEY (settlement_line_id),
   CONSTRAINT settlement_line_once UNIQUE NULLS NOT DISTINCT (partner_id, payment, transfer, quote_id, requote_id),
   CONSTRAINT settlement_line_kind_known CHECK (kind = ANY (ARRAY['share', 'reversal', 'dispute'])),
@@ -2770,14 +2894,16 @@ CASE kind
     ELSE amount <> 0::numeric
 END),
   CONSTRAINT settlement_line_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
+  CONSTRAINT settlement_lines_fact_positive CHECK (fact_id > 0),
   CONSTRAINT settlement_line_of_its_file FOREIGN KEY (settlement_file_id, partner_id) REFERENCES settlement_files(settlement_file_id, partner_id)
 );
 CREATE INDEX settlement_lines_by_payment ON settlement_lines USING btree (payment, partner_id) WHERE payment IS NOT NULL;
 CREATE INDEX settlement_lines_by_transfer ON settlement_lines USING btree (transfer, partner_id) WHERE transfer IS NOT NULL;
 CREATE UNIQUE INDEX settlement_lines_fact ON settlement_lines USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON settlement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_lines TO reckoner_app;
 
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines)
@@ -2836,7 +2962,7 @@ CREATE TABLE balance_transactions (
   payload jsonb NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT balance_transactions_pkey PRIMARY KEY (balance_transaction_id),
   CONSTRAINT balance_transaction_once UNIQUE (account, id),
   CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
@@ -2849,15 +2975,17 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transaction_converted_to_the_same_side CHECK (source_amount <> 0::numeric AND sign(source_amount) = sign(amount) AND exchange_rate > 0::numeric),
   CONSTRAINT balance_transaction_source_minor_digits CHECK (scale(source_amount) <= minor_digits(source_currency)),
   CONSTRAINT balance_transaction_minor_digits CHECK (GREATEST(scale(amount), scale(fee), scale(net)) <= minor_digits(currency)),
+  CONSTRAINT balance_transactions_fact_positive CHECK (fact_id > 0),
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (account, payment);
 CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, occurred_at);
 CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, occurred_at) WHERE type = 'payout';
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON balance_transactions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transactions TO reckoner_app;
 
 CREATE FUNCTION account_source(account text, month text)
@@ -2903,17 +3031,19 @@ CREATE TABLE processor_readings (
   new_balance_transactions bigint NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT processor_readings_pkey PRIMARY KEY (processor_reading_id),
   CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
   CONSTRAINT reading_new_are_read CHECK (new_balance_transactions >= 0 AND new_balance_transactions <= balance_transactions),
+  CONSTRAINT processor_readings_fact_positive CHECK (fact_id > 0),
   CONSTRAINT processor_readings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX processor_readings_of_account ON processor_readings USING btree (account, read_to);
 CREATE UNIQUE INDEX processor_readings_fact ON processor_readings USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_readings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_readings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON processor_readings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON processor_readings TO reckoner_app;
 
 CREATE TABLE share_allocations (
@@ -2936,7 +3066,7 @@ CREATE TABLE share_allocations (
   entry_on date NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT share_allocations_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
   CONSTRAINT share_allocation_of_something CHECK (amount <> 0::numeric),
@@ -2948,6 +3078,7 @@ CREATE TABLE share_allocations (
   CONSTRAINT share_allocation_other_account_by_finance CHECK (NOT other_account OR (matched_by = ANY (ARRAY['finance', 'payment']))),
   CONSTRAINT share_allocation_entry_not_before CHECK (entry_on >= occurred_on),
   CONSTRAINT share_allocation_minor_digits CHECK (scale(amount) <= minor_digits(currency) AND scale(settled_amount) <= minor_digits(settled_currency)),
+  CONSTRAINT share_allocations_fact_positive CHECK (fact_id > 0),
   CONSTRAINT share_allocations_settlement_line_id_fkey FOREIGN KEY (settlement_line_id) REFERENCES settlement_lines(settlement_line_id),
   CONSTRAINT share_allocations_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, settled_currency) REFERENCES balance_transactions(balance_transaction_id, currency),
@@ -2958,10 +3089,11 @@ CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partne
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON share_allocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 
 CREATE VIEW unattributed_balance_transactions AS
@@ -2988,18 +3120,20 @@ CREATE TABLE balance_transaction_closings (
   reason text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT balance_transaction_closings_pkey PRIMARY KEY (balance_transaction_closing_id),
   CONSTRAINT balance_transaction_closed_once UNIQUE (balance_transaction_id, amount),
   CONSTRAINT balance_transaction_closing_of_something CHECK (amount <> 0::numeric),
   CONSTRAINT balance_transaction_closing_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT balance_transaction_closings_fact_positive CHECK (fact_id > 0),
   CONSTRAINT balance_transaction_closings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT balance_transaction_closing_in_its_currency FOREIGN KEY (balance_transaction_id, currency) REFERENCES balance_transactions(balance_transaction_id, currency)
 );
 CREATE UNIQUE INDEX balance_transaction_closings_fact ON balance_transaction_closings USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
 
 CREATE VIEW unexplained_balance_transactions AS
@@ -3043,18 +3177,20 @@ CREATE TABLE reversal_evidence (
   price_from text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT reversal_evidence_pkey PRIMARY KEY (share_allocation_id),
   CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
   CONSTRAINT reversal_price_from_known CHECK (price_from = ANY (ARRAY['whole', 'settlement_file', 'finance'])),
+  CONSTRAINT reversal_evidence_fact_positive CHECK (fact_id > 0),
   CONSTRAINT reversal_evidence_share_allocation_id_fkey FOREIGN KEY (share_allocation_id) REFERENCES share_allocations(share_allocation_id),
   CONSTRAINT reversal_evidence_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
 CREATE UNIQUE INDEX reversal_evidence_fact ON reversal_evidence USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON reversal_evidence TO reckoner_app;
 
 CREATE TABLE missing_shares (
@@ -3065,17 +3201,19 @@ CREATE TABLE missing_shares (
   arrangement text NOT NULL,
   quote_id text COLLATE "C" NOT NULL,
   amount numeric NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT missing_shares_pkey PRIMARY KEY (document_id, quote_id),
   CONSTRAINT missing_share_was_to_be_routed CHECK (arrangement = 'connected_account'),
   CONSTRAINT missing_share_positive CHECK (amount > 0::numeric),
+  CONSTRAINT missing_shares_fact_positive CHECK (fact_id > 0),
   CONSTRAINT missing_share_on_its_partners_invoice FOREIGN KEY (document_id, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement)
 );
 CREATE INDEX missing_shares_of_quote ON missing_shares USING btree (partner_id, quote_id);
 CREATE UNIQUE INDEX missing_shares_fact ON missing_shares USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON missing_shares FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON missing_shares FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON missing_shares FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON missing_shares TO reckoner_app;
 
 CREATE VIEW live_missing_shares AS
@@ -3094,10 +3232,11 @@ CREATE TABLE share_payments (
   amount numeric NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT share_payments_pkey PRIMARY KEY (share_allocation_id, payment_id),
   CONSTRAINT share_payment_of_something CHECK (amount <> 0::numeric),
   CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0::numeric OR payment_reversal_id IS NOT NULL),
+  CONSTRAINT share_payments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT share_payments_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT share_payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency) REFERENCES share_allocations(share_allocation_id, currency),
@@ -3105,9 +3244,10 @@ CREATE TABLE share_payments (
 );
 CREATE INDEX share_payments_of_payment ON share_payments USING btree (payment_id);
 CREATE UNIQUE INDEX share_payments_fact ON share_payments USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_payments FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_payments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON share_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON share_payments TO reckoner_app;
 
 CREATE TABLE payout_contents (
@@ -3117,18 +3257,20 @@ CREATE TABLE payout_contents (
   currency text COLLATE "C" NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT payout_contents_pkey PRIMARY KEY (balance_transaction_id),
   CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id),
+  CONSTRAINT payout_contents_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payout_contents_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency),
   CONSTRAINT payout_content_of_a_payout FOREIGN KEY (payout_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
 );
 CREATE INDEX payout_contents_of_payout ON payout_contents USING btree (payout_transaction_id);
 CREATE UNIQUE INDEX payout_contents_fact ON payout_contents USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_contents FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_contents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON payout_contents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON payout_contents TO reckoner_app;
 
 CREATE TABLE account_payouts (
@@ -3138,17 +3280,19 @@ CREATE TABLE account_payouts (
   balance_transaction_id bigint,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
-  fact_id bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  fact_id bigint NOT NULL,
   CONSTRAINT account_payouts_pkey PRIMARY KEY (payout_id),
   CONSTRAINT account_payout_arrives_once UNIQUE (balance_transaction_id),
+  CONSTRAINT account_payouts_fact_positive CHECK (fact_id > 0),
   CONSTRAINT account_payouts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payout_settlements(payout_id),
   CONSTRAINT account_payouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency) REFERENCES balance_transactions(balance_transaction_id, account, currency)
 );
 CREATE UNIQUE INDEX account_payouts_fact ON account_payouts USING btree (fact_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON account_payouts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON account_payouts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON account_payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
 
 CREATE VIEW expected_account_payouts AS
@@ -3692,8 +3836,8 @@ CREATE TABLE partner_events (
   CONSTRAINT partner_event_position_positive CHECK ("position" > 0),
   CONSTRAINT partner_event_of_one_thing CHECK (num_nonnulls(entry_id, fact_id) = 1 AND (entry_id IS NULL) = (posted_month IS NULL))
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON partner_events FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON partner_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON partner_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON partner_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON partner_events TO reckoner_app;
 
 CREATE TABLE published_marks (

@@ -8,6 +8,7 @@ import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
+import { FACTS_UNDER_SEALS } from './checks/facts.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
@@ -16,6 +17,7 @@ import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
 import { type CheckScope, checkQuery, listOf } from './checks/query.ts';
 import type { RowFindings } from './checks/rows.ts';
+import { findChangedSchema } from './checks/schema.ts';
 import { findBrokenSeals } from './checks/seals.ts';
 import * as splits from './checks/splits.ts';
 
@@ -90,7 +92,9 @@ export const CHECKS: readonly Check[] = [
   },
   { name: 'acceptances_match_rows', run: fromQuery(ledger.ACCEPTANCES_MATCH_ROWS) },
   { name: 'append_only_guards', run: fromQuery(APPEND_ONLY_GUARDS) },
+  { name: 'schema_as_migrated', run: findChangedSchema },
   { name: 'seals_recomputed', run: findBrokenSeals },
+  { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

@@ -1,11 +1,22 @@
-/** `verify`: runs every check in one snapshot of the database. Refusals: nothing_to_verify, month_not_closed. */
-import { query, queryOne, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+/**
+ * `verify`: runs every check in one snapshot of the database. A check that the damage does not let run is a difference of
+ * its own. Refusals: nothing_to_verify, month_not_closed.
+ */
+import {
+  execute,
+  isFaultOfOne,
+  query,
+  queryOne,
+  raiseWorkMemory,
+  sqlstate,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { checkJournal } from './checks/journal.ts';
 import { checkRows } from './checks/rows.ts';
-import { CHECKS, type CheckContext, type Difference } from './checks.ts';
+import { CHECKS, type Check, type CheckContext, type Difference, type Finding } from './checks.ts';
 
 export interface CheckReport {
   readonly check: string;
@@ -32,13 +43,12 @@ export async function verify(
   fonts: readonly AddedFont[] = [],
 ): Promise<Verification> {
   const context = await checkContext(tx, month ?? null, fonts);
-  const { rows } = await queryOne<{ rows: boolean }>(tx, `SELECT EXISTS (SELECT FROM ledger_rows) AS rows`);
-  if (!rows) throw refuse('nothing_to_verify', {});
+  if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
   await raiseWorkMemory(tx);
   const checks: CheckReport[] = [];
-  for (const { name, run } of CHECKS) {
-    const report = { check: name, ...(await run(tx, context)) };
+  for (const check of CHECKS) {
+    const report = { check: check.name, ...(await attempt(tx, () => check.run(tx, context), unchecked(check))) };
     checks.push(report);
     onCheck?.(report);
   }
@@ -49,6 +59,42 @@ export async function verify(
     differences: checks.reduce((sum, each) => sum + each.differences.length, 0),
   };
 }
+
+/** A ledger without its table of rows is damaged, not empty. */
+function isEmpty(tx: Transaction): Promise<boolean> {
+  const work = () => queryOne<{ empty: boolean }>(tx, `SELECT NOT EXISTS (SELECT FROM ledger_rows) AS empty`);
+  return attempt(
+    tx,
+    async () => (await work()).empty,
+    () => false,
+  );
+}
+
+/** Does the work, or what is said instead where the stored data does not let it be done. */
+async function attempt<Result>(
+  tx: Transaction,
+  work: () => Promise<Result>,
+  instead: (error: unknown) => Result,
+): Promise<Result> {
+  await execute(tx, 'SAVEPOINT attempt');
+  try {
+    const result = await work();
+    await execute(tx, 'RELEASE SAVEPOINT attempt');
+    return result;
+  } catch (error) {
+    if (error instanceof Refusal || (sqlstate(error) !== undefined && !isFaultOfOne(error))) throw error;
+    // Fails if the connection was lost: then that is the error.
+    await execute(tx, 'ROLLBACK TO SAVEPOINT attempt');
+    return instead(error);
+  }
+}
+
+const unchecked =
+  ({ name }: Check) =>
+  (error: unknown): Finding => ({
+    inspected: 0,
+    differences: [{ subject: name, detail: `cannot be checked, the database is damaged: ${reasonOf(error)}` }],
+  });
 
 /** What checks of one month, or of everything, need within this transaction. */
 export async function checkContext(

@@ -80,6 +80,7 @@ export async function migrateTo(owner: Knex, names: readonly string[]): Promise<
   const migrationSource = sourceOf(names);
   const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await owner.raw(`CALL grant_to_app('SELECT', ?)`, [TABLE]);
+  await owner.raw('CALL enable_triggers_always()');
   return done;
 }
 

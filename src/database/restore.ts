@@ -294,7 +294,8 @@ function problemOf(file: string, error: unknown): unknown {
 
 /**
  * Loads a checked backup into an empty database, as its owner and with all guards active: append-only triggers refuse
- * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. `prove`
+ * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. Only the
+ * numbers of facts are those of the backup. `prove`
  * runs in the same transaction. If it throws, nothing is restored.
  */
 export function restoreBackup<Proof>(
@@ -351,7 +352,7 @@ async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const table of ['installation', 'audit_events']) {
     await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER append_only_rows`);
     await execute(tx, `DELETE FROM ${table}`);
-    await execute(tx, `ALTER TABLE ${table} ENABLE TRIGGER append_only_rows`);
+    await execute(tx, `ALTER TABLE ${table} ENABLE ALWAYS TRIGGER append_only_rows`);
   }
   await execute(tx, `DELETE FROM job_runs`);
 }
@@ -361,7 +362,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
-  const { trailer } = await whileDeferred(tx, file, () =>
+  const { trailer } = await whileLoading(tx, file, () =>
     readBackup(file, onProgress, async ({ table: name, columns }, rows) => {
       const table = tables.get(name);
       if (table !== undefined) return loadTable(tx, file, table, columns, rows);
@@ -374,15 +375,36 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   return leftOut;
 }
 
-/** Checks tables that refer to each other (a document and the void one that it replaces) after both are filled. */
-async function whileDeferred<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
+/**
+ * Checks tables that refer to each other (a document and the void one that it replaces) after both are filled, and lets
+ * facts keep their numbers.
+ */
+async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
+  await execute(tx, alterFactTriggers('DISABLE'));
   const result = await work();
   await execute(tx, 'SET CONSTRAINTS ALL IMMEDIATE').catch((error: unknown) => {
     throw isOfTheRows(error) ? invalid(file, `its rows do not fit each other: ${reasonOf(error)}`, error) : error;
   });
+  await execute(tx, alterFactTriggers('ENABLE ALWAYS'));
   return result;
 }
+
+/** Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. */
+const alterFactTriggers = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
+  DO $$
+  DECLARE
+    target regclass;
+  BEGIN
+    FOR target IN
+      SELECT t.tgrelid FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+      WHERE t.tgname = 'fact_number'
+        AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+    LOOP
+      EXECUTE format('ALTER TABLE %s ${act} TRIGGER fact_number', target);
+    END LOOP;
+  END
+  $$`;
 
 async function loadTable(
   tx: Transaction,
@@ -448,7 +470,7 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   await migrateTo(tx.knex, MIGRATION_NAMES);
   const sequences = await readSequences(tx);
   await enter(path);
-  await whileDeferred(tx, backup.file, async () => {
+  await whileLoading(tx, backup.file, async () => {
     for (const { name, columns } of await readTables(tx)) {
       const list = columnList(columns);
       const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE

@@ -75,7 +75,7 @@ export function readMonthToSeal(
 export async function readLastFact(tx: Transaction): Promise<number> {
   const { last } = await queryOne<{ last: number }>(
     tx,
-    `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM fact_numbers`,
+    `SELECT last_value - (NOT is_called)::int AS last FROM fact_numbers`,
   );
   return last;
 }

@@ -22,6 +22,7 @@ import {
 } from '../../src/seals/canonical.ts';
 import { readLastFact } from '../../src/seals/queries.ts';
 import { hashRows, recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
@@ -61,7 +62,7 @@ async function damaged<Result>(
   let result: { value: Result } | undefined;
   await owner
     .transaction(async (tx) => {
-      await tx.raw('SET LOCAL session_replication_role = replica');
+      await tx.raw(GUARDS_OFF);
       for (const statement of statements) {
         const { rowCount } = (await tx.raw(statement)) as { rowCount: number | null };
         if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
@@ -79,6 +80,7 @@ const brokenSeals = async (tx: Transaction) =>
   (await findBrokenSeals(tx, { month: null })).differences.map(({ subject }) => subject);
 
 async function failing(tx: Transaction): Promise<string[]> {
+  await tx.knex.raw(GUARDS_ON);
   const { checks } = await verify(tx, undefined);
   return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
 }

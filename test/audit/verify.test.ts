@@ -11,6 +11,7 @@ import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { SWEEPING } from '../support/sweep.ts';
@@ -94,8 +95,9 @@ async function ofDamaged<Seen>(
   let seen: Seen | undefined;
   await owner
     .transaction(async (tx) => {
-      await tx.raw('SET LOCAL session_replication_role = replica');
+      await tx.raw(GUARDS_OFF);
       for (const statement of statements) await tx.raw(statement);
+      await tx.raw(GUARDS_ON);
       seen = await look(tx);
       throw new Undo();
     })
@@ -230,6 +232,13 @@ const DAMAGES: readonly Damage[] = [
   ['a dropped guard', 'append_only_guards', 'DROP TRIGGER append_only_rows ON ledger_rows'],
   ['a disabled guard', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
   ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON ledger_rows TO reckoner_app'],
+  [
+    'a fact under no seal',
+    'facts_under_seals',
+    'ALTER TABLE voids DROP CONSTRAINT voids_fact_positive',
+    'UPDATE voids SET fact_id = -fact_id',
+  ],
+  ['a guard that does nothing', 'schema_as_migrated', 'ALTER FUNCTION refuse_change() IMMUTABLE'],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
   [
     'a changed recording time',
@@ -260,8 +269,6 @@ const DAMAGES: readonly Damage[] = [
   [
     'a share imported again from a settlement file',
     'balance_transactions_counted_once',
-    'ALTER TABLE balance_transactions DISABLE TRIGGER ALL',
-    'ALTER TABLE share_allocations DISABLE TRIGGER ALL',
     `INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment, quote_id,
                                       payload, recorded_at, event_id)
      SELECT account, 'line:0', 'settlement_file', 'settlement_line', 'share', currency, amount, 0, net, occurred_at, payment,

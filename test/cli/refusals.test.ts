@@ -1157,7 +1157,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       // August has ended on Kiritimati; the documents of July were dated by a clock that ran ahead.
       await world.sql(`ALTER TABLE documents DISABLE TRIGGER append_only_rows`);
       await world.sql(`UPDATE documents SET issued_on = '2026-09-02', due_on = '2026-09-02'::date + terms_days`);
-      await world.sql(`ALTER TABLE documents ENABLE TRIGGER append_only_rows`);
+      await world.sql(`ALTER TABLE documents ENABLE ALWAYS TRIGGER append_only_rows`);
       return inWorld(['close', '2026-08'], { RECKONER_NOW: '2026-08-31T12:00:00Z' });
     },
   },

@@ -14,6 +14,7 @@ import { readBooksReport } from '../../src/reports/books.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { settingsWith } from '../payments/settings.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -474,11 +475,7 @@ describe('verify sees', () => {
     return checks.find((each) => each.check === check)?.differences ?? [];
   };
   const damage = async (...statements: string[]) => {
-    for (const statement of [
-      'SET session_replication_role = replica',
-      ...statements,
-      'SET session_replication_role = origin',
-    ]) {
+    for (const statement of [GUARDS_OFF, ...statements, GUARDS_ON]) {
       await world.sql(statement);
     }
   };

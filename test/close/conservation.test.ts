@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { documentJson } from '../../src/documents/document.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import fc from '../support/property.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
@@ -145,9 +146,9 @@ for (const [what, statement, broken] of DAMAGES) {
     await world.rows([model.row(sale, 6) ?? {}, model.row(sale, 6) ?? {}]);
     await world.close();
     expect((await inspect(world)).broken).toEqual({});
-    await world.sql(`SET session_replication_role = replica`);
+    await world.sql(GUARDS_OFF);
     await world.sql(statement);
-    await world.sql(`SET session_replication_role = origin`);
+    await world.sql(GUARDS_ON);
     expect(Object.keys((await inspect(world)).broken)).toContain(broken);
   });
 }

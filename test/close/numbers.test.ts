@@ -1,5 +1,6 @@
 /** Numbers: one series for each kind and year, without a gap, whatever happened in between; and never back in time. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -123,9 +124,9 @@ test('after the millionth document the number grows a digit, and the order stays
   await world.partners(['p-1', 'p-2'].map((partner_id) => partner({ partner_id })));
   await world.rows([quote({ accepted_at: '2026-06-10T12:00:00Z' })]);
   await world.close('2026-06');
-  await world.sql(`SET session_replication_role = replica`);
+  await world.sql(GUARDS_OFF);
   await world.sql(`UPDATE documents SET sequence = 999999`);
-  await world.sql(`SET session_replication_role = origin`);
+  await world.sql(GUARDS_ON);
   await world.rows([quote(), quote({ partner_id: 'p-2' })]);
   await world.close('2026-07');
   expect(await numbers()).toEqual(['INV-2026-999999', 'INV-2026-1000000', 'INV-2026-1000001']);

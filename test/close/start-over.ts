@@ -5,6 +5,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../../src/config/settings.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 
 export const FIRST_DAY = '2026-08-01T10:00:00Z';
@@ -19,13 +20,13 @@ export async function startOver(world: World): Promise<void> {
 
 /** As after a migration: nothing is recorded. */
 export async function emptyTables(world: World): Promise<void> {
+  // What is append-only can be emptied only by a superuser who switches the guards off.
   await world.sql(`
+    ${GUARDS_OFF}
     DO $$
     DECLARE
       name regclass;
     BEGIN
-      -- What is append-only can be emptied only by a superuser who switches the guards off.
-      SET LOCAL session_replication_role = replica;
       FOR name IN
         SELECT c.oid FROM pg_class c
         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -35,5 +36,6 @@ export async function emptyTables(world: World): Promise<void> {
       END LOOP;
       DELETE FROM graphile_worker._private_jobs;
     END
-    $$`);
+    $$;
+    ${GUARDS_ON}`);
 }

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compareSchema, hashOfDefinition, OBJECTS_FILE, readSchemaObjects } from '../../src/database/schema.ts';
 import { currenciesByMinorDigits, minorDigits } from '../../src/money.ts';
 import { packageRoot } from '../../src/package.ts';
 import { dumpSchema } from '../support/schema-dump.ts';
@@ -31,6 +32,17 @@ test('a fresh database has exactly the committed schema', async () => {
   const schema = await dump();
   if (process.env['UPDATE_SCHEMA']) writeFileSync(COMMITTED, schema);
   expect(schema).toBe(readFileSync(COMMITTED, 'utf8'));
+});
+
+test('a fresh database has exactly the objects of migrations/objects.json', async () => {
+  const objects = await world.database.reading(readSchemaObjects);
+  if (process.env['UPDATE_SCHEMA']) {
+    const hashes = Object.fromEntries(objects.map(({ object, definition }) => [object, hashOfDefinition(definition)]));
+    writeFileSync(OBJECTS_FILE, `${JSON.stringify(hashes, null, 2)}\n`);
+  }
+  const { differences } = await world.database.reading(compareSchema);
+  expect(differences).toEqual([]);
+  expect(objects.length).toBeGreaterThan(1000);
 });
 
 test('the database has the same minor digits as the program', async () => {

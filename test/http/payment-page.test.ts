@@ -235,7 +235,7 @@ describe('in a browser without JavaScript', () => {
       `UPDATE document_pdfs SET instructions_changed = true WHERE document_id =
          (SELECT document_id FROM documents WHERE partner_id = 'p-1' AND month = '2026-07')`,
     );
-    await world.sql('ALTER TABLE document_pdfs ENABLE TRIGGER ALL');
+    await world.sql('ALTER TABLE document_pdfs ENABLE ALWAYS TRIGGER append_only_rows');
     const page = await visit(paths['due'] ?? '');
     expect(await page.innerText('body')).toContain('Our bank details have changed since your last invoice.');
     await page.close();

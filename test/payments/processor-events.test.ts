@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
@@ -199,9 +200,9 @@ describe('in any order, together or one by one, events lead to the same books', 
       const orders = someOf(all, times({ few: 20, short: 60, long: 120 }));
       for (const [index, order] of orders.entries()) {
         // Each order from the same beginning: what was recorded is taken away behind the program's back.
-        await own.sql('SET session_replication_role = replica');
+        await own.sql(GUARDS_OFF);
         await own.sql(RECORDED.map((table) => `DELETE FROM ${table}`).join('; '));
-        await own.sql('SET session_replication_role = origin');
+        await own.sql(GUARDS_ON);
         if (index % 2 === 0) await own.events(order);
         else for (const each of order) await own.events([each]);
         const state = await stateOf(own);

@@ -1,6 +1,7 @@
 /** Nobody overlooks the partner without an invoice: partner by closed month, a document, no activity, or a gap. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Coverage, readCoverage } from '../../src/reports/coverage.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { reckoner } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -58,9 +59,9 @@ test('as of a date, months that closed later are left out', async () => {
 });
 
 test('rows of a closed month without their document are a gap', async () => {
-  await world.sql('SET session_replication_role = replica');
+  await world.sql(GUARDS_OFF);
   await world.sql(`DELETE FROM documents WHERE number = 'INV-2026-000002'`);
-  await world.sql('SET session_replication_role = origin');
+  await world.sql(GUARDS_ON);
   const { gaps, partners } = await coverage();
   expect(gaps).toBe(1);
   expect(partners[0]?.cells[0]).toEqual({ month: '2026-07', state: 'gap', documents: ['INV-2026-000001'], entries: 2 });

@@ -97,7 +97,10 @@ const GRANTS = `
          format('GRANT %s ON %s%I TO %s;', string_agg(g.privilege_type, ', ' ORDER BY g.privilege_type), o.kind, o.name,
                 CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END) AS text
   FROM (
-    SELECT c.oid::int AS place, c.relname AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END AS kind,
+    -- The sequence of an identity column is granted with its table.
+    SELECT coalesce((SELECT d.refobjid FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'i' AND d.refobjsubid > 0),
+                    c.oid)::int AS place,
+           c.relname AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END AS kind,
            c.relacl AS acl, c.relowner AS owner
     FROM pg_class c WHERE c.relnamespace = ${OURS}
     UNION ALL

@@ -44,9 +44,7 @@ export async function findChangedPdfs(
         withLogos: true,
       });
       const byId = new Map(documents.map((document) => [document.document_id, document]));
-      const found = await Promise.all(
-        pdfs.map((pdf) => compare(pdf, byId.get(pdf.document_id) as DocumentRow, renderer, byHash)),
-      );
+      const found = await Promise.all(pdfs.map((pdf) => compare(pdf, byId.get(pdf.document_id), renderer, byHash)));
       differences.push(...found.filter((difference) => difference !== undefined));
     }
   } finally {
@@ -85,10 +83,14 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
 
 async function compare(
   stored: StoredPdf,
-  document: DocumentRow,
+  document: DocumentRow | undefined,
   renderer: PdfRendererPool,
   fontsByHash: ReadonlyMap<string, AddedFont>,
 ): Promise<Difference | undefined> {
+  if (document === undefined) {
+    const detail = 'has a PDF, but cannot be read: it or something that it refers to is missing or hidden';
+    return { subject: `document ${stored.document_id}`, detail };
+  }
   const sha256 = createHash('sha256').update(stored.pdf).digest('hex');
   if (sha256 !== stored.sha256) {
     return { subject: document.number, detail: `its PDF hashes to ${sha256}, recorded as ${stored.sha256}` };

@@ -27,6 +27,15 @@ const UNBALANCED = `(
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
+/** An import refuses a row that is more than five minutes in the future. */
+const FROM_THE_FUTURE = `accepted_at > recorded_at + interval '1 hour'`;
+
+/** A row posts to its own month, or to the first month that was open: the one after a closed month. */
+const misposted = (of = '') => `(
+  ${of}posted_month < ${of}month
+  OR (${of}posted_month > ${of}month
+      AND ${of}posted_month NOT IN (SELECT month_after(m.month) COLLATE "C" FROM closed_months m)))`;
+
 const IN_SCOPE = `(:month::text IS NULL OR ${OF_MONTH})`;
 
 const sums = (of: (column: string) => string) =>
@@ -37,7 +46,8 @@ const SUMMED = sums((column) => `sum(${column})`);
 const SQL = `WITH lines AS MATERIALIZED (
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count,
          ${SUMMED},
-         min(accepted_at) AS earliest, max(accepted_at) AS latest, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced
+         min(accepted_at) AS earliest, max(accepted_at) AS latest, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced,
+         bool_or(${FROM_THE_FUTURE}) AS from_the_future
   FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
 ),
@@ -48,7 +58,7 @@ rows AS MATERIALIZED (
 ),
 months AS (
   SELECT time_zone, month, min(earliest) AS earliest, max(latest) AS latest,
-    bool_or(posted_month < month) AS posted_before
+    bool_or(from_the_future OR ${misposted()}) AS misposted
   FROM lines GROUP BY time_zone, month
 ),
 -- Each document of a month has the sums of the rows of its partner, currency and arrangement; so do void
@@ -147,7 +157,7 @@ interface ZoneMonth {
   /** ISO instants of its first and last row. */
   readonly earliest: string;
   readonly latest: string;
-  readonly posted_before: boolean;
+  readonly misposted: boolean;
 }
 
 interface Found {
@@ -191,11 +201,14 @@ function findUnbalanced(tx: Transaction, scope: CheckScope): Promise<Difference[
   );
 }
 
-/** Whether a row is outside of its month in its recorded time zone, or posts to an earlier month. */
-function isMisdated({ time_zone, month, earliest, latest, posted_before }: ZoneMonth): boolean {
+/**
+ * Whether a row is outside of its month in its recorded time zone, posts to a month that it could not, or was recorded
+ * before it was accepted.
+ */
+function isMisdated({ time_zone, month, earliest, latest, misposted }: ZoneMonth): boolean {
   // Months begin at whole seconds, so truncating to milliseconds changes nothing.
   const { startsAt, endsAt } = monthInterval(month, time_zone);
-  return posted_before || DateTime.fromISO(earliest) < startsAt || DateTime.fromISO(latest) >= endsAt;
+  return misposted || DateTime.fromISO(earliest) < startsAt || DateTime.fromISO(latest) >= endsAt;
 }
 
 function findMisdated(tx: Transaction, scope: CheckScope, misdated: readonly ZoneMonth[]): Promise<Difference[]> {
@@ -206,13 +219,14 @@ function findMisdated(tx: Transaction, scope: CheckScope, misdated: readonly Zon
   return query(
     tx,
     `SELECT format('row %s of %s', e.entry_id, e.partner_id) AS subject,
-            format('accepted at %s in %s, belongs to %s, posts to %s', e.accepted_at, e.time_zone, e.month,
-              e.posted_month) AS detail
+            format('accepted at %s in %s, belongs to %s, posts to %s, recorded at %s', e.accepted_at, e.time_zone,
+              e.month, e.posted_month, e.recorded_at) AS detail
      FROM ledger_rows e
      JOIN json_to_recordset(:intervals::json) AS i (
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
        ON i.time_zone = e.time_zone AND i.month = e.month
-     WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR e.posted_month < e.month)
+     WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR ${misposted('e.')}
+            OR ${FROM_THE_FUTURE})
      ORDER BY e.entry_id`,
     { month: scope.month, after: scope.after, intervals: JSON.stringify(intervals) },
   );

@@ -21,13 +21,14 @@ export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Che
   return { inspected, differences };
 }
 
-/** The lines of a sealed record that differ from the same record recomputed. */
+/** The lines of a sealed record that differ from the same record recomputed, or their order. */
 export function differingLines(subject: string, sealedRecord: string, recomputed: string): Difference[] {
+  if (sealedRecord === recomputed) return [];
   const sealed = new Set(sealedRecord.split('\n'));
   const now = new Set(recomputed.split('\n'));
   const was = [...sealed].filter((line) => !now.has(line));
   const is = [...now].filter((line) => !sealed.has(line));
-  if (was.length + is.length === 0) return [];
+  if (was.length + is.length === 0) return [{ subject, detail: 'its record has its lines in another order, or twice' }];
   const listed = (lines: string[]) => (lines.length > 0 ? lines.join(', ') : 'no line');
   return [{ subject, detail: `its record has ${listed(was)}; the data now gives ${listed(is)}` }];
 }

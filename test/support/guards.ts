@@ -1,0 +1,15 @@
+/**
+ * Switches a database's guards off and on as its owner could: triggers fire always, so session_replication_role alone
+ * switches off only foreign keys. Facts are still numbered. As statements for the session of the caller.
+ */
+
+/** A change of pg_trigger is seen once the table's own row changes. */
+const firing = (from: 'A' | 'O', to: 'A' | 'O') => `
+  UPDATE pg_trigger t SET tgenabled = '${to}'
+  FROM pg_class c
+  WHERE c.oid = t.tgrelid AND c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal
+    AND t.tgname <> 'fact_number' AND t.tgenabled = '${from}';
+  UPDATE pg_class SET relhastriggers = relhastriggers WHERE relnamespace = 'public'::regnamespace AND relhastriggers;`;
+
+export const GUARDS_OFF = `${firing('A', 'O')} SET session_replication_role = replica;`;
+export const GUARDS_ON = `${firing('O', 'A')} SET session_replication_role = origin;`;
