@@ -94,7 +94,7 @@ CREATE TABLE balance_transactions (
   -- What it counts as for a quote: `net`, in the currency that was sent.
   share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (coalesce(source_currency, currency)) STORED,
   share_amount numeric NOT NULL GENERATED ALWAYS AS (
-    coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), net)) STORED,
+    coalesce(trim_scale(round(source_amount * net / amount, minor_digits(source_currency))), trim_scale(net))) STORED,
   occurred_at timestamptz NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",

@@ -2951,7 +2951,7 @@ CREATE TABLE balance_transactions (
   source_amount numeric,
   exchange_rate numeric,
   share_currency text COLLATE "C" NOT NULL GENERATED ALWAYS AS (COALESCE(source_currency, currency)) STORED,
-  share_amount numeric NOT NULL GENERATED ALWAYS AS (COALESCE(trim_scale(round(((source_amount * net) / amount), minor_digits(source_currency))), net)) STORED,
+  share_amount numeric NOT NULL GENERATED ALWAYS AS (COALESCE(trim_scale(round(((source_amount * net) / amount), minor_digits(source_currency))), trim_scale(net))) STORED,
   occurred_at timestamp with time zone NOT NULL,
   payment text COLLATE "C",
   of_payment text COLLATE "C",
