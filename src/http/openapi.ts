@@ -221,11 +221,16 @@ function problems(operation: Operation, method: string): Json {
       {
         description: of.join(', '),
         ...headers(...refusalHeaders(status)),
-        content: { 'application/problem+json': { schema: answerSchema(problem) } },
+        content: { 'application/problem+json': { schema: problemSchema(of) } },
       },
     ]),
   );
 }
+
+/** A problem with one of these codes, so that a generated client knows which an answer can have. */
+const problemSchema = (codes: readonly RefusalCode[]): Json => ({
+  allOf: [answerSchema(problem), { type: 'object', required: ['code'], properties: { code: { enum: codes } } }],
+});
 
 function refusalHeaders(status: string): HeaderName[] {
   const own = ({ '401': ['WWW-Authenticate'], '429': ['Retry-After'], '503': ['Retry-After'] } as const)[status] ?? [];

@@ -15,6 +15,7 @@ export const TOOLS = {
   ledger: 'ledger',
   'bean-check': 'beancount',
   chromium: 'chromium',
+  python3: 'python3',
 } as const;
 export type Tool = keyof typeof TOOLS;
 
