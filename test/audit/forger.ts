@@ -1,0 +1,195 @@
+/** Changes packs as somebody would who means to deceive: the manifest fits, and if asked for, so do all seals. */
+import { createHash } from 'node:crypto';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { Decimal } from 'decimal.js';
+import { leafHash, MerkleTree } from '../../src/seals/merkle.ts';
+
+const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
+
+interface Listed {
+  name: string;
+  bytes: number;
+  sha256: string;
+  rows: number;
+  totals?: Record<string, Record<string, string>>;
+}
+interface MonthInPack {
+  month: string;
+  seal: string | null;
+  previous: string | null;
+  books_seal: string | null;
+}
+export interface Manifest {
+  [key: string]: unknown;
+  from: string;
+  to: string;
+  months: MonthInPack[];
+  files: Listed[];
+}
+
+/** Cells of a .tsv by column. */
+type Row = Record<string, string>;
+
+export class Forger {
+  readonly folder: string;
+
+  constructor(honest: string, folder: string) {
+    cpSync(honest, folder, { recursive: true });
+    this.folder = folder;
+  }
+
+  path = (name: string) => join(this.folder, name);
+  text = (name: string) => readFileSync(this.path(name), 'utf8');
+  write = (name: string, content: string | Buffer) => writeFileSync(this.path(name), content);
+  remove = (name: string) => rmSync(this.path(name), { recursive: true });
+
+  /** Changes a file, and nothing else. */
+  edit(name: string, change: (text: string) => string): void {
+    const before = this.text(name);
+    const after = change(before);
+    if (after === before) throw new Error(`${name} was not changed`);
+    this.write(name, after);
+  }
+
+  lines(name: string, change: (lines: string[]) => string[]): void {
+    this.edit(name, (text) => `${change(text.trimEnd().split('\n')).join('\n')}\n`);
+  }
+
+  /** Changes the rows of a .tsv. */
+  rows(name: string, change: (rows: Row[]) => Row[] | undefined): void {
+    this.edit(name, (text) => {
+      const [header = '', ...lines] = text.trimEnd().split('\n');
+      const columns = header.split('\t');
+      const rows = lines.map(
+        (line) => Object.fromEntries(line.split('\t').map((cell, at) => [columns[at], cell])) as Row,
+      );
+      const changed = change(rows) ?? rows;
+      return `${[header, ...changed.map((row) => columns.map((column) => row[column] ?? '\\N').join('\t'))].join('\n')}\n`;
+    });
+  }
+
+  get manifest(): Manifest {
+    return JSON.parse(this.text('manifest.json')) as Manifest;
+  }
+
+  set manifest(manifest: Manifest) {
+    this.write('manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  }
+
+  change(work: (manifest: Manifest) => void): void {
+    const manifest = this.manifest;
+    work(manifest);
+    this.manifest = manifest;
+  }
+
+  /** Makes the manifest fit the files of the folder. */
+  fit(): void {
+    this.change((manifest) => {
+      const before = new Map(manifest.files.map((file) => [file.name, file]));
+      const found = readdirSync(this.folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(this.folder.length + 1))
+        .filter((name) => name !== 'manifest.json');
+      manifest.files = found.map((name) => {
+        const content = readFileSync(this.path(name));
+        const old = before.get(name);
+        const rows = name.endsWith('.txt') ? (old?.rows ?? 0) : Math.max(0, this.countRows(name, content.toString()));
+        const file: Listed = { name, bytes: content.length, sha256: sha256(content), rows };
+        if (old?.totals) file.totals = this.totals(name, Object.keys(Object.values(old.totals)[0] ?? {})) ?? old.totals;
+        return file;
+      });
+    });
+  }
+
+  private countRows(name: string, text: string): number {
+    const lines = text.split('\n').length - 1;
+    if (!name.endsWith('.csv')) return name.endsWith('.jsonl') ? lines : lines - 1;
+    try {
+      return (parse(text) as unknown[]).length - 1;
+    } catch {
+      return lines - 1;
+    }
+  }
+
+  private totals(name: string, columns: string[]): Listed['totals'] | undefined {
+    const totals: NonNullable<Listed['totals']> = {};
+    try {
+      const rows = name.endsWith('.csv')
+        ? (parse(this.text(name), { columns: true }) as Row[])
+        : this.text(name)
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line) as Row);
+      for (const row of rows) {
+        const currency = row['currency'] ?? '';
+        const sums = totals[currency] ?? {};
+        totals[currency] = sums;
+        for (const column of columns) sums[column] = new Decimal(sums[column] ?? 0).plus(row[column] ?? '').toFixed();
+      }
+    } catch {
+      return undefined;
+    }
+    return Object.fromEntries(Object.entries(totals).sort(([one], [other]) => (one < other ? -1 : 1)));
+  }
+
+  /** Writes every seal again, over the tables as they are now, and the manifest. */
+  reseal(): void {
+    const { months } = this.manifest;
+    let before: string | undefined;
+    for (const each of months) {
+      if (each.seal === null) continue;
+      const name = `sealed/${each.month}/record.txt`;
+      const record = this.resealed(each.month, this.text(name), before);
+      this.write(name, record);
+      each.seal = sha256(record);
+      before = `${each.month} ${each.seal}`;
+    }
+    const seals = new Map(months.map(({ month, seal }) => [month, seal]));
+    before = undefined;
+    for (const each of months) {
+      if (each.books_seal === null) continue;
+      const name = `books/${each.month}/record.txt`;
+      let record = this.text(name);
+      for (const table of ['entries', 'accounts'])
+        record = record.replace(
+          new RegExp(`^${table} .*$`, 'm'),
+          `${table} ${this.measured(`books/${each.month}/${table}.tsv`)}`,
+        );
+      record = record.replace(/^sealed_after (\S+) .*$/m, (line, month: string) =>
+        seals.get(month) ? `sealed_after ${month} ${seals.get(month)}` : line,
+      );
+      if (before !== undefined) record = record.replace(/^previous .*$/m, `previous ${before}`);
+      this.write(name, record);
+      each.books_seal = sha256(record);
+      before = `${each.month} ${each.books_seal}`;
+    }
+    this.change((manifest) => {
+      manifest.months = months;
+    });
+    this.fit();
+  }
+
+  private measured(name: string): string {
+    const text = this.text(name);
+    return `${text.split('\n').length - 2} ${sha256(text)}`;
+  }
+
+  private resealed(month: string, record: string, before: string | undefined): string {
+    const folder = `sealed/${month}`;
+    const tables = readdirSync(this.path(folder)).filter((name) => name.endsWith('.tsv') && name !== 'ledger_rows.tsv');
+    const facts = tables.sort().map((name) => `facts_of ${name.slice(0, -4)} ${this.measured(`${folder}/${name}`)}\n`);
+    let changed = record.replace(/^facts_of .*\n/gm, '') + facts.join('');
+    if (before !== undefined) changed = changed.replace(/^previous .*$/m, `previous ${before}`);
+    if (!readdirSync(this.path(folder)).includes('ledger_rows.tsv')) return changed;
+    const [header = '', ...lines] = this.text(`${folder}/ledger_rows.tsv`).trimEnd().split('\n');
+    const tree = new MerkleTree();
+    for (const line of lines) tree.add(leafHash(Buffer.from(line)));
+    return changed
+      .replace(/^rows \d+$/m, `rows ${lines.length}`)
+      .replace(/^closed_with \d+/m, `closed_with ${lines.length}`)
+      .replace(/^rows_root .*$/m, `rows_root ${tree.finish().root.toString('hex')}`)
+      .replace(/^rows_columns .*$/m, `rows_columns ${header.split('\t').join(' ')}`);
+  }
+}
