@@ -188,7 +188,7 @@ function refuseUnmatchable(
   if (!quote.is_routed) {
     const where = quote.invoice === null ? 'is invoiced with its month' : `is on invoice ${quote.invoice}`;
     throw because(
-      `it ${where} and is not split. Ask ${partner_id} to reverse the transfer, which ends it by itself. If the money ` +
+      `it ${where} and is not split. Ask ${quote.own_account ? partner_id : 'its sender'} to reverse the transfer, which ends it by itself. If the money ` +
         `stays, settle it with ${partner_id} and use 'reckoner processor close ${id} --reason R'`,
     );
   }

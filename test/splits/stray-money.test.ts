@@ -166,7 +166,7 @@ test('money that names an invoiced quote is not matched to it, and says so', asy
   });
   expect(await refusalOf(match(came, 'q-inv'))).toMatchObject({
     code: 'quote_not_matchable',
-    facts: { reason: expect.stringMatching(/is on invoice INV-.*p-inv to reverse the transfer/) },
+    facts: { reason: expect.stringMatching(/is on invoice INV-.*its sender to reverse the transfer/) },
   });
   await close(came);
 });

@@ -210,6 +210,7 @@ function decisions(
   id: string,
   quote: { quote_id: string; partner_id?: string | undefined },
   flags: MatchFlags,
+  lead = 'If it is its share, use',
 ): string {
   const options = [
     printable(quote.quote_id),
@@ -218,7 +219,7 @@ function decisions(
     ...(flags.converts ? ['--counts-as AMOUNT'] : []),
   ];
   return (
-    `If it is its share, use 'reckoner processor match ${printable(id)} --quote ${options.join(' ')} --reason R', else ` +
+    `${lead} 'reckoner processor match ${printable(id)} --quote ${options.join(' ')} --reason R', else ` +
     `'reckoner processor close ${printable(id)} --reason R'.`
   );
 }
@@ -252,11 +253,18 @@ function describedUnknown(exception: Exception): string {
     if (named.length === 0) return `${names} is not in the ledger yet.`;
     return named.map((each) => `${names} ${whyUnmatched(exception, each, quote_id)}`).join(' ');
   }
+  const id = balance_transactions[0] ?? '';
+  const [first] = candidates;
+  const open = quotes.length === 0 ? '' : `The same amount is open on ${quotes.join(', ')}. `;
+  const quote = candidates.length === 1 && first !== undefined ? first.quote_id : 'QUOTE';
   return (
-    `${moved} matches no quote. ` +
-    (quotes.length === 0
-      ? 'Ask the partner which quote it belongs to.'
-      : `The same amount is open on ${quotes.join(', ')}. Ask the partner, then use 'reckoner processor match TRANSACTION --quote QUOTE --reason R'.`)
+    `${moved} matches no quote. ${open}` +
+    decisions(
+      id,
+      { quote_id: quote },
+      { otherAccount: false, converts: false },
+      'Ask the partner. If it is the share of a quote, use',
+    )
   );
 }
 
@@ -268,7 +276,7 @@ function whyUnmatched(exception: Exception, quote: NamedQuote, quoteId: string):
   if (!is_routed) {
     const where = invoice === null ? 'is invoiced with its month' : `is on invoice ${invoice} already`;
     return (
-      `is of ${partner_id} and ${where}. If ${partner_id} reverses the transfer, it ends by itself. If the money stays, ` +
+      `is of ${partner_id} and ${where}. If ${exception.partner_id ?? 'its sender'} reverses the transfer, it ends by itself. If the money stays, ` +
       `settle it with ${partner_id} and use 'reckoner processor close ${printable(id)} --reason R'.`
     );
   }
