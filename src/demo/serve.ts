@@ -1,6 +1,6 @@
 /**
- * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of one of its partners
- * for the curl commands in docs/partners.md.
+ * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of two of its partners
+ * for the curl commands in docs/partners.md: one is invoiced, the other has a connected account.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { Credentials } from '../partners/clients.ts';
 
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
-const PARTNER = 'p-harbour-lights';
+const [INVOICED, CONNECTED] = ['p-harbour-lights', 'p-copperleaf'];
 const args = process.argv.slice(2);
 const PORT = args[args.indexOf('--port') + 1] ?? '';
 const ADDRESS = `http://127.0.0.1:${args.includes('--port') ? PORT : 8080}`;
@@ -35,10 +35,16 @@ if (!existsSync(join(HOME, 'settings.json'))) {
 const settingsFile = join(HOME, 'settings.json');
 const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as Record<string, unknown>;
 writeFileSync(settingsFile, `${JSON.stringify({ ...settings, public_url: ADDRESS }, null, 2)}\n`);
-const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', PARTNER)) as Credentials;
+function exportsOf(partner: string): string {
+  const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', partner)) as Credentials;
+  return (
+    `export BASE_URL=${ADDRESS} PARTNER_ID=${partner}\n` +
+    `export CLIENT_ID=${client_id} CLIENT_SECRET=${client_secret}\n`
+  );
+}
 process.stdout.write(
-  `export BASE_URL=${ADDRESS} PARTNER_ID=${PARTNER}\n` +
-    `export CLIENT_ID=${client_id} CLIENT_SECRET=${client_secret}\n`,
+  `# As a partner that is invoiced:\n${exportsOf(INVOICED)}` +
+    `# As a partner with a connected account, which sends settlement files:\n${exportsOf(CONNECTED)}`,
 );
 const serving = spawn(process.execPath, [PROGRAM, 'serve', ...args], { env, stdio: 'inherit' });
 // Ctrl-C also reaches the server, which stops by itself.

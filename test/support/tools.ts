@@ -16,6 +16,8 @@ export const TOOLS = {
   'bean-check': 'beancount',
   chromium: 'chromium',
   python3: 'python3',
+  curl: 'curl',
+  jq: 'jq',
 } as const;
 export type Tool = keyof typeof TOOLS;
 
