@@ -102,3 +102,31 @@ CREATE TABLE published_marks (
   facts_to bigint NOT NULL
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'published_marks');
+
+-- Where a partner's events are sent to, if it asked for that, and how far. Updated in place: each change by a person, and
+-- each pause, has an audit event. The secrets are not here: they are derived from a key of the environment.
+CREATE TABLE webhooks (
+  partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners,
+  -- NULL: removed. The row stays, so that no secret is given out twice.
+  url text,
+  secret_version integer NOT NULL CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
+  -- Tells the key of the secrets from another one, and nothing else about it.
+  key_check text NOT NULL,
+  -- Until then the secret before this one signs too.
+  previous_until timestamptz,
+  -- The position of the last event that was answered with 2xx.
+  acknowledged bigint NOT NULL CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),
+  attempted_at timestamptz,
+  -- Failures since the last answer with 2xx.
+  failures integer NOT NULL DEFAULT 0,
+  failing_since timestamptz,
+  last_failure text,
+  next_attempt_at timestamptz,
+  paused_at timestamptz,
+  -- Who is sending (src/mail/workers.ts).
+  worker bigint,
+  CONSTRAINT webhook_failing_says_why CHECK (
+    (failures > 0) = (failing_since IS NOT NULL) AND (failures > 0) = (last_failure IS NOT NULL)),
+  CONSTRAINT webhook_paused_after_failures CHECK (paused_at IS NULL OR failures > 0)
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'webhooks');

@@ -3848,3 +3848,26 @@ CREATE TABLE published_marks (
   CONSTRAINT published_marks_only_one CHECK (only_one)
 );
 GRANT INSERT, SELECT, UPDATE ON published_marks TO reckoner_app;
+
+CREATE TABLE webhooks (
+  partner_id text COLLATE "C" NOT NULL,
+  url text,
+  secret_version integer NOT NULL,
+  key_check text NOT NULL,
+  previous_until timestamp with time zone,
+  acknowledged bigint NOT NULL,
+  attempted_at timestamp with time zone,
+  failures integer NOT NULL DEFAULT 0,
+  failing_since timestamp with time zone,
+  last_failure text,
+  next_attempt_at timestamp with time zone,
+  paused_at timestamp with time zone,
+  worker bigint,
+  CONSTRAINT webhooks_pkey PRIMARY KEY (partner_id),
+  CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
+  CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),
+  CONSTRAINT webhook_failing_says_why CHECK ((failures > 0) = (failing_since IS NOT NULL) AND (failures > 0) = (last_failure IS NOT NULL)),
+  CONSTRAINT webhook_paused_after_failures CHECK (paused_at IS NULL OR failures > 0),
+  CONSTRAINT webhooks_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+GRANT INSERT, SELECT, UPDATE ON webhooks TO reckoner_app;

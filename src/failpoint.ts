@@ -74,6 +74,9 @@ export const FAILPOINTS = [
   'delivery.recorded',
   'events.indexed',
   'events.published',
+  'webhook.claimed',
+  'webhook.sent',
+  'webhook.acknowledged',
 ] as const;
 export type Failpoint = (typeof FAILPOINTS)[number];
 

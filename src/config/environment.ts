@@ -24,6 +24,8 @@ export interface Environment {
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET, which signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
+  /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
+  readonly webhookKey?: string | undefined;
   /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
   readonly stripeWebhookSecrets: readonly string[];
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
@@ -31,6 +33,7 @@ export interface Environment {
 }
 
 const STRIPE_KEY = 'STRIPE_SECRET_KEY';
+export const WEBHOOK_SIGNING_KEY = 'WEBHOOK_SIGNING_KEY';
 const STRIPE_WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
 export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KEY_${account}`;
 
@@ -50,7 +53,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     stripeKey: stripeKey(name, STRIPE_KEY, variables[STRIPE_KEY]),
     connectedKeys: connectedKeys(name, variables),
     stripeBase: stripeBase(name, variables),
-    linkSecret: linkSecret(variables['PAYMENT_LINK_SECRET']),
+    linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
+    webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
     stripeWebhookSecrets: (variables[STRIPE_WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
     now: clock(name, variables['RECKONER_NOW']),
   };
@@ -99,12 +103,13 @@ function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv):
   return base;
 }
 
-/** HMAC-SHA256 takes any key; a short one can be guessed from one signed URL. */
+/** HMAC-SHA256 takes any key; a short one can be guessed from one signed URL or event. */
 const SHORTEST_SECRET = 32;
 
-function linkSecret(secret: string | undefined): string | undefined {
+function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | undefined {
+  const secret = variables[variable];
   if (!secret || secret.length >= SHORTEST_SECRET) return secret || undefined;
-  throw invalid('PAYMENT_LINK_SECRET', `must have at least ${SHORTEST_SECRET} characters ('openssl rand -hex 32')`);
+  throw invalid(variable, `must have at least ${SHORTEST_SECRET} characters ('openssl rand -hex 32')`);
 }
 
 function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {

@@ -1,4 +1,4 @@
-/** Refusals about partners and API clients. */
+/** Refusals about partners, their API clients and their webhooks. */
 import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
 export const PARTNERS = {
@@ -15,6 +15,24 @@ export const PARTNERS = {
   partner_unknown: badInput<{ partner_id: string }>(
     (f) => `No such partner: ${f.partner_id}. 'reckoner partner list' shows all partners.`,
     404,
+  ),
+  webhook_url_invalid: badInput<{ url: string; reason: string }>(
+    (f) => `Events cannot be sent to ${f.url}: it ${f.reason}. Ask the partner for another URL.`,
+  ),
+  webhook_missing: badInput<{ partner_id: string }>(
+    (f) =>
+      `Partner ${f.partner_id} has no webhook. 'reckoner webhook set ${f.partner_id} --url URL' sets one; ` +
+      "'reckoner webhook list' shows all.",
+  ),
+  webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number }>(
+    (f) =>
+      `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
+      'Name a position up to that; 0 sends all events.',
+  ),
+  webhook_key_unusable: refused<{ variable: string; reason: string }>(
+    (f) =>
+      `Webhooks cannot be signed: ${f.variable} ${f.reason}. Set it as it was when the webhook was set, or to a new key ` +
+      "('openssl rand -hex 32') and run 'reckoner webhook rotate PARTNER' for each webhook.",
   ),
   client_unknown: badInput<{ client_id: string }>(
     (f) => `No such client: ${f.client_id}. 'reckoner client list' shows all clients.`,

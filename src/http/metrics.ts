@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { countDeliveries } from '../mail/queries.ts';
+import { readWebhookHealth } from '../partner-events/health.ts';
 import { readBacklog, readJobAges } from './queries.ts';
 
 export interface Metrics {
@@ -24,6 +25,8 @@ export function openMetrics({ environment, database }: { environment: Environmen
   const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest of them has waited');
   const openRows = gauge('open_entries', 'Ledger rows that no document bills yet');
   const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
+  const webhooks = gauge('webhooks', 'Webhooks of partners by their state', ['state']);
+  const webhookEvents = gauge('webhook_events_waiting', 'Published events that webhooks have still to send');
   const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
 
   async function measure(): Promise<void> {
@@ -35,6 +38,12 @@ export function openMetrics({ environment, database }: { environment: Environmen
       age.set(Math.max(0, facts.age));
       openRows.set(facts.open);
       if (facts.closed !== null) lastClose.set(facts.closed);
+      const { active, waiting, troubled } = await readWebhookHealth(tx, environment);
+      webhooks.set({ state: 'active' }, active);
+      for (const state of ['failing', 'paused'] as const) {
+        webhooks.set({ state }, troubled.filter((each) => each.state === state).length);
+      }
+      webhookEvents.set(waiting);
       for (const { job, days } of await readJobAges(tx, now)) jobDays.set({ job }, days);
     });
   }

@@ -9,6 +9,7 @@ import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } fr
 import type { Delivery } from '../delivery/document.ts';
 import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
+import { sendEvents, sendEventsForever } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
@@ -26,6 +27,8 @@ export interface Reporter {
   readonly onEmail?: (result: EmailResult) => void;
   /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
+  /** A partner's server did not take an event. It is tried again later. */
+  readonly onWebhookFailed?: (partnerId: string, reason: string) => void;
   /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
   readonly onCloseFailed?: (error: unknown) => void;
 }
@@ -51,10 +54,11 @@ export async function runMonthEnd(
   return closed;
 }
 
-/** Delivers what is issued and not delivered, then sends every other e-mail that is due. */
+/** Delivers what is issued and not delivered, then sends every other e-mail that is due, and partners their events. */
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
   await deliverDocuments(context, reporter, { recorded: true });
   await sendEmails(context, reporter);
+  await sendEvents({ ...context, onWebhookFailed: reporter.onWebhookFailed });
 }
 
 /** The same until the signal. */
@@ -65,7 +69,15 @@ export async function deliverAllForever(
 ): Promise<void> {
   const counted = counting(reporter);
   const sendOthers = () => sendEmails(context, reporter).catch((error: unknown) => reporter.onEmailsFailed?.(error));
-  await deliverForever({ ...context, ...counted.reporter, sendOthers }, stop);
+  // If one of them fails, the other ends with it.
+  const either = new AbortController();
+  const both = AbortSignal.any([stop, either.signal]);
+  const ended = (work: Promise<void>) => work.finally(() => either.abort());
+  const results = await Promise.allSettled([
+    ended(deliverForever({ ...context, ...counted.reporter, sendOthers }, both)),
+    ended(sendEventsForever({ ...context, onWebhookFailed: reporter.onWebhookFailed }, both)),
+  ]);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
   await recordRun(context, counted.sent());
 }
 

@@ -4,6 +4,7 @@ import { isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { accountKeyVariable } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LinkTrouble } from '../delivery/links/queries.ts';
+import { attentionToWebhooks } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
@@ -46,6 +47,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),
   ...attentionToPayments(found.payment_exceptions),
   ...attentionToConnected(found.connected),
+  ...attentionToWebhooks(found.webhooks, now),
 ];
 
 /** A month that has ended and is not closed by the hourly job, because feeds are missing. */

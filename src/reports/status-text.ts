@@ -1,5 +1,6 @@
 /** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
 import { missingFeeds } from '../close/feeds.ts';
+import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import type { Status } from './status.ts';
 
@@ -17,6 +18,7 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
       ...feedLines(found.feeds),
       `Open rows    ${found.open_entries}`,
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+      ...webhookLines(found.webhooks),
     ].join('\n'),
   ];
   if (waiting.length > 0) {
@@ -54,6 +56,11 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
   );
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
+}
+
+function webhookLines({ active, waiting, troubled }: Status['webhooks']): string[] {
+  if (active + troubled.length === 0) return [];
+  return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
 
 function feedLines(feeds: Status['feeds']): string[] {

@@ -12,6 +12,7 @@ import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
 import type { Month } from '../month.ts';
+import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countExceptions } from '../payments/exceptions.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
@@ -67,6 +68,8 @@ export interface Status {
   readonly links: readonly LinkTrouble[];
   /** Connected accounts: up to when each was read, and what is open on the latest statements. */
   readonly connected: AccountHealth;
+  /** Webhooks of partners: how many are active, and those that are not. */
+  readonly webhooks: WebhookHealth;
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** Payment exceptions by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
@@ -150,6 +153,7 @@ export async function readStatus(
     gaps,
     links: links.slice(0, LISTED),
     connected,
+    webhooks: await readWebhookHealth(tx, context.environment),
     jobs,
     payment_exceptions: exceptions,
   } as const;

@@ -239,6 +239,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   requote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
   partner_events: 'an index of rows and facts, which are sealed; verify derives it again',
   published_marks: 'a changing state',
+  webhooks: 'a changing state; each change has an audit event',
   job_runs: 'a log of runs; what they did is in the audit events',
 };
 

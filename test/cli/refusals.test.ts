@@ -204,6 +204,8 @@ async function closesSeptember(allowEmpty: false | readonly string[], ...args: s
   });
 }
 
+const SIGNING = { WEBHOOK_SIGNING_KEY: 'a-key-of-the-tests-that-is-long-enough' };
+
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
 const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   environment_invalid: {
@@ -435,6 +437,30 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 2,
     says: /No such partner: p-nobody/,
     run: () => inWorld(['partner', 'show', 'p-nobody']),
+  },
+  webhook_url_invalid: {
+    when: 'a webhook is to be set to a URL that is none',
+    exit: 2,
+    says: /cannot be sent to ftp:…: it does not begin with https:/,
+    run: () => inWorld(['webhook', 'set', 'p-1', '--url', 'ftp://partner.example/in'], SIGNING),
+  },
+  webhook_missing: {
+    when: 'a partner has no webhook',
+    exit: 2,
+    says: /Partner p-1 has no webhook\. 'reckoner webhook set p-1 --url URL' sets one/,
+    run: () => inWorld(['webhook', 'show', 'p-1']),
+  },
+  webhook_position_unknown: {
+    when: 'a webhook is to begin after an event that is still to come',
+    exit: 2,
+    says: /Partner p-1 has no event at position 900: its last one is \d+/,
+    run: () => inWorld(['webhook', 'set', 'p-1', '--url', 'https://partner.example/in', '--after', '900'], SIGNING),
+  },
+  webhook_key_unusable: {
+    when: 'a webhook is to be set without a key for its secret',
+    exit: 3,
+    says: /WEBHOOK_SIGNING_KEY is not set/,
+    run: () => inWorld(['webhook', 'set', 'p-1', '--url', 'https://partner.example/in']),
   },
   client_unknown: {
     when: 'nobody knows the client',

@@ -113,6 +113,8 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
   await linkTwice(sql);
   await new Publisher(world.database).publish(10_000);
+  await sql(`INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
+             VALUES ('p-1', 'https://partner.example/in', 1, '0123456789abcdef', 3)`);
 }
 
 /** A link that was switched off, the one after it, and a document that waits for its own. */
@@ -166,7 +168,14 @@ const FILLED = [
   ...['quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
   ...['settlement_files', 'settlement_lines', 'balance_transactions', 'processor_readings', 'share_allocations'],
   ...['reversal_evidence', 'missing_shares', 'share_payments', 'payment_exception_closings'],
-  ...['payout_contents', 'account_payouts', 'balance_transaction_closings', 'partner_events', 'published_marks'],
+  ...[
+    'payout_contents',
+    'account_payouts',
+    'balance_transaction_closings',
+    'partner_events',
+    'published_marks',
+    'webhooks',
+  ],
 ];
 
 let files = 0;

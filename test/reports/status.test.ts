@@ -50,6 +50,7 @@ test('a new installation needs no attention', async () => {
     waiting: [],
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
+    webhooks: { active: 0, waiting: 0, troubled: [] },
     jobs: [],
     payment_exceptions: {},
     attention: [],

@@ -68,5 +68,7 @@ const notesOf = (output: Output): Reporter => ({
   onEmail: (result) => {
     if (result.status !== 'sent') output.note(describeEmail(result));
   },
+  onWebhookFailed: (partnerId, reason) =>
+    output.note(`An event was not taken by the webhook of ${partnerId}: ${reason}`),
   onEmailsFailed: (error) => output.note(`The e-mails without a document were not sent: ${reasonOf(error)}`),
 });

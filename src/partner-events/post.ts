@@ -1,0 +1,131 @@
+/**
+ * One request to a partner's URL. In production it goes by https to public addresses alone, whatever the name resolves to
+ * at that moment, so nobody can have this program call a machine of its own network. Redirects are not followed.
+ */
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
+import http from 'node:http';
+import https from 'node:https';
+import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+
+/** From the connection to the end of the answer. */
+const TIMEOUT_MILLISECONDS = 10_000;
+/** More of an answer is not read. */
+const LARGEST_ANSWER = 64 * 1024;
+
+const NOT_PUBLIC = new BlockList();
+for (const network of [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
+  ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
+  ...['224.0.0.0/4', '240.0.0.0/4'],
+]) {
+  const [address = '', prefix] = network.split('/');
+  NOT_PUBLIC.addSubnet(address, Number(prefix), 'ipv4');
+}
+// Within 2000::/3: Teredo and 6to4, which lead to IPv4 addresses, and what is for documentation.
+NOT_PUBLIC.addSubnet('2001::', 32, 'ipv6');
+NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
+NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
+NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
+const UNICAST = new BlockList();
+UNICAST.addSubnet('2000::', 3, 'ipv6');
+
+/** Whether an address is one of the public internet. An IPv4 address inside an IPv6 one never is. */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv6(address)) return UNICAST.check(address, 'ipv6') && !NOT_PUBLIC.check(address, 'ipv6');
+  return isIP(address) === 4 && !NOT_PUBLIC.check(address, 'ipv4');
+}
+
+/** What is wrong with a URL to send to; undefined for nothing. Names are looked at again whenever they are resolved. */
+export function urlProblem(url: string, onlyPublic: boolean): string | undefined {
+  if (!URL.canParse(url)) return 'is not a URL such as https://partner.example/events';
+  const { protocol, hostname, username, password, hash } = new URL(url);
+  if (protocol !== 'https:' && (onlyPublic || protocol !== 'http:')) return 'does not begin with https://';
+  if (username !== '' || password !== '') return 'contains a user name or a password';
+  if (hash !== '') return 'contains a fragment';
+  if (url.length > 2000) return 'is longer than 2000 characters';
+  const host = bare(hostname);
+  if (!onlyPublic) return undefined;
+  if (isIP(host) !== 0 ? !isPublicAddress(host) : /(^|\.)localhost\.?$/i.test(host)) return 'is not a public address';
+  return undefined;
+}
+
+const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
+
+type Resolve = (
+  host: string,
+  options: LookupOptions & { all: true },
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Resolves a name for a connection, and fails if any of its addresses is not public. */
+export function publicLookup(resolve: Resolve = lookup): LookupFunction {
+  return (host, options, done) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, '');
+      const wrong = addresses.find(({ address }) => !isPublicAddress(address));
+      if (wrong) return done(new Error(`${host} resolves to ${wrong.address}, which is not a public address`), '');
+      const [first] = addresses;
+      if (first === undefined) return done(new Error(`${host} has no address`), '');
+      return options.all ? done(null, addresses) : done(null, first.address, first.family);
+    });
+  };
+}
+
+export interface Answer {
+  readonly status: number;
+  /** The seconds of Retry-After, where the answer has them. */
+  readonly retryAfter: number | undefined;
+}
+
+export interface Poster {
+  /** Throws where no answer came. */
+  readonly post: (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Answer>;
+  readonly close: () => void;
+}
+
+/** Keeps its connection to one partner. */
+export function openPoster(onlyPublic: boolean): Poster {
+  const options = { keepAlive: true, maxSockets: 1, ...(onlyPublic && { lookup: publicLookup() }) };
+  const agents = { 'https:': new https.Agent(options), 'http:': new http.Agent(options) };
+  return {
+    post(url, headers, body) {
+      const problem = urlProblem(url, onlyPublic);
+      if (problem !== undefined) return Promise.reject(new Error(`the URL ${problem}`));
+      return request(url, { headers, agent: agents[new URL(url).protocol as keyof typeof agents] }, body);
+    },
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+function request(url: string, options: https.RequestOptions, body: string): Promise<Answer> {
+  const { request: open } = url.startsWith('https:') ? https : http;
+  return new Promise((resolve, reject) => {
+    const timeout = setTimeout(
+      () => sent.destroy(new Error(`no answer within ${TIMEOUT_MILLISECONDS / 1000} seconds`)),
+      TIMEOUT_MILLISECONDS,
+    );
+    const length = Buffer.byteLength(body);
+    const headers = { ...options.headers, 'content-type': 'application/json', 'content-length': length };
+    const sent = open(url, { ...options, headers, method: 'POST' }, (answer) => {
+      const seconds = Number(answer.headers['retry-after']);
+      let read = 0;
+      answer.on('data', (chunk: Buffer) => {
+        read += chunk.length;
+        if (read > LARGEST_ANSWER) answer.destroy();
+      });
+      // However its end is reached: what counts is the status.
+      answer.on('close', () => {
+        clearTimeout(timeout);
+        resolve({ status: answer.statusCode ?? 0, retryAfter: seconds > 0 ? seconds : undefined });
+      });
+      answer.on('error', () => {});
+    });
+    sent.on('error', (error) => {
+      clearTimeout(timeout);
+      reject(error);
+    });
+    sent.end(body);
+  });
+}

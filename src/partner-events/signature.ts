@@ -1,0 +1,45 @@
+/**
+ * The secrets of webhooks and what they sign, by the Standard Webhooks specification (standardwebhooks.com). A secret is
+ * derived from a key of the environment, so neither the database nor a backup tells it.
+ */
+import { createHmac } from 'node:crypto';
+import { WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import { refuse } from '../errors/refusals.ts';
+
+export interface SecretOf {
+  readonly installationId: string;
+  readonly partnerId: string;
+  readonly version: number;
+}
+
+/** 256 bits: HMAC-SHA256 as the expansion of HKDF. */
+export function secretOf(key: string, { installationId, partnerId, version }: SecretOf): Buffer {
+  return hmac(key, `webhook secret\n${installationId}\n${partnerId}\n${version}`);
+}
+
+/** As partners configure it. */
+export const secretText = (secret: Buffer): string => `whsec_${secret.toString('base64')}`;
+
+/** Tells one key from another. It is of no use for signing. */
+export const keyCheck = (key: string): string => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
+
+/** The key of the environment. Refusal: webhook_key_unusable. */
+export function requiredKey({ webhookKey }: { readonly webhookKey?: string | undefined }): string {
+  if (webhookKey !== undefined) return webhookKey;
+  throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
+}
+
+/** The headers of one event; signed with each of the secrets, so that the receiver may know either. */
+export function signedHeaders(
+  secrets: readonly Buffer[],
+  { eventId, seconds, body }: { readonly eventId: string; readonly seconds: number; readonly body: string },
+): Record<string, string> {
+  const signed = secrets.map((secret) => `v1,${hmac(secret, `${eventId}.${seconds}.${body}`).toString('base64')}`);
+  return {
+    'webhook-id': eventId,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': signed.join(' '),
+  };
+}
+
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();

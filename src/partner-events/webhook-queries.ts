@@ -1,0 +1,156 @@
+/** SQL of webhooks. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { LIVING_WORKERS } from '../mail/workers.ts';
+
+export interface WebhookRow {
+  readonly partner_id: string;
+  /** Null: removed. */
+  readonly url: string | null;
+  readonly secret_version: number;
+  readonly key_check: string;
+  readonly previous_until: string | null;
+  readonly acknowledged: number;
+  readonly attempted_at: string | null;
+  readonly failures: number;
+  readonly failing_since: string | null;
+  readonly last_failure: string | null;
+  readonly next_attempt_at: string | null;
+  readonly paused_at: string | null;
+  /** Events after the acknowledged one. */
+  readonly waiting: number;
+  /** The position of the partner's last event. */
+  readonly last: number;
+}
+
+/** Webhooks that are not removed, or that of one partner, removed or not. */
+export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
+  query(
+    tx,
+    `SELECT w.partner_id, w.url, w.secret_version, w.key_check, w.previous_until, w.acknowledged, w.attempted_at,
+            w.failures, w.failing_since, w.last_failure, w.next_attempt_at, w.paused_at,
+            greatest(e.last - w.acknowledged, 0) AS waiting, e.last
+     FROM webhooks w
+     CROSS JOIN LATERAL (
+       SELECT coalesce(max(position), 0) AS last FROM partner_events e WHERE e.partner_id = w.partner_id) AS e
+     WHERE CASE WHEN :partnerId::text IS NULL THEN w.url IS NOT NULL ELSE w.partner_id = :partnerId::text END
+     ORDER BY w.partner_id`,
+    { partnerId },
+  );
+
+export const readInstallationId = async (tx: Transaction): Promise<string> =>
+  (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
+
+/** Locks a partner's webhook until the transaction ends, so that changes of it follow one another. */
+export async function lockWebhook(tx: Transaction, partnerId: string): Promise<void> {
+  await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
+}
+
+export interface WebhookChange {
+  readonly partnerId: string;
+  readonly url: string;
+  readonly secretVersion: number;
+  readonly keyCheck: string;
+  readonly previousUntil: string | null;
+  readonly acknowledged: number;
+}
+
+/** Sets a webhook, as if it had never failed. */
+export async function writeWebhook(tx: Transaction, change: WebhookChange): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO webhooks (partner_id, url, secret_version, key_check, previous_until, acknowledged)
+     VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil::timestamptz, :acknowledged::bigint)
+     ON CONFLICT (partner_id) DO UPDATE
+     SET url = EXCLUDED.url, secret_version = EXCLUDED.secret_version, key_check = EXCLUDED.key_check,
+         previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, failures = 0,
+         failing_since = NULL, last_failure = NULL, next_attempt_at = NULL, paused_at = NULL`,
+    { ...change },
+  );
+}
+
+export async function removeUrl(tx: Transaction, partnerId: string): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE webhooks SET url = NULL, previous_until = NULL, failures = 0, failing_since = NULL, last_failure = NULL,
+            next_attempt_at = NULL, paused_at = NULL
+     WHERE partner_id = :partnerId`,
+    { partnerId },
+  );
+}
+
+// --- Sending ----------------------------------------------------------------------------------------------------------
+
+/** Partners with events to send now and a secret by this key, who waited longest first. */
+export async function readDueWebhooks(tx: Transaction, asked: { now: string; keyCheck: string }): Promise<string[]> {
+  const rows = await query<{ partner_id: string }>(
+    tx,
+    `SELECT w.partner_id FROM webhooks w
+     WHERE w.url IS NOT NULL AND w.paused_at IS NULL AND w.key_check = :keyCheck
+       AND (w.next_attempt_at IS NULL OR w.next_attempt_at <= :now::timestamptz)
+       AND EXISTS (SELECT FROM partner_events e WHERE e.partner_id = w.partner_id AND e.position > w.acknowledged)
+     ORDER BY w.attempted_at NULLS FIRST, w.partner_id`,
+    asked,
+  );
+  return rows.map(({ partner_id: id }) => id);
+}
+
+/** False where another worker that lives is sending, or there is nothing to send now. */
+export async function claimWebhook(
+  tx: Transaction,
+  claim: { partnerId: string; worker: number; now: string },
+): Promise<boolean> {
+  const claimed = await execute(
+    tx,
+    `UPDATE webhooks SET worker = :worker::bigint, attempted_at = :now::timestamptz
+     WHERE partner_id = :partnerId AND url IS NOT NULL AND paused_at IS NULL
+       AND (next_attempt_at IS NULL OR next_attempt_at <= :now::timestamptz)
+       AND (worker IS NULL OR worker = :worker::bigint OR worker NOT IN (${LIVING_WORKERS}))`,
+    claim,
+  );
+  return claimed === 1;
+}
+
+export async function releaseWebhook(tx: Transaction, claim: { partnerId: string; worker: number }): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE webhooks SET worker = NULL WHERE partner_id = :partnerId AND worker = :worker::bigint`,
+    claim,
+  );
+}
+
+/** What an answer is recorded for. It is no longer recorded once the webhook was changed or is another worker's. */
+interface Sent {
+  readonly partnerId: string;
+  readonly worker: number;
+  readonly url: string;
+  readonly position: number;
+}
+
+export async function acknowledge(tx: Transaction, sent: Sent): Promise<boolean> {
+  const acknowledged = await execute(
+    tx,
+    `UPDATE webhooks
+     SET acknowledged = :position::bigint, failures = 0, failing_since = NULL, last_failure = NULL,
+         next_attempt_at = NULL
+     WHERE partner_id = :partnerId AND worker = :worker::bigint AND url = :url AND paused_at IS NULL
+       AND acknowledged = :position::bigint - 1`,
+    { ...sent },
+  );
+  return acknowledged === 1;
+}
+
+export async function recordFailure(
+  tx: Transaction,
+  failed: Sent & { reason: string; now: string; next: string; pause: boolean },
+): Promise<boolean> {
+  const recorded = await execute(
+    tx,
+    `UPDATE webhooks
+     SET failures = failures + 1, failing_since = coalesce(failing_since, :now::timestamptz), last_failure = :reason,
+         next_attempt_at = :next::timestamptz, paused_at = CASE WHEN :pause::boolean THEN :now::timestamptz END
+     WHERE partner_id = :partnerId AND worker = :worker::bigint AND url = :url AND paused_at IS NULL
+       AND acknowledged = :position::bigint - 1`,
+    { ...failed },
+  );
+  return recorded === 1;
+}

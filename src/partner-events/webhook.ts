@@ -1,0 +1,199 @@
+/**
+ * Webhooks of partners: off unless one is set. Each change has an audit event, which never has a secret.
+ * Refusals: partner_unknown, webhook_url_invalid, webhook_missing, webhook_position_unknown, webhook_key_unusable.
+ */
+import type { DateTime } from 'luxon';
+import type { Environment } from '../config/environment.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { partnerExists } from '../partners/client-queries.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { urlProblem } from './post.ts';
+import { readLastPosition } from './queries.ts';
+import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
+import {
+  lockWebhook,
+  readInstallationId,
+  readWebhooks,
+  removeUrl,
+  type WebhookRow,
+  writeWebhook,
+} from './webhook-queries.ts';
+
+/** How long events are signed with the previous secret, too. */
+export const OVERLAP_HOURS = 24;
+
+export interface WebhookContext {
+  readonly environment: Environment;
+  readonly actor: Actor;
+}
+
+/** A webhook as people and programs see it. */
+export interface Webhook {
+  readonly partner_id: string;
+  readonly url: string;
+  readonly state: 'active' | 'failing' | 'paused';
+  /** The position of the last event that the partner's server acknowledged, and how many are waiting after it. */
+  readonly acknowledged: number;
+  readonly waiting: number;
+  readonly failing_since: string | null;
+  readonly last_failure: string | null;
+  readonly next_attempt_at: string | null;
+  readonly paused_at: string | null;
+  /** Until then events are signed with the previous secret, too. */
+  readonly previous_secret_until: string | null;
+}
+
+export interface SetWebhook extends Webhook {
+  /** Null where it stays as it was. */
+  readonly secret: string | null;
+}
+
+export const webhookOf = (row: WebhookRow): Webhook => ({
+  partner_id: row.partner_id,
+  url: row.url ?? '',
+  state: row.paused_at !== null ? 'paused' : row.failures > 0 ? 'failing' : 'active',
+  acknowledged: row.acknowledged,
+  waiting: row.waiting,
+  failing_since: row.failing_since,
+  last_failure: row.last_failure,
+  next_attempt_at: row.paused_at === null ? row.next_attempt_at : null,
+  paused_at: row.paused_at,
+  previous_secret_until: row.previous_until,
+});
+
+/**
+ * Sends a partner's events to a URL from now on: those after `after`, by default after what its webhook acknowledged, or,
+ * for a new one, after its last event.
+ */
+export async function setWebhook(
+  tx: Transaction,
+  context: WebhookContext,
+  { partnerId, url, after }: { partnerId: string; url: string; after?: number | undefined },
+): Promise<SetWebhook> {
+  const problem = urlProblem(url, isProduction(context));
+  if (problem !== undefined) throw refuse('webhook_url_invalid', { url: withoutSecrets(url), reason: problem });
+  const key = requiredKey(context.environment);
+  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  await lockWebhook(tx, partnerId);
+  const [before] = await readWebhooks(tx, partnerId);
+  const last = await readLastPosition(tx, partnerId);
+  checkPosition(partnerId, after, last);
+  const isNew = before === undefined || before.url === null;
+  if (!isNew) checkKey(before, key);
+  const version = isNew ? (before?.secret_version ?? 0) + 1 : before.secret_version;
+  await writeWebhook(tx, {
+    partnerId,
+    url,
+    secretVersion: version,
+    keyCheck: keyCheck(key),
+    previousUntil: isNew ? null : before.previous_until,
+    acknowledged: after ?? (isNew ? last : before.acknowledged),
+  });
+  await recordChange(tx, context, 'webhook.set', partnerId, { url: withoutSecrets(url), after: after ?? null });
+  const installationId = await readInstallationId(tx);
+  const secret = isNew ? secretText(secretOf(key, { installationId, partnerId, version })) : null;
+  return { ...(await webhookNamed(tx, partnerId)), secret };
+}
+
+/** A new secret. Events are signed with the one before, too, for OVERLAP_HOURS, unless its key is gone. */
+export async function rotateWebhook(tx: Transaction, context: WebhookContext, partnerId: string): Promise<SetWebhook> {
+  const { environment } = context;
+  const key = requiredKey(environment);
+  await lockWebhook(tx, partnerId);
+  const row = await rowNamed(tx, partnerId);
+  const until = row.key_check === keyCheck(key) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
+  const version = row.secret_version + 1;
+  await writeWebhook(tx, {
+    partnerId,
+    url: row.url as string,
+    secretVersion: version,
+    keyCheck: keyCheck(key),
+    previousUntil: until,
+    acknowledged: row.acknowledged,
+  });
+  await recordChange(tx, context, 'webhook.rotate', partnerId, { previous_until: until });
+  const installationId = await readInstallationId(tx);
+  const secret = secretText(secretOf(key, { installationId, partnerId, version }));
+  return { ...(await webhookNamed(tx, partnerId)), secret };
+}
+
+/** Sends again at once, after a pause or while it waits for its next attempt; from another position if one is named. */
+export async function resumeWebhook(
+  tx: Transaction,
+  context: WebhookContext,
+  { partnerId, after }: { partnerId: string; after?: number | undefined },
+): Promise<Webhook> {
+  const key = requiredKey(context.environment);
+  await lockWebhook(tx, partnerId);
+  const row = await rowNamed(tx, partnerId);
+  checkKey(row, key);
+  checkPosition(partnerId, after, row.last);
+  await writeWebhook(tx, {
+    partnerId,
+    url: row.url as string,
+    secretVersion: row.secret_version,
+    keyCheck: row.key_check,
+    previousUntil: row.previous_until,
+    acknowledged: after ?? row.acknowledged,
+  });
+  await recordChange(tx, context, 'webhook.resume', partnerId, { after: after ?? null });
+  return webhookNamed(tx, partnerId);
+}
+
+/** Sends nothing any more. A later one gets a new secret. */
+export async function removeWebhook(
+  tx: Transaction,
+  context: WebhookContext,
+  partnerId: string,
+): Promise<{ partner_id: string; removed: true }> {
+  await lockWebhook(tx, partnerId);
+  const row = await rowNamed(tx, partnerId);
+  await removeUrl(tx, partnerId);
+  await recordChange(tx, context, 'webhook.remove', partnerId, { acknowledged: row.acknowledged });
+  return { partner_id: partnerId, removed: true };
+}
+
+export const webhookNamed = async (tx: Transaction, partnerId: string): Promise<Webhook> =>
+  webhookOf(await rowNamed(tx, partnerId));
+
+async function rowNamed(tx: Transaction, partnerId: string): Promise<WebhookRow> {
+  const [row] = await readWebhooks(tx, partnerId);
+  if (row !== undefined && row.url !== null) return row;
+  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  throw refuse('webhook_missing', { partner_id: partnerId });
+}
+
+export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'>): boolean =>
+  environment.name === 'production';
+
+const hoursAfter = (now: DateTime<true>, hours: number): string => now.plus({ hours }).toUTC().toISO();
+
+/** Signing with another key would give the partner's server signatures that it cannot check. */
+function checkKey(row: WebhookRow, key: string): void {
+  if (row.key_check === keyCheck(key)) return;
+  const reason = `is not the key that the secret of ${row.partner_id} was derived from`;
+  throw refuse('webhook_key_unusable', { variable: 'WEBHOOK_SIGNING_KEY', reason });
+}
+
+function checkPosition(partnerId: string, after: number | undefined, last: number): void {
+  if (after === undefined || after <= last) return;
+  throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last });
+}
+
+/** Partners put keys of their own into the query of a URL. */
+export function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return url.replace(/[?#].*$/s, '').slice(0, 200);
+  const { origin, pathname, protocol } = new URL(url);
+  return /^https?:$/.test(protocol) ? `${origin}${pathname}` : `${protocol}…`;
+}
+
+async function recordChange(
+  tx: Transaction,
+  { actor, environment }: WebhookContext,
+  action: string,
+  subject: string,
+  details: Record<string, unknown>,
+): Promise<void> {
+  await recordEvent(tx, actor, { action, subject, details, now: environment.now().toISO() });
+}
