@@ -150,7 +150,7 @@ CREATE TABLE client_secrets (
   CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets,
   CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL))
 );
-CALL make_append_only('client_secrets');
+CALL make_fact('client_secrets');
 
 CREATE TABLE client_revocations (
   client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,

@@ -45,7 +45,7 @@ CREATE TABLE quote_acceptances (
   CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
 );
-CALL make_append_only('quote_acceptances');
+CALL make_fact('quote_acceptances');
 
 -- A requote is a step from the last accepted price to a new one. The steps of a quote count from 1.
 CREATE TABLE requotes (
@@ -99,7 +99,7 @@ CREATE TABLE requote_acceptances (
   CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
 );
-CALL make_append_only('requote_acceptances');
+CALL make_fact('requote_acceptances');
 
 -- The response given to a partner's idempotency key. The same request with the same key gets the same response.
 CREATE TABLE idempotency_keys (

@@ -109,7 +109,8 @@ $$;
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
   FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
 
--- The log: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear` may have arrived.
+-- The log, under the seals: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear`
+-- may have arrived.
 CREATE TABLE email_attempts (
   email_id bigint NOT NULL REFERENCES emails,
   attempt integer NOT NULL,
@@ -118,24 +119,15 @@ CREATE TABLE email_attempts (
   outcome text NOT NULL CONSTRAINT email_attempt_outcome_known
     CHECK (outcome IN ('sent', 'refused', 'deferred', 'unclear')),
   reply text NOT NULL,
+  kind text NOT NULL,
+  message_id text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
-  -- Its place among the facts: no seal covers it, but partners are told of it in their order.
-  fact_number bigint NOT NULL DEFAULT nextval('fact_numbers') CONSTRAINT email_attempt_fact_number_once UNIQUE,
+  -- Of the document that it carries.
+  pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
-CALL make_append_only('email_attempts');
-
--- Like wait_for_seal, but by a lock that nothing takes exclusively: an outcome never waits for a close, in which time a
--- kill would make it unclear. It tells the publisher of partner events that a number is taken and not committed.
-CREATE FUNCTION hold_attempt_number() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 83);
-  RETURN NULL;
-END
-$$;
-CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts
-  FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number();
+CALL make_fact('email_attempts');
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;

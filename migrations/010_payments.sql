@@ -459,6 +459,12 @@ CREATE TABLE processor_events (
 );
 CALL make_append_only('processor_events');
 
+-- What a seal covers of an event, beside its outcome: the payload has personal data.
+CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  FROM processor_events e WHERE e.processor_event_id = $1
+$$;
+
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint PRIMARY KEY REFERENCES processor_events,
   -- effect: it changed something; nothing: it was known already or is irrelevant; manual_review: finance decides.
@@ -945,7 +951,7 @@ CREATE TABLE reminders (
     REFERENCES documents (document_id, partner_id, currency)
 );
 CREATE INDEX reminders_of_email ON reminders (email_id);
-CALL make_append_only('reminders');
+CALL make_fact('reminders');
 
 -- The e-mails about payments: a receipt for each that pays an invoice, a notice of each refund of credit.
 ALTER TABLE emails ADD CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments,

@@ -1,6 +1,6 @@
 -- What happened to a partner's quotes and documents, in one order per partner: GET /api/v1/events and its webhooks.
 --
--- The facts are ledger rows, and facts and e-mail attempts by their numbers; nothing is written here when they are
+-- The facts are ledger rows, and facts by their numbers; nothing is written here when they are
 -- recorded. partner_events is an index of them in the order of publishing (src/partner-events/publish.ts).
 
 -- For the publisher, which finds the rows after its mark. Rows arrive in the order of their ids, so a block range index
@@ -28,7 +28,7 @@ SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
          'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number)
 FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
 UNION ALL
-SELECT a.fact_number, d.partner_id, 'document.sent', a.ended_at,
+SELECT a.fact_id, d.partner_id, 'document.sent', a.ended_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients))
 FROM email_attempts a JOIN emails e USING (email_id) JOIN documents d ON d.document_id = e.document_id
 WHERE a.outcome = 'sent'
@@ -87,7 +87,7 @@ CREATE TABLE partner_events (
   -- The ledger row that it is about,
   posted_month text COLLATE "C",
   entry_id bigint CONSTRAINT partner_event_of_row_once UNIQUE,
-  -- or the fact or the e-mail attempt, by its number among the facts.
+  -- or the fact, by its number.
   fact_id bigint CONSTRAINT partner_event_of_fact_once UNIQUE,
   PRIMARY KEY (partner_id, position),
   CONSTRAINT partner_event_of_one_thing CHECK (

@@ -322,17 +322,22 @@ CREATE TABLE client_secrets (
   previous_sequence integer GENERATED ALWAYS AS (NULLIF((sequence - 1), 0)) STORED,
   previous_ends_at timestamp with time zone,
   event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
   CONSTRAINT client_secrets_pkey PRIMARY KEY (client_id, sequence),
   CONSTRAINT client_secret_sequence_positive CHECK (sequence > 0),
   CONSTRAINT client_secret_is_a_hash CHECK (secret_sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT client_secret_expires_after_issue CHECK (expires_at > issued_at),
   CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL)),
+  CONSTRAINT client_secrets_fact_positive CHECK (fact_id > 0),
   CONSTRAINT client_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id),
   CONSTRAINT client_secrets_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets(client_id, sequence)
 );
+CREATE UNIQUE INDEX client_secrets_fact ON client_secrets USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON client_secrets FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON client_secrets FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON client_secrets FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON client_secrets TO reckoner_app;
 
 CREATE TABLE client_revocations (
@@ -609,14 +614,19 @@ CREATE TABLE quote_acceptances (
   client_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
   CONSTRAINT quote_acceptances_pkey PRIMARY KEY (quote_id),
   CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT quote_acceptances_fact_positive CHECK (fact_id > 0),
   CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes(quote_id, partner_id),
   CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
+CREATE UNIQUE INDEX quote_acceptances_fact ON quote_acceptances USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON quote_acceptances TO reckoner_app;
 
 CREATE TABLE requotes (
@@ -664,16 +674,21 @@ CREATE TABLE requote_acceptances (
   client_id text COLLATE "C" NOT NULL,
   posted_month text COLLATE "C" NOT NULL,
   entry_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
   CONSTRAINT requote_one_accepted_per_step PRIMARY KEY (quote_id, step),
   CONSTRAINT requote_accepted_once UNIQUE (requote_id),
   CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id),
+  CONSTRAINT requote_acceptances_fact_positive CHECK (fact_id > 0),
   CONSTRAINT requote_acceptance_is_of_a_requote FOREIGN KEY (requote_id, quote_id, partner_id, step) REFERENCES requotes(requote_id, quote_id, partner_id, step),
   CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances(quote_id, step),
   CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id),
   CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows(partner_id, posted_month, entry_id)
 );
+CREATE UNIQUE INDEX requote_acceptances_fact ON requote_acceptances USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON requote_acceptances TO reckoner_app;
 
 CREATE TABLE idempotency_keys (
@@ -1316,28 +1331,23 @@ CREATE TABLE email_attempts (
   ended_at timestamp with time zone NOT NULL,
   outcome text NOT NULL,
   reply text NOT NULL,
+  kind text NOT NULL,
+  message_id text NOT NULL,
   recipients text[] NOT NULL,
   message_sha256 text NOT NULL,
-  fact_number bigint NOT NULL DEFAULT nextval('fact_numbers'::regclass),
+  pdf_sha256 text,
+  fact_id bigint NOT NULL,
   CONSTRAINT email_attempts_pkey PRIMARY KEY (email_id, attempt),
-  CONSTRAINT email_attempt_fact_number_once UNIQUE (fact_number),
   CONSTRAINT email_attempt_outcome_known CHECK (outcome = ANY (ARRAY['sent', 'refused', 'deferred', 'unclear'])),
+  CONSTRAINT email_attempts_fact_positive CHECK (fact_id > 0),
   CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
 );
+CREATE UNIQUE INDEX email_attempts_fact ON email_attempts USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER attempts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION hold_attempt_number(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON email_attempts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
-
-CREATE FUNCTION hold_attempt_number()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 83);
-  RETURN NULL;
-END
-$function$;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
 GRANT USAGE ON SEQUENCE worker_numbers TO reckoner_app;
@@ -2236,6 +2246,15 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON processor_events TO reckoner_app;
 
+CREATE FUNCTION processor_event_sha256(processor_event_id bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  FROM processor_events e WHERE e.processor_event_id = $1
+$function$;
+
 CREATE TABLE processor_event_outcomes (
   processor_event_id bigint NOT NULL,
   outcome text NOT NULL,
@@ -2831,13 +2850,18 @@ CREATE TABLE reminders (
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   counted_from date NOT NULL,
+  fact_id bigint NOT NULL,
   CONSTRAINT reminders_pkey PRIMARY KEY (document_id, dunning_level, counted_from),
+  CONSTRAINT reminders_fact_positive CHECK (fact_id > 0),
   CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails(email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
 );
 CREATE INDEX reminders_of_email ON reminders USING btree (email_id);
+CREATE UNIQUE INDEX reminders_fact ON reminders USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON reminders FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON reminders FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON reminders TO reckoner_app;
 
 -- 011_splits ----------------------------------------------------------------------------------------------------------
@@ -3762,7 +3786,7 @@ CREATE VIEW partner_event_facts AS
      LEFT JOIN documents r ON r.document_id = d.replaces
      LEFT JOIN documents c ON c.document_id = d.credits
 UNION ALL
- SELECT a.fact_number AS fact_id, d.partner_id, 'document.sent' AS type, a.ended_at AS recorded_at,
+ SELECT a.fact_id, d.partner_id, 'document.sent' AS type, a.ended_at AS recorded_at,
     jsonb_build_object('number', d.number, 'document', d.document, 'month', d.month, 'to', to_jsonb(a.recipients)) AS data
    FROM email_attempts a
      JOIN emails e USING (email_id)

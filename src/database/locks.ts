@@ -13,8 +13,6 @@ export const LOCKS = {
   processor: '7310::integer, 81::integer',
   /** Held alone, for a moment, before a command begins. */
   settings: '7310::integer, 82::integer',
-  /** Only ever shared, by whoever records how an attempt to send an e-mail ended. */
-  emailAttempts: '7310::integer, 83::integer',
 } as const;
 
 /** The class in which a worker holds its own number (`mail/workers.ts`). */

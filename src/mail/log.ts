@@ -32,9 +32,12 @@ const RECORD_OUTCOME = prepared(
        FROM json_to_recordset(:outcomes::json) AS o (
          "emailId" bigint, worker bigint, outcome text, status text, reply text, now timestamptz)
        WHERE e.email_id = o."emailId" AND e.status = 'sending' AND e.worker = o.worker
-       RETURNING e.email_id, e.attempts, e.attempted_at, e.recipients, e.message_sha256, o.outcome, o.reply, o.now)
-     INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, recipients, message_sha256)
-     SELECT email_id, attempts, attempted_at, now, outcome, reply, recipients, message_sha256
+       RETURNING e.email_id, e.kind, e.document_id, e.message_id, e.attempts, e.attempted_at, e.recipients,
+                 e.message_sha256, o.outcome, o.reply, o.now)
+     INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, kind, message_id, recipients,
+                                 message_sha256, pdf_sha256)
+     SELECT email_id, attempts, attempted_at, now, outcome, reply, kind, message_id, recipients, message_sha256,
+            (SELECT sha256 FROM document_pdfs p WHERE p.document_id = ended.document_id)
      FROM ended ORDER BY email_id
      RETURNING email_id`,
 );

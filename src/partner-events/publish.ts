@@ -3,7 +3,7 @@
  *
  * Rows and facts get their ids before they are committed, so a low id may appear after a higher one. The publisher reads
  * the last ids that were given, then waits until every transaction that was recording at that moment has ended: each holds
- * an advisory lock, shared, from before its first id (ledger_rows_in_order, make_fact, attempts_in_order), and pg_locks
+ * an advisory lock, shared, from before its first id (ledger_rows_in_order, make_fact), and pg_locks
  * shows who holds it. From then on every id up to those is committed or never will be. To take the lock exclusively would
  * say the same, but while that waits for a long import every acceptance would wait behind it. This makes nobody wait.
  */
@@ -124,7 +124,7 @@ const RECORDERS = prepared(
   `SELECT virtualtransaction FROM pg_locks
    WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid IS DISTINCT FROM pg_backend_pid()
      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-     AND (classid::bigint, objid::bigint) IN ((${keyOf(LOCKS.ledger)}), (${keyOf(LOCKS.emailAttempts)}))`,
+     AND (classid::bigint, objid::bigint) = (${keyOf(LOCKS.ledger)})`,
 );
 
 async function readRecorders(tx: Transaction): Promise<string[]> {

@@ -42,16 +42,26 @@ export interface SealedTable {
   readonly columns: readonly string[];
   /** Columns that are not sealed, each with the reason. */
   readonly leftOut?: Readonly<Record<string, string>>;
+  /** Columns of its lines that the table does not have, each with its SQL. */
+  readonly computed?: Readonly<Record<string, string>>;
 }
 
 const AMOUNTS = 'spot_price partner_cut invoice_amount';
 const ADDRESS = 'address_line1 address_line2 address_city address_region address_postal_code address_country';
 
-const sealed = (name: string, columns: string, leftOut?: Record<string, string>): SealedTable => ({
+const sealed = (
+  name: string,
+  columns: string,
+  leftOut?: Record<string, string>,
+  computed?: Record<string, string>,
+): SealedTable => ({
   name,
   columns: ['fact_id', ...columns.split(/\s+/)],
   ...(leftOut && { leftOut }),
+  ...(computed && { computed }),
 });
+
+const sha256Of = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`;
 
 /**
  * The tables of facts. Every fact has a number, `fact_id`, in the order of recording across these tables. A seal covers the
@@ -163,7 +173,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     `refund_match_id bank_line_id account currency amount direction credit_refund_id payment_reversal_id paid_on entry_on
      evidence recorded_at event_id`,
   ),
-  sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id'),
+  sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id', undefined, {
+    event_sha256: 'processor_event_sha256(processor_event_id)',
+  }),
   sealed(
     'payment_exception_closings',
     `payment_exception_closing_id processor_event_id bank_line_id bank_statement_id payment_id reason recorded_at
@@ -184,8 +196,10 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     {
       share_currency: 'computed from the sealed columns',
       share_amount: 'computed from the sealed columns',
-      payload: 'raw data of the processor, which includes personal data; the values read from it are sealed',
+      payload:
+        'raw data of the processor, which includes personal data; its hash and the values read from it are sealed',
     },
+    { payload_sha256: sha256Of('payload::text') },
   ),
   sealed(
     'processor_readings',
@@ -208,6 +222,17 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   // API clients.
   sealed('api_clients', 'client_id partner_id created_at event_id'),
   sealed('client_revocations', 'client_id revoked_at event_id'),
+  sealed('client_secrets', 'client_id sequence issued_at expires_at previous_sequence previous_ends_at event_id', {
+    secret_sha256: 'a hash of a secret, never exported',
+  }),
+  sealed('quote_acceptances', 'quote_id partner_id client_id posted_month entry_id'),
+  sealed('requote_acceptances', 'quote_id step previous_step requote_id partner_id client_id posted_month entry_id'),
+  // E-mails.
+  sealed(
+    'email_attempts',
+    `email_id attempt started_at ended_at outcome reply kind message_id recipients message_sha256 pdf_sha256`,
+  ),
+  sealed('reminders', 'document_id dunning_level email_id partner_id currency counted_from'),
 ];
 
 /** The tables that no seal covers as facts, each with the reason. */
@@ -216,27 +241,22 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   closed_months: 'the seal record states each column',
   installation: 'the seal record states it',
   seals: 'each seal contains the previous one',
-  partners: 'updated in place; documents and the audit event of each import are sealed',
+  partners: 'updated in place; documents and the audit event of each change are sealed',
   partner_arrangements: 'updated in place; each row is sealed with its arrangement',
-  policies: 'updated in place; each document line is sealed with its policy name',
+  policies: 'updated in place; each document line is sealed with its policy name, each change with its audit event',
   payment_links: 'secret tokens that open a payment page, never exported',
   logos: 'issuer versions have their hashes',
-  emails: 'a changing state',
-  email_attempts: 'the log of a changing state',
-  processor_events: 'raw data of the processor, which includes personal data; their outcomes are sealed',
+  emails: 'a changing state; each attempt to send one is sealed',
+  processor_events: 'raw data of the processor, which includes personal data; their outcomes are sealed with its hash',
   payment_link_intents: 'requests to a processor',
   payment_link_attempts: 'requests to a processor',
   payment_link_objects: 'state at a processor',
   payment_link_closings: 'state at a processor',
   payment_link_waits: 'a changing state',
-  reminders: 'which e-mail asked for which invoice',
-  client_secrets: 'hashes of secrets, never exported; each has an audit event',
   signing_keys: 'short-lived keys for tokens',
   quotes: 'offers; an accepted one is a ledger row',
   requotes: 'offers; an accepted one is a ledger row',
-  quote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
   idempotency_keys: 'responses kept for a day, for retries',
-  requote_acceptances: 'which ledger row recorded an acceptance; the row is sealed',
   partner_events: 'an index of rows and facts, which are sealed; verify derives it again',
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',
@@ -311,8 +331,11 @@ export async function copiesOfFacts(
   const having = new Set(filled.map(({ name }) => name));
   return tables
     .filter(({ name }) => having.has(name))
-    .map(({ name, columns: all }) => {
-      const list = all.map((column) => columnOf(column, typesOf.get(name)?.get(column) ?? ''));
+    .map(({ name, columns: all, computed = {} }) => {
+      const list = [
+        ...all.map((column) => columnOf(column, typesOf.get(name)?.get(column) ?? '')),
+        ...Object.entries(computed).map(([column, expression]) => `${expression} AS ${column}`),
+      ];
       return {
         name,
         copy: `COPY (SELECT ${list.join(', ')} FROM ${name} ${these} ORDER BY fact_id) TO STDOUT (FORMAT text, HEADER)`,

@@ -138,6 +138,42 @@ describe('a ledger row', () => {
   });
 });
 
+describe('an e-mail', () => {
+  const SENT = `(SELECT min(email_id) FROM emails WHERE status = 'sent')`;
+  const NEW_TRY = `INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, kind, message_id, recipients,
+      message_sha256, pdf_sha256)
+    SELECT email_id, 2, started_at, ended_at, 'sent', reply, kind, message_id, recipients, message_sha256, pdf_sha256
+    FROM email_attempts WHERE email_id = ${SENT}`;
+  test.each<[what: string, check: string, statement: string]>([
+    [
+      'to others',
+      'emails_consistent',
+      `UPDATE emails SET recipients = '{friend@evil.example}' WHERE email_id = ${SENT}`,
+    ],
+    ['to others, in the log too', 'seals_recomputed', `UPDATE email_attempts SET recipients = '{friend@evil.example}'`],
+    [
+      'at another time',
+      'emails_consistent',
+      `UPDATE emails SET sent_at = sent_at - interval '1 day' WHERE email_id = ${SENT}`,
+    ],
+    [
+      'of another message',
+      'emails_consistent',
+      `UPDATE emails SET message_sha256 = repeat('0', 64) WHERE email_id = ${SENT}`,
+    ],
+    ['with another PDF', 'seals_recomputed', `UPDATE email_attempts SET pdf_sha256 = repeat('0', 64)`],
+    ['sent once more than it was', 'emails_consistent', NEW_TRY],
+    [
+      'with a seal that is said to be sent',
+      'emails_consistent',
+      `INSERT INTO emails (kind, month, message_id, status, queued_at, sent_at, attempts)
+       VALUES ('seal', '2026-07', '<x>', 'sent', now(), now(), 1)`,
+    ],
+  ])('%s is named', async (_, check, statement) => {
+    expect(await tampered(...unguarded(statement))).toHaveProperty(check);
+  });
+});
+
 describe('the schema:', () => {
   const EMPTY = (name: string) =>
     `CREATE OR REPLACE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`;

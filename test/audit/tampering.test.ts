@@ -101,6 +101,7 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
   date: (column) => `coalesce(${column}, '2020-01-01') + 1`,
   'timestamp with time zone': (column) => `coalesce(${column}, now()) + interval '1 microsecond'`,
   jsonb: () => `'{"other": true}'`,
+  'text[]': (column) => `${column} || '{other}'::text[]`,
 };
 
 async function columnsOf(table: string): Promise<{ name: string; type: string; generated: boolean }[]> {
@@ -207,6 +208,7 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
   date: `'2026-01-01'`,
   'timestamp with time zone': `'2026-01-01T00:00:00Z'`,
   jsonb: `'{}'`,
+  'text[]': `'{a}'`,
 };
 
 const linesOf = async (tx: Transaction, table: SealedTable): Promise<string> => {

@@ -3,11 +3,12 @@ import { inMonth } from './query.ts';
 
 /**
  * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be repeated has the
- * message itself. Every finished attempt is logged.
+ * message itself. Every finished attempt is logged, and the log, which is sealed, says the same of the last one.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
-         (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged
+         (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged,
+         (SELECT a FROM email_attempts a WHERE a.email_id = e.email_id ORDER BY a.attempt DESC LIMIT 1) AS latest
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
@@ -22,6 +23,10 @@ export const EMAILS_CONSISTENT = `inspected AS (
           WHEN 'held' THEN reason IS NULL
           ELSE sent_at IS NOT NULL END
      OR unclear_attempts > attempts
+     OR (latest).kind <> kind OR (latest).message_id <> message_id OR (latest).attempt > attempts
+     OR (status = 'sent' AND ((latest).outcome, (latest).recipients, (latest).message_sha256, (latest).ended_at)
+                             IS DISTINCT FROM ('sent', recipients, message_sha256, sent_at))
+     OR (status <> 'sent' AND (latest).outcome = 'sent')
      OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
      OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
 )`;

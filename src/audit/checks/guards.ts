@@ -4,17 +4,7 @@ import { SEALED_TABLES } from '../../seals/canonical.ts';
 /** Not read from the catalog: an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
-  ...[
-    'installation',
-    'ledger_rows',
-    'closed_months',
-    'seals',
-    'logos',
-    'processor_events',
-    'reminders',
-    'email_attempts',
-    'partner_events',
-  ],
+  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'partner_events'],
   ...[
     'payment_links',
     'payment_link_intents',
@@ -22,7 +12,7 @@ const APPEND_ONLY = [
     'payment_link_objects',
     'payment_link_closings',
   ],
-  ...['client_secrets', 'signing_keys', 'quotes', 'quote_acceptances', 'requotes', 'requote_acceptances'],
+  ...['signing_keys', 'quotes', 'requotes'],
   'idempotency_keys',
 ];
 
