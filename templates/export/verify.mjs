@@ -161,7 +161,9 @@ function jsonOf(text, name) {
   } catch {
     malformed(name, 'is not JSON');
   }
-  if (`${JSON.stringify(value, null, 2)}\n` !== text) malformed(name, 'is not written as the program writes it');
+  // Half of a surrogate pair is no text: it cannot be written as UTF-8.
+  if (`${JSON.stringify(value, null, 2)}\n` !== text || /\\ud[89a-f]/i.test(text))
+    malformed(name, 'is not written as the program writes it');
   return value;
 }
 

@@ -430,7 +430,7 @@ class Manifest:
     def __init__(self, folder):
         name = "manifest.json"
         value = dict(zip(KEYS, take(parse_document(read_small(folder, name), name), KEYS, name)))
-        if value["format"] != "reckoner-export" or value["version"] != 1 or value["version"] is True:
+        if value["format"] != "reckoner-export" or type(value["version"]) is not int or value["version"] != 1:
             raise Malformed(name + ": is not of an export pack, version 1")
         self.kind = value["kind"]
         self.data = data_files(self.kind, value["data_format"])
@@ -1728,7 +1728,7 @@ def climb(leaf, index, size, path):
 def check_proof(report, path, held):
     def work(_):
         values = dict(zip(PROOF, take(parse_document(read_small("", path), "proof"), PROOF, "proof")))
-        if values["format"] != "reckoner-proof" or values["version"] != 1 or values["version"] is True:
+        if values["format"] != "reckoner-proof" or type(values["version"]) is not int or values["version"] != 1:
             raise Malformed("proof: is not of version 1")
         line, text = values["line"], values["record"]
         if not isinstance(line, str) or not isinstance(text, str):

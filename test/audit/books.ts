@@ -1,5 +1,6 @@
 /** Three closed months with everything in them that a seal covers, and an open one, for the tests of seals and exports. */
 import { spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ExportRequest, exportPack } from '../../src/audit/export.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
@@ -103,4 +104,20 @@ export function verifyPack(
 ): Verified {
   const { status, stdout, stderr } = spawnSync(process.execPath, [verifier, ...args], { encoding: 'utf8', env: {} });
   return { status, output: `${stdout}${stderr}` };
+}
+
+const PYTHON = join(packageRoot, 'templates/export/verify.py');
+
+/** Exports everything, each kind in one format, and has both verifiers accept it. Expects that a month is sealed. */
+export async function expectPacksToHold(world: World, from: Month, to: Month): Promise<number> {
+  const kinds = ['ledger', 'invoices', 'payments', 'events', 'journal'] as const;
+  for (const [at, kind] of kinds.entries()) {
+    const pack = await exported(world, { kind, from, to, format: (packs + at) % 2 === 0 ? 'csv' : 'jsonl' });
+    const { status, output } = verifyPack([pack]);
+    const python = spawnSync('python3', [PYTHON, pack], { encoding: 'utf8' });
+    const said = [status, python.status];
+    if (said.some((each) => each !== 0)) throw new Error(`${kind}: ${output}\n${python.stdout}${python.stderr}`);
+    rmSync(pack, { recursive: true });
+  }
+  return kinds.length;
 }

@@ -178,6 +178,8 @@ describe('a proof', () => {
     ['a key twice', () => text({}).replace('"version": 1', '"version": 2,\n  "version": 1')],
     ['a node as a leaf', () => text({ line: 'x', path: proof.path.slice(1) })],
     ['half a place', () => text({ index: 0.5 })],
+    ['half a letter', () => text({}).replace('ticket-protection', '\\ud800')],
+    ['a version with a fraction', () => text({}).replace('"version": 1', '"version": 1.0')],
   ])('with %s is refused', async (name, content) => {
     expect(await verdict(written(`proof of ${name}.json`, content()))).toMatchObject({ status: 1, failed: 'proof' });
   });

@@ -200,6 +200,9 @@ const MANIFEST: readonly Forgery[] = [
       manifest['version'] = 2;
     }),
   ),
+  forgery('manifest', 'ledger-csv', 'a version with a fraction', (pack) =>
+    pack.edit('manifest.json', (text) => text.replace('"version": 1,', '"version": 1.0,')),
+  ),
   forgery(
     'manifest',
     'ledger-csv',

@@ -9,6 +9,8 @@ import { checkContext, verify } from '../../src/audit/verify.ts';
 import { todayOf } from '../../src/config/today.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
+import { expectPacksToHold } from '../audit/books.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
 import { startOver } from '../close/start-over.ts';
 import type { MailServer } from '../support/mail-server.ts';
@@ -140,6 +142,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
   const refused = new Map<string, number>();
   let steps = 0;
   let statements = 0;
+  let packs = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
     await startOver(world);
     server.behaviour = 'accept';
@@ -187,6 +190,10 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
       statements += await expectStatementsToTie(world, { today: todayOf(world), told: `seed ${seed}` });
       // Drawing everything anew takes as long as all the rest: one history in four.
       if (history.model.rows === 0 || (HISTORIES > 1 && seed % 4 !== 0)) continue;
+      const [months] = await world.sql<{ first: Month; last: Month }>(
+        'SELECT min(month) AS first, max(month) AS last FROM closed_months',
+      );
+      if (months?.first) packs += await expectPacksToHold(world, months.first, months.last);
       const { checks, differences } = await world.database.reading((tx) => verify(tx, undefined));
       if (differences > 0) expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
     } catch (error) {
@@ -202,6 +209,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
   }
   tally('sequences run', `of ${LENGTH} acts or more`, HISTORIES);
   expect(statements).toBeGreaterThan(0);
+  if (HISTORIES >= 16) expect(packs).toBeGreaterThan(0);
   tally('states verified', 'after acts', steps);
 });
 
