@@ -30,7 +30,9 @@ export function addReference(app: FastifyInstance, shared: Shared): void {
       required: operation.partnerHeader === 'required',
       fields:
         operation.body === undefined ? '' : Object.keys((operation.body as { shape?: object }).shape ?? {}).join(', '),
+      sends: operation.file?.type ?? '',
       status: operation.status,
+      again: operation.again ?? '',
       query: Object.keys((operation.query as { shape?: object }).shape ?? {}).join(', '),
       file: typeof operation.answer === 'string' ? operation.answer : '',
       example: operation.example === undefined ? '' : pretty(operation.example),
