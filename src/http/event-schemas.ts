@@ -62,8 +62,7 @@ const DATA = {
   'dispute.closed': dispute,
 } as const satisfies Record<EventType, z.ZodType>;
 
-export const eventAnswer = named(
-  'Event',
+const eventOf = (type: EventType) =>
   z.object({
     event_id: text.meta({
       description: 'The same whenever the event is read or sent: what was handled is known by it',
@@ -71,8 +70,13 @@ export const eventAnswer = named(
     position: z
       .int()
       .meta({ description: 'Counts your events from 1, without gaps; the cursor that continues after it' }),
-    type: z.enum(EVENT_TYPES).meta({ description: 'Types may be added: ignore those that you do not know' }),
+    type: z.literal(type).meta({ description: 'Types may be added: ignore those that you do not know' }),
     recorded_at: z.iso.datetime({ offset: true }),
-    data: z.union([...new Set(Object.values(DATA))]).meta({ description: 'By the type; it never changes' }),
-  }),
+    data: DATA[type],
+  });
+
+/** One alternative for each type, so that a generated client knows the data by the type. An event never changes. */
+export const eventAnswer = named(
+  'Event',
+  z.discriminatedUnion('type', EVENT_TYPES.map(eventOf) as [ReturnType<typeof eventOf>]),
 );

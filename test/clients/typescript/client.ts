@@ -149,7 +149,25 @@ async function documents(quoteId: string): Promise<string[]> {
   return bills;
 }
 
-/** The positions of the quote's events, read in order as a program does that has handled none yet. */
+/** The quote that an event is about, if it is about one. A webhook's body is the same. */
+function quoteOf(event: components['schemas']['Event']): string | undefined {
+  switch (event.type) {
+    case 'quote.accepted':
+      assert(event.data.spotPrice > 0);
+      return event.data.quote_id;
+    case 'requote.accepted':
+      assert(event.data.incrementalSpotPrice > 0);
+      return event.data.quote_id;
+    case 'quote.reversed':
+      assert(event.data.invoiceAmount < 0);
+      return event.data.quote_id;
+    default:
+      // Types that are added later, too.
+      return undefined;
+  }
+}
+
+/** The types of the quote's events, read in order as a program does that has handled none yet. */
 async function eventsOf(quoteId: string): Promise<string[]> {
   const types: string[] = [];
   let position = 0;
@@ -160,7 +178,7 @@ async function eventsOf(quoteId: string): Promise<string[]> {
     for (const event of events) {
       assert.equal(event.position, position + 1);
       position = event.position;
-      if ('quote_id' in event.data && event.data.quote_id === quoteId) types.push(event.type);
+      if (quoteOf(event) === quoteId) types.push(event.type);
     }
   }
 }
