@@ -30,6 +30,7 @@ import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
 import { SPLIT_ACTS } from '../splits/acts.ts';
@@ -528,6 +529,7 @@ export const ACTS: readonly Act[] = [
     },
   },
   ...SPLIT_ACTS,
+  ...EVENT_ACTS,
 ];
 
 /** Of this many histories with consecutive seeds, each act is favored by one. */
