@@ -1224,6 +1224,8 @@ function compareInvoices(pack, name, csv) {
     const pdf = csv ? of('pdf_sha256') : (readPart(name, object.pdf, ['sha256', 'bytes'])?.[0] ?? '');
     const lines = csv ? undefined : list(`${name}: lines`, object.lines);
     if (!csv) readPart(name, object.email, words('status to message_id sent_at'));
+    if (pdf !== '' && !(typeof pdf === 'string' && whole(HASH).test(pdf)))
+      problems.add(`${number}: the hash of its PDF is none`);
     if (document === undefined) {
       later.document += 1;
       return;

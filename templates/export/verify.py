@@ -1322,6 +1322,8 @@ def check_invoices(file):
             lines = want_list(value.get("lines"), file.name + ": lines")
             if value.get("email") is not None:
                 take(value["email"], ["status", "to", "message_id", "sent_at"], file.name)
+        if pdf != "" and not (isinstance(pdf, str) and is_hash(pdf)):
+            problem(number + ": the hash of its PDF is none")
         document = pack.numbers.get(number)
         if document is None:
             file.unsealed["documents"] += 1

@@ -847,6 +847,12 @@ const OTHER_DATA: readonly Forgery[] = [
   forgery(
     'invoices.csv',
     'invoices-csv',
+    'half a hash of a PDF',
+    inLine('invoices.csv', /^INV-2026-000001/, /([0-9a-f]{32})[0-9a-f]{32}/, '$1'),
+  ),
+  forgery(
+    'invoices.csv',
+    'invoices-csv',
     'a void document that is open',
     inLine('invoices.csv', /^INV-2026-000001/, ',void,', ',open,'),
   ),
