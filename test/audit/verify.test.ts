@@ -239,6 +239,17 @@ const DAMAGES: readonly Damage[] = [
     'UPDATE voids SET fact_id = -fact_id',
   ],
   ['a guard that does nothing', 'schema_as_migrated', 'ALTER FUNCTION refuse_change() IMMUTABLE'],
+  [
+    'an event taken away',
+    'facts_have_events',
+    `DELETE FROM audit_events WHERE event_id = (SELECT max(event_id) FROM write_offs)`,
+  ],
+  ['a write-off taken away', 'facts_have_events', 'DELETE FROM write_offs'],
+  [
+    'a void said to be a hold',
+    'facts_have_events',
+    `UPDATE audit_events SET action = 'invoice.hold' WHERE event_id = (SELECT max(event_id) FROM voids)`,
+  ],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
   [
     'a changed recording time',
