@@ -1695,6 +1695,7 @@ function checkPack(folder, { previous, seals, books }) {
     merge(problems, pack.problems.books);
     return [checkBooks(pack, problems)];
   });
+  print('note  README.txt is for people: it is compared with nothing');
   for (const { month, seal } of pack.manifest.months)
     if (seal === null) print(`note  ${month} is open: nothing of it is sealed`);
   const last = pack.manifest.months.at(-1);

@@ -1773,6 +1773,7 @@ def check_pack(report, folder, previous, seals, books):
         report.check("rows", lambda problem: check_rows(pack, problem))
     report.check("documents", lambda problem: check_documents(pack, problem))
     report.check("books", lambda problem: check_books(pack, problem))
+    say("note  README.txt is for people: it is compared with nothing")
     for each in pack.manifest.months:
         if each["seal"] is None:
             say("note  %s is open: nothing of it is sealed" % each["month"])
