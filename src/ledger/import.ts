@@ -50,6 +50,8 @@ export interface ImportOptions {
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
+  /** Gets every byte of each file, by the file's index. */
+  readonly onContent?: (file: number, content: Buffer) => void;
   readonly onProgress?: (bytes: number) => void;
 }
 
@@ -104,7 +106,11 @@ async function stageFiles(
   let broken = false;
   try {
     for (const [index, file] of files.entries()) {
-      for await (const batch of readRecords(file, (bytes) => options.onProgress?.(bytes))) {
+      const onBytes = (bytes: number, content: Buffer) => {
+        options.onContent?.(index, content);
+        options.onProgress?.(bytes);
+      };
+      for await (const batch of readRecords(file, onBytes)) {
         for (const record of batch) {
           stager.add(index, record, record.problem ?? rowProblem(record.texts, now));
           if (record.fatal) broken = true;

@@ -43,7 +43,10 @@ export interface SourceRecord {
 const LONGEST_RECORD = 1_000_000;
 
 /** The records of a file in batches, one per chunk, so that memory stays constant. */
-export async function* readRecords(file: SourceFile, onBytes: (bytes: number) => void): AsyncGenerator<SourceRecord[]> {
+export async function* readRecords(
+  file: SourceFile,
+  onBytes: (bytes: number, content: Buffer) => void,
+): AsyncGenerator<SourceRecord[]> {
   const chunks =
     file.text !== undefined
       ? Readable.from([Buffer.from(file.text)])
@@ -60,7 +63,7 @@ export async function* readRecords(file: SourceFile, onBytes: (bytes: number) =>
   const counted = async function* (): AsyncGenerator<Buffer> {
     try {
       for await (const chunk of chunks) {
-        onBytes((chunk as Buffer).length);
+        onBytes((chunk as Buffer).length, chunk as Buffer);
         yield chunk as Buffer;
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 /** Who did what: every command that changes something leaves an event, and a command that changes nothing leaves none. */
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -155,4 +156,12 @@ test('events cannot be changed or deleted', async () => {
   ]) {
     await expect(owner.query(change)).rejects.toMatchObject({ constraint: 'audit_events_append_only' });
   }
+});
+
+test('the event of an import has the SHA-256 of each file', async () => {
+  const { rows } = await owner.query(`SELECT details FROM audit_events WHERE action = 'ledger.import'`);
+  const sha256 = createHash('sha256')
+    .update(readFileSync(join(folder, 'rows.ndjson')))
+    .digest('hex');
+  expect(rows).toMatchObject([{ details: { files: [join(folder, 'rows.ndjson')], sha256: [sha256] } }]);
 });

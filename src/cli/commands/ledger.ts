@@ -1,4 +1,5 @@
 /** `reckoner ledger import`. */
+import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -44,10 +45,16 @@ async function ledgerImport(
         // Invalid rows roll everything back, including the staged rows.
         return await work(async (tx) => {
           const now = environment.now();
-          const imported = await importRows(tx, files, { skipInvalid, rejects, now, onProgress: progress.advance });
+          const hashes = files.map(() => createHash('sha256'));
+          const onContent = (file: number, content: Buffer) => hashes[file]?.update(content);
+          const imported = await importRows(tx, files, {
+            ...{ skipInvalid, rejects, now, onContent },
+            onProgress: progress.advance,
+          });
           const { accepted, duplicates, rejected, late } = imported;
           if (accepted > 0) {
-            const details = { files: names, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
+            const sha256 = hashes.map((hash) => hash.digest('hex'));
+            const details = { files: names, sha256, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
             const subject = names.map((name) => basename(name)).join(' ');
             await recordEvent(tx, actor, { action: 'ledger.import', subject, details, now: now.toISO() });
           }
