@@ -89,6 +89,7 @@ export const QUOTES = {
   ),
   ledger_busy: defineAnswer<{ retry_after: number }>(
     503,
-    (f) => `The ledger is locked by a month close. Nothing was recorded. Retry in ${plural(f.retry_after, 'second')}.`,
+    (f) =>
+      `The ledger is held by a month close or another import. Nothing was recorded. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
 } as const;

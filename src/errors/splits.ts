@@ -33,7 +33,7 @@ export const SPLITS = {
     (f) =>
       `Nothing from ${f.file} was recorded:\n${bullets(f.problems)}\n` +
       (f.problem_count > f.problems.length ? `  and ${f.problem_count - f.problems.length} more\n` : '') +
-      'The partner must correct it; then it is imported whole.',
+      'It is recorded whole once it is corrected.',
     422,
   ),
   share_paid_back: refused<{ balance_transaction: string; quote_id: string; payments: readonly number[] }>(

@@ -279,7 +279,7 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   const known = (operation.query as { shape?: object }).shape ?? {};
   throw refuse('request_invalid', {
     problems: fieldProblems(parsed.error).map((problem) =>
-      problem.path in known ? problem : { ...problem, reason: 'is not a known parameter' },
+      Object.hasOwn(known, problem.path) ? problem : { ...problem, reason: 'is not a known parameter' },
     ),
   });
 }

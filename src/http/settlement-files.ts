@@ -5,13 +5,13 @@ import { Amount } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
 import type { SettlementFileState } from '../splits/settlement-files.sql.ts';
-import { readSettlementFile, sendSettlementFile } from '../splits/settlement-files.ts';
+import { MOST_LINES, readSettlementFile, sendSettlementFile } from '../splits/settlement-files.ts';
 import { Known, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
 
-/** About 10,000 lines. */
+/** More than MOST_LINES need. */
 const FILE_BYTES = 1024 * 1024;
 
 const EXAMPLE = {
@@ -37,7 +37,8 @@ export const sendFile = operation({
   summary: 'Send a settlement file',
   description:
     'Which transfers and payments belong to which quotes, as CSV in UTF-8 with a header: quote_id, transfer, payment, ' +
-    'amount, and as needed requote_id, currency, occurred_at, kind, refunded, reversal_id. At most 1 MiB (1048576 bytes); ' +
+    'amount, and as needed requote_id, currency, occurred_at, kind, refunded, reversal_id. At most ' +
+    `1 MiB (1048576 bytes) and ${MOST_LINES} lines; ` +
     'send more in several files. The file is recorded whole or not at all: settlement_invalid names up to 20 lines with a ' +
     'code for each. The same file again records nothing (200), and lines that are in several files count once. Only for ' +
     'partners with a connected account.',

@@ -44,8 +44,8 @@ export interface SettlementLine {
 
 /** Why a line, or the file, is refused. The words are those of ledger rows where they mean the same. */
 export const SETTLEMENT_CODES = [
-  ...(['csv_malformed', 'header_invalid', 'column_count', 'field_missing', 'identifier_malformed'] as const),
-  ...(['currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
+  ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
+  ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
   ...(['amount_malformed', 'amount_too_precise', 'amount_too_large', 'amount_sign'] as const),
   ...(['transfer_missing', 'refunded_unexpected', 'conflict'] as const),
 ] as const;

@@ -59,6 +59,7 @@ const NO_ITEM = 'is no item of this list: take it from the Link header of a page
 
 test.each([
   ['an unknown parameter', '?mnth=2026-01', 'mnth', 'is not a known parameter'],
+  ['a parameter that every object has', '?constructor=1', 'constructor', 'is not a known parameter'],
   ['a parameter twice', '?month=2026-01&month=2026-02', 'month', 'is given more than once'],
   ['a limit of zero', '?limit=0', 'limit', 'must be a whole number from 1 to 1000'],
   ['a limit above the largest', '?limit=1001', 'limit', 'must be a whole number from 1 to 1000'],
