@@ -99,6 +99,10 @@ export function openPoster(onlyPublic: boolean): Poster {
   };
 }
 
+/** Of a Retry-After: seconds, or a date of HTTP. */
+const secondsOf = (text: string): number =>
+  /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+
 function request(url: string, options: https.RequestOptions, body: string): Promise<Answer> {
   const { request: open } = url.startsWith('https:') ? https : http;
   return new Promise((resolve, reject) => {
@@ -109,7 +113,7 @@ function request(url: string, options: https.RequestOptions, body: string): Prom
     const length = Buffer.byteLength(body);
     const headers = { ...options.headers, 'content-type': 'application/json', 'content-length': length };
     const sent = open(url, { ...options, headers, method: 'POST' }, (answer) => {
-      const seconds = Number(answer.headers['retry-after']);
+      const seconds = secondsOf(answer.headers['retry-after'] ?? '');
       let read = 0;
       answer.on('data', (chunk: Buffer) => {
         read += chunk.length;

@@ -231,6 +231,14 @@ describe('a failure', () => {
     expect((await stateOf()).next_attempt_at).toBe('2026-08-01T12:00:00Z');
   });
 
+  test('waits until the time that the partner’s server names', async () => {
+    await set();
+    await happen(1);
+    receiver.answer = () => ({ status: 503, retryAfter: new Date(Date.now() + 7_200_000).toUTCString() });
+    await send();
+    expect((await stateOf()).next_attempt_at).toMatch(/^2026-08-01T1(1:59:|2:00:00)/);
+  });
+
   test('for three days pauses it, with what to do; it goes on where it stopped', async () => {
     const { acknowledged: from } = await set();
     await happen(2);
