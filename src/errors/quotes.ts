@@ -77,7 +77,9 @@ export const QUOTES = {
   ),
   reversal_exceeds: defineAnswer<{ quote_id: string; reason: string }>(
     422,
-    (f) => `A reversal may not take more than is left of quote ${f.quote_id}: ${f.reason}. Reverse less.`,
+    (f) =>
+      `A reversal may not take more than is left of quote ${f.quote_id}: ${f.reason}. ` +
+      'Its events quote.reversed say what was taken back; reverse the rest at most.',
   ),
   recorded_otherwise: defineAnswer<{ id: string }>(
     409,
