@@ -197,6 +197,8 @@ const logOf = ({ log }: Job): Reporter => ({
       'email',
     );
   },
+  onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
+  onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
 });
 
 /** Logs how all e-mails stand, and says whether one of them needs attention. */

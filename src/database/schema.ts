@@ -32,10 +32,11 @@ const OUR_FUNCTIONS = `
                     WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`;
 
 const KINDS: readonly string[] = [
+  // The options of a table, such as those of autovacuum, are the operator's to tune; those of a view are part of it.
   `SELECT CASE relkind WHEN 'r' THEN 'table ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view '
                WHEN 'S' THEN 'sequence '
           ELSE relkind::text || ' ' END || relname,
-          concat_ws(' ', relkind, relpersistence, array_to_string(reloptions, ','),
+          concat_ws(' ', relkind, relpersistence, CASE WHEN relkind <> 'r' THEN array_to_string(reloptions, ',') END,
             CASE WHEN relrowsecurity THEN 'ROW LEVEL SECURITY' END,
             CASE WHEN relforcerowsecurity THEN 'FORCED' END,
             CASE WHEN ours.relowner <> home.owner THEN 'OWNED BY ANOTHER' END,

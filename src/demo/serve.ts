@@ -5,6 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { packageRoot } from '../package.ts';
 import type { Credentials } from '../partners/clients.ts';
 
@@ -12,8 +13,8 @@ const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 const [INVOICED, CONNECTED] = ['p-harbour-lights', 'p-copperleaf'];
 const args = process.argv.slice(2);
-const PORT = args[args.indexOf('--port') + 1] ?? '';
-const ADDRESS = `http://127.0.0.1:${args.includes('--port') ? PORT : 8080}`;
+const { values } = parseArgs({ args, options: { port: { type: 'string', default: '8080' } }, strict: false });
+const ADDRESS = `http://127.0.0.1:${values.port}`;
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
 const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox' };

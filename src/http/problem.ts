@@ -36,7 +36,7 @@ function isUnreachable(error: unknown): boolean {
 }
 
 /** Fastify's own errors, about bodies, media types and addresses. */
-function refusalOfFramework(error: FastifyError, { routeOptions }: FastifyRequest): Refusal | undefined {
+function refusalOfFramework(error: FastifyError, { routeOptions, headers }: FastifyRequest): Refusal | undefined {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return refuse('body_too_large', { limit: routeOptions.bodyLimit }, error);
@@ -44,7 +44,10 @@ function refusalOfFramework(error: FastifyError, { routeOptions }: FastifyReques
     case 'FST_ERR_CTP_INVALID_TYPE':
       return refuse(
         'media_type_unsupported',
-        { media_type: 'that of the body', expected: routeOptions.config?.mediaType ?? 'application/json' },
+        {
+          media_type: headers['content-type']?.slice(0, 100) ?? 'none',
+          expected: routeOptions.config?.mediaType ?? 'application/json',
+        },
         error,
       );
   }

@@ -9,7 +9,7 @@ import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } fr
 import type { Delivery } from '../delivery/document.ts';
 import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
-import { sendEvents, sendEventsForever } from '../partner-events/send.ts';
+import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
@@ -18,7 +18,7 @@ export interface MonthEndContext extends ActorContext {
 }
 
 /** Told what happens, as it happens: by a log, or by notes and a progress bar. */
-export interface Reporter {
+export interface Reporter extends WebhookReporter {
   readonly onClosed?: OnClosed;
   /** The number of documents that delivery looks at. */
   readonly onStart?: (documents: number) => void;
@@ -27,8 +27,6 @@ export interface Reporter {
   readonly onEmail?: (result: EmailResult) => void;
   /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
-  /** A partner's server did not take an event. It is tried again later. */
-  readonly onWebhookFailed?: (partnerId: string, reason: string) => void;
   /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
   readonly onCloseFailed?: (error: unknown) => void;
 }
@@ -58,7 +56,7 @@ export async function runMonthEnd(
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
   await deliverDocuments(context, reporter, { recorded: true });
   await sendEmails(context, reporter);
-  await sendEvents({ ...context, onWebhookFailed: reporter.onWebhookFailed });
+  await sendEvents({ ...context, ...reporter });
 }
 
 /** The same until the signal. */
@@ -75,7 +73,7 @@ export async function deliverAllForever(
   const ended = (work: Promise<void>) => work.finally(() => either.abort());
   const results = await Promise.allSettled([
     ended(deliverForever({ ...context, ...counted.reporter, sendOthers }, both)),
-    ended(sendEventsForever({ ...context, onWebhookFailed: reporter.onWebhookFailed }, both)),
+    ended(sendEventsForever({ ...context, ...reporter }, both)),
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   await recordRun(context, counted.sent());

@@ -29,10 +29,18 @@ import {
   type WebhookRow,
 } from './webhook-queries.ts';
 
-export interface SendContext extends WebhookContext {
-  readonly database: Database;
-  /** Called when an attempt failed. */
+/** Told what happens to partners' events. */
+export interface WebhookReporter {
+  /** A partner's server took this number of events. */
+  readonly onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;
+  /** A partner's server did not take an event. It is tried again later. */
   readonly onWebhookFailed?: ((partnerId: string, reason: string) => void) | undefined;
+  /** Events could not be published or read. A standing worker tries again at its next look. */
+  readonly onEventsFailed?: ((error: unknown) => void) | undefined;
+}
+
+export interface SendContext extends WebhookContext, WebhookReporter {
+  readonly database: Database;
 }
 
 /** Partners that are sent to at once. */
@@ -69,17 +77,21 @@ export async function sendEvents(context: SendContext): Promise<void> {
 
 /** The same until the signal, looking again every two seconds. */
 export async function sendEventsForever(context: SendContext, stop: AbortSignal): Promise<void> {
-  const { database } = context;
+  const { database, onEventsFailed } = context;
+  const failed = (error: unknown) => onEventsFailed?.(error);
   const publisher = new Publisher(database);
   const active = new Map<string, Promise<unknown>>();
   await withSender(
     context,
     async (sender) => {
       while (!stop.aborted) {
-        await publisher.publish(PUBLISH_PATIENCE_MILLISECONDS).catch(() => {}); // as anything that fails here: next time
-        const due = await sender.due().catch(() => []);
+        await publisher.publish(PUBLISH_PATIENCE_MILLISECONDS).catch(failed);
+        const due = await sender.due().catch((error: unknown) => {
+          failed(error);
+          return [];
+        });
         for (const partnerId of due.filter((each) => !active.has(each)).slice(0, AT_ONCE - active.size)) {
-          const turn = sender.turn(partnerId).catch(() => {});
+          const turn = sender.turn(partnerId).catch(failed);
           active.set(
             partnerId,
             turn.finally(() => active.delete(partnerId)),
@@ -148,11 +160,20 @@ class Sender {
     if (!(await database.transaction((tx) => claimWebhook(tx, claim)))) return false;
     failpoint('webhook.claimed');
     const poster = openPoster(isProduction(this.context));
+    let events = 0;
+    const taken = () => {
+      events += 1;
+    };
     try {
       const until = Date.now() + TURN_MILLISECONDS;
-      while ((await this.sendPage(partnerId, worker, poster, until)) && Date.now() < until && !this.stop.aborted);
+      while (
+        (await this.sendPage(partnerId, worker, poster, until, taken)) &&
+        Date.now() < until &&
+        !this.stop.aborted
+      );
       return true;
     } finally {
+      if (events > 0) this.context.onWebhookSent?.(partnerId, events);
       poster.close();
       await database.transaction((tx) => releaseWebhook(tx, { partnerId, worker })).catch(() => {});
     }
@@ -172,7 +193,13 @@ class Sender {
   }
 
   /** True where there may be more. */
-  private async sendPage(partnerId: string, worker: number, poster: Poster, until: number): Promise<boolean> {
+  private async sendPage(
+    partnerId: string,
+    worker: number,
+    poster: Poster,
+    until: number,
+    taken: () => void,
+  ): Promise<boolean> {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
       const [row] = await readWebhooks(tx, partnerId);
@@ -190,6 +217,7 @@ class Sender {
       if (Date.now() >= until || this.stop.aborted) return false;
       const secrets = secretsOf(key, installationId, webhook, environment.now().toMillis());
       if (!(await this.sendEvent({ ...webhook, url: webhook.url }, worker, poster, event, secrets))) return false;
+      taken();
     }
     return events.length === PAGE;
   }

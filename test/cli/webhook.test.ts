@@ -1,5 +1,6 @@
 /** `reckoner webhook`: what it prints and in which shape, and that the secret appears once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startReceiver } from '../partner-events/receiver.ts';
 import { command } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -41,4 +42,17 @@ test('a webhook is set, shown, rotated, resumed and removed', async () => {
   expect(shown[2]?.stdout).toContain('Webhooks     1 active, 0 not; 2 events waiting');
   expect((await run('webhook', 'remove', 'p-1')).stdout).toContain('The webhook of p-1 is removed.');
   expect((await run('--json', 'webhook', 'list')).json()).toEqual([]);
+});
+
+test('a delivery says what it sent to webhooks and who did not take an event', async () => {
+  const receiver = await startReceiver();
+  receiver.answer = ({ position }) => (position === 1 ? 204 : 500);
+  await run('webhook', 'set', 'p-1', '--url', receiver.url, '--after', '0');
+  const ran = await run('deliver');
+  expect(ran.stdout).toContain(
+    'Sent to webhooks: 1 event.\n' +
+      "The webhook of p-1 did not take an event: it answered 500. 'reckoner webhook show p-1' says when it is tried again.",
+  );
+  expect(receiver.received.map(({ position }) => position)).toEqual([1, 2]);
+  await receiver.end();
 });

@@ -3,6 +3,7 @@ import { EXIT, reasonOf } from '../../errors/refusals.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/month-end.ts';
+import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { countKinds, describeEmail, withProgress } from '../deliveries.ts';
@@ -16,6 +17,7 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
   const stopping = new AbortController();
   /** The e-mails without a document that this run looked at. */
   const others: EmailResult[] = [];
+  const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
     async (context) => {
       if (options.watch) {
@@ -29,6 +31,12 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
               others.push(result);
               reporter.onEmail?.(result);
             },
+            onWebhookSent(_, events) {
+              webhooks.sent += events;
+            },
+            onWebhookFailed(partner_id, reason) {
+              webhooks.failed.push({ partner_id, reason });
+            },
           }),
         );
       }
@@ -38,10 +46,13 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
         {
           deliveries,
           ...(others.length > 0 && { other_emails: others.map(({ email, status }) => ({ kind: email.kind, status })) }),
+          ...(webhooks.sent + webhooks.failed.length > 0 && { webhooks }),
         },
         () =>
           `Deliveries: ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain.` +
           describeOthers(others) +
+          (webhooks.sent > 0 ? `\nSent to webhooks: ${plural(webhooks.sent, 'event')}.` : '') +
+          webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (held + failed + uncertain > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
       return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
@@ -60,6 +71,10 @@ function describeOthers(others: readonly EmailResult[]): string {
   ].join('');
 }
 
+const describeRefusedEvent = (partnerId: string, reason: string): string =>
+  `The webhook of ${partnerId} did not take an event: ${reason}. ` +
+  `'reckoner webhook show ${partnerId}' says when it is tried again.`;
+
 /** A worker notes each delivery as it happens. */
 const notesOf = (output: Output): Reporter => ({
   onDelivery: ({ number, status, detail, before }) => {
@@ -68,7 +83,7 @@ const notesOf = (output: Output): Reporter => ({
   onEmail: (result) => {
     if (result.status !== 'sent') output.note(describeEmail(result));
   },
-  onWebhookFailed: (partnerId, reason) =>
-    output.note(`An event was not taken by the webhook of ${partnerId}: ${reason}`),
+  onWebhookFailed: (partnerId, reason) => output.note(describeRefusedEvent(partnerId, reason)),
+  onEventsFailed: (error) => output.note(`Events were not sent to webhooks: ${reasonOf(error)}`),
   onEmailsFailed: (error) => output.note(`The e-mails without a document were not sent: ${reasonOf(error)}`),
 });

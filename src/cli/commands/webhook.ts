@@ -15,6 +15,8 @@ import { plural } from '../../text.ts';
 import { wholeNumberArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (webhook, act) => {
   const after = (what: string) =>
@@ -45,6 +47,8 @@ export const define: Definition = (webhook, act) => {
   webhook
     .command('list')
     .description('List all webhooks')
+    .option(...FORMAT)
+    .option(...OUT)
     .action(act(acting(list)));
 };
 
@@ -95,9 +99,9 @@ async function show(context: CommandContext, partnerId: string): Promise<void> {
   output.print(found, () => described(found, context));
 }
 
-async function list({ database, output }: CommandContext): Promise<void> {
+async function list({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
   const webhooks = (await database.reading((tx) => readWebhooks(tx))).map(webhookOf);
-  output.print(webhooks, () =>
+  const listed = () =>
     webhooks.length === 0
       ? "There are no webhooks. Set one with 'reckoner webhook set PARTNER --url URL'."
       : table(
@@ -106,9 +110,18 @@ async function list({ database, output }: CommandContext): Promise<void> {
             ...[each.partner_id, each.url, each.state, each.acknowledged, each.waiting],
             each.last_failure ?? '',
           ]),
-        ),
-  );
+        );
+  await present(output, options, webhooks, () => sheetOf(webhooks), listed);
 }
+
+const sheetOf = (webhooks: readonly Webhook[]): Sheet => ({
+  name: 'Webhooks',
+  columns: {
+    ...({ partner_id: 'text', url: 'text', state: 'text', acknowledged: 'count', waiting: 'count' } as const),
+    ...({ failing_since: 'text', last_failure: 'text', next_attempt_at: 'text', paused_at: 'text' } as const),
+  },
+  rows: webhooks.map((webhook) => ({ ...webhook })),
+});
 
 function described(webhook: Webhook, { environment }: Pick<CommandContext, 'environment'>): string {
   const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
