@@ -4,13 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import knexFactory, { type Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findBrokenSeals } from '../../src/audit/checks/seals.ts';
 import { exportPack } from '../../src/audit/export.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { copyOut } from '../../src/database/copy.ts';
-import { type Transaction, valueTypes, within } from '../../src/database/transaction.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
 import { readClosedBooks, writeBooksRecord } from '../../src/seals/books.ts';
 import {
@@ -25,56 +24,33 @@ import { hashRows, recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
+import { type Owner, openOwner } from './owner.ts';
 
 let world: World;
-let owner: Knex;
+let owner: Owner;
 let before: string;
 
 beforeAll(async () => {
   world = await openBooks();
   // What left the house in time.
   before = await exported(world, { kind: 'ledger' });
-  owner = knexFactory({
-    client: 'pg',
-    connection: { connectionString: world.databaseUrl, types: valueTypes } as Knex.PgConnectionConfig,
-    pool: {
-      min: 0,
-      max: 1,
-      afterCreate: (
-        client: { query: (sql: string, done: (error: Error | null) => void) => void },
-        done: (error: Error | null) => void,
-      ) => client.query(`SET TIME ZONE 'UTC'; SET datestyle TO ISO`, done),
-    },
-  });
+  owner = openOwner(world);
 });
 afterAll(async () => {
-  await owner.destroy();
+  await owner.close();
   await world.end();
 });
 
-class Undo extends Error {}
-
 /** Does the work over a database damaged by these statements, with every trigger off, and undoes the damage. */
-async function damaged<Result>(
-  statements: readonly string[],
-  work: (tx: Transaction) => Promise<Result>,
-): Promise<Result> {
-  let result: { value: Result } | undefined;
-  await owner
-    .transaction(async (tx) => {
-      await tx.raw(GUARDS_OFF);
-      for (const statement of statements) {
-        const { rowCount } = (await tx.raw(statement)) as { rowCount: number | null };
-        if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
-      }
-      result = { value: await work(within(tx)) };
-      throw new Undo();
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof Undo)) throw error;
-    });
-  return (result as { value: Result }).value;
-}
+const damaged = <Result>(statements: readonly string[], work: (tx: Transaction) => Promise<Result>): Promise<Result> =>
+  owner.undone(async (tx) => {
+    await tx.knex.raw(GUARDS_OFF);
+    for (const statement of statements) {
+      const { rowCount } = (await tx.knex.raw(statement)) as { rowCount: number | null };
+      if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
+    }
+    return work(tx);
+  });
 
 const brokenSeals = async (tx: Transaction) =>
   (await findBrokenSeals(tx, { month: null })).differences.map(({ subject }) => subject);

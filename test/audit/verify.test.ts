@@ -1,9 +1,8 @@
 /** Every check of `verify` can fail: each damage, made as the owner of the database and rolled back, is found by its check. */
-import knexFactory, { type Knex } from 'knex';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS, type Check, type Finding } from '../../src/audit/checks.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
-import { valueTypes, within } from '../../src/database/transaction.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import type { Month } from '../../src/month.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
@@ -16,21 +15,18 @@ import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { SWEEPING } from '../support/sweep.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { type Owner, openOwner } from './owner.ts';
 import { PAYMENT_DAMAGES, payInEveryWay } from './payment-damages.ts';
 
 let world: World;
-let owner: Knex;
+let owner: Owner;
 let stripe: StripeStandIn;
 
 beforeAll(async () => {
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
   world = await openWorld({ stripe: stripe.url });
   world.settings = { ...world.settings, payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } };
-  owner = knexFactory({
-    client: 'pg',
-    connection: { connectionString: world.databaseUrl, types: valueTypes } as Knex.PgConnectionConfig,
-    pool: { min: 0, max: 1 },
-  });
+  owner = openOwner(world);
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
   const other = quote({
     quote_id: 'q-2',
@@ -63,7 +59,7 @@ beforeAll(async () => {
   await new Publisher(world.database).publish(10_000);
 });
 afterAll(async () => {
-  await owner.destroy();
+  await owner.close();
   await world.end();
   await stripe.close();
 });
@@ -85,40 +81,27 @@ async function correctSome(): Promise<void> {
   await voided('INV-2026-000002');
 }
 
-class Undo extends Error {}
-
 /** Runs `look` on a database damaged by these statements with all triggers off, and rolls back. */
-async function ofDamaged<Seen>(
-  statements: readonly string[],
-  look: (tx: Knex.Transaction) => Promise<Seen>,
-): Promise<Seen> {
-  let seen: Seen | undefined;
-  await owner
-    .transaction(async (tx) => {
-      await tx.raw(GUARDS_OFF);
-      for (const statement of statements) await tx.raw(statement);
-      await tx.raw(GUARDS_ON);
-      seen = await look(tx);
-      throw new Undo();
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof Undo)) throw error;
-    });
-  return seen as Seen;
-}
+const ofDamaged = <Seen>(statements: readonly string[], look: (tx: Transaction) => Promise<Seen>): Promise<Seen> =>
+  owner.undone(async (tx) => {
+    await tx.knex.raw(GUARDS_OFF);
+    for (const statement of statements) await tx.knex.raw(statement);
+    await tx.knex.raw(GUARDS_ON);
+    return look(tx);
+  });
 
 const verifyDamaged = (statements: readonly string[], month?: Month): Promise<Verification> =>
-  ofDamaged(statements, (tx) => verify(within(tx), month));
+  ofDamaged(statements, (tx) => verify(tx, month));
 
 /** What one check finds. All checks together take twenty times as long. */
 const findingOf = (name: string, statements: readonly string[], month?: Month): Promise<Finding> =>
   ofDamaged(statements, async (tx) => {
     const check = CHECKS.find((each) => each.name === name) as Check;
-    return check.run(within(tx), await checkContext(within(tx), month ?? null));
+    return check.run(tx, await checkContext(tx, month ?? null));
   });
 
 const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise<Row[]> =>
-  ofDamaged(statements, async (tx) => (await tx.raw<{ rows: Row[] }>(sql)).rows);
+  ofDamaged(statements, async (tx) => (await tx.knex.raw<{ rows: Row[] }>(sql)).rows);
 
 const failing = (found: Pick<Verification, 'checks'>) =>
   found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);

@@ -1,46 +1,32 @@
 /** kill -9 of a server in the middle of acceptances that it does together: each is recorded whole, or not at all. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS } from '../../src/failpoint.ts';
-import type { Credentials } from '../../src/partners/clients.ts';
-import { compiled, reckoner } from '../support/program.ts';
-import { callerWith, PRICED } from '../support/service.ts';
+import { PRICED } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
+import { prepareServing, type Serving } from './serving.ts';
 
 let world: World;
-let credentials: Credentials;
-const children: ChildProcess[] = [];
-const env = () => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
+let serving: Serving;
 
 beforeAll(async () => {
   world = await openWorld();
   await world.partners([partner(PRICED)]);
-  credentials = (await reckoner(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
+  serving = await prepareServing(world);
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  serving.end();
   await world.end();
 });
-
-async function serve(failpoint?: string) {
-  const child = spawn(process.execPath, [compiled('src/cli/reckoner.js'), '--json', 'serve', '--port', '0'], {
-    env: { ...process.env, ...env(), ...(failpoint && { RECKONER_FAILPOINT: failpoint }) },
-  });
-  children.push(child);
-  const [said] = (await once(child.stdout, 'data')) as [Buffer];
-  const { listening } = JSON.parse(said.toString()) as { listening: string };
-  return { child, caller: await callerWith(listening, credentials) };
-}
 
 // The first request to pass may have started before the others arrived, so the second passing is killed, too.
 const PASSINGS = FAILPOINTS.filter((each) => each.startsWith('accept.')).flatMap((each) => [each, `${each}:2`]);
 for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSINGS.length }))) {
   test(`twenty acceptances killed at ${failpoint} and repeated are in the ledger once each`, async () => {
-    const doomed = await serve(failpoint);
+    const doomed = await serving.serve(failpoint);
     const ids: string[] = [];
     for (let nth = 0; nth < 20; nth += 1) {
       const body = { policy_id: 'ticket-protection', insured_amount: '250' };
@@ -57,7 +43,7 @@ for (const failpoint of someOf(PASSINGS, times({ few: 2, short: 3, long: PASSING
     const told = ids.filter((_, index) => answers[index]?.status === 200);
     expect(first.map(({ quote_id }) => quote_id)).toEqual(expect.arrayContaining(told));
 
-    const { child, caller } = await serve();
+    const { child, caller } = await serving.serve();
     const again = await Promise.all(ids.map((id) => caller.get(`/api/v1/quote/${id}/accept`)));
     expect(again.map(({ status }) => status)).toEqual(ids.map(() => 200));
     const rows = await rowsOf(ids);

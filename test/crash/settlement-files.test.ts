@@ -1,19 +1,14 @@
 /** kill -9 of a server while it records a settlement file: the file is recorded whole, or not at all, and can be sent again. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
-import type { Failpoint } from '../../src/failpoint.ts';
-import type { Credentials } from '../../src/partners/clients.ts';
-import { compiled, reckoner } from '../support/program.ts';
-import { callerWith, PRICED } from '../support/service.ts';
+import { PRICED } from '../support/service.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
+import { prepareServing, type Serving } from './serving.ts';
 
 let world: World;
-let credentials: Credentials;
-const children: ChildProcess[] = [];
-const env = () => ({ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
+let serving: Serving;
 
 beforeAll(async () => {
   world = await openWorld();
@@ -23,22 +18,12 @@ beforeAll(async () => {
       ...{ merchant_of_record: 'third_party', split: 'sequential', balance_transactions_from: 'settlement_file' },
     }),
   ]);
-  credentials = (await reckoner(['--json', 'client', 'create', 'p-1'], { env: env() })).json() as Credentials;
+  serving = await prepareServing(world);
 });
 afterAll(async () => {
-  for (const child of children) child.kill('SIGKILL');
+  serving.end();
   await world.end();
 });
-
-async function serve(failpoint?: Failpoint) {
-  const child = spawn(process.execPath, [compiled('src/cli/reckoner.js'), '--json', 'serve', '--port', '0'], {
-    env: { ...process.env, ...env(), ...(failpoint && { RECKONER_FAILPOINT: failpoint }) },
-  });
-  children.push(child);
-  const [said] = (await once(child.stdout, 'data')) as [Buffer];
-  const { listening } = JSON.parse(said.toString()) as { listening: string };
-  return { child, caller: await callerWith(listening, credentials) };
-}
 
 const recorded = async () =>
   (
@@ -51,7 +36,7 @@ const recorded = async () =>
   )[0];
 
 test('a settlement file whose recording is killed leaves nothing, and sent again is recorded once', async () => {
-  const doomed = await serve('processor.recorded');
+  const doomed = await serving.serve('processor.recorded');
   const made = await doomed.caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
   await doomed.caller.get(`/api/v1/quote/${made.body['quote_id']}/accept`);
   const file = `quote_id,transfer,payment,amount\n${made.body['quote_id']},tr_1,py_1,14.87\n`;
@@ -61,7 +46,7 @@ test('a settlement file whose recording is killed leaves nothing, and sent again
   expect(await exited).toEqual([null, 'SIGKILL']);
   expect(await recorded()).toEqual({ files: 0, lines: 0, moved: 0, shares: 0, keys: 0, events: 0 });
 
-  const { child, caller } = await serve();
+  const { child, caller } = await serving.serve();
   const first = await caller.post('/api/v1/settlement-files', file, headers);
   expect(first).toMatchObject({ status: 201, body: { lines: 1, matched: 1 } });
   const again = await caller.post('/api/v1/settlement-files', file, { 'content-type': 'text/csv' });
