@@ -25,7 +25,7 @@ export async function copyOut(
   }
 }
 
-const NEWLINE = 0x0a;
+export const NEWLINE = 0x0a;
 
 /** Passes on whole lines: an incomplete line at the end of a piece waits for the next piece. */
 export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (content: Buffer) => Promise<void> | void {

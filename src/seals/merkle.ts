@@ -47,7 +47,19 @@ export class MerkleTree {
 
   /** Adds the next leaf's hash: 32 bytes of `content` from the offset `from`. */
   add(content: Buffer, from = 0): void {
-    const hash = content.toString('latin1', from, from + LENGTH);
+    this.append(content.toString('latin1', from, from + LENGTH));
+  }
+
+  /**
+   * Adds the next leaf by its content: `content` from the offset `from` to `to`, whose first byte is not part of it and is
+   * overwritten. So a line is hashed where it is, its prefix in place of the end of the line before.
+   */
+  addContent(content: Buffer, from: number, to: number): void {
+    content[from] = 0;
+    this.append(sha256(content.subarray(from, to)));
+  }
+
+  private append(hash: Hash): void {
     let subtree: Subtree = { hash, leaves: 1, chosen: this.count === this.chosen };
     this.count += 1;
     for (let left = this.subtrees.at(-1); left?.leaves === subtree.leaves; left = this.subtrees.at(-1)) {

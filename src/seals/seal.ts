@@ -4,7 +4,7 @@
  * a seal changes that seal and every later one, and seals are printed, mailed and exported.
  */
 import { createHash } from 'node:crypto';
-import { copyOut, countLines } from '../database/copy.ts';
+import { copyOut, countLines, NEWLINE } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths, ROW_COLUMNS } from './canonical.ts';
@@ -67,8 +67,8 @@ async function writeRecord(tx: Transaction, { month, before, factsTo, sealedAt }
   ];
   const tables: string[] = [];
   for (const { name, copy } of await copiesOfFacts(tx, { after: before.facts_to, to: factsTo })) {
-    const { rows, sha256 } = await hashCopy(tx, copy);
-    tables.push(`facts_of ${name} ${rows} ${sha256}`);
+    const tree = await hashFacts(tx, copy);
+    tables.push(`facts_of ${name} ${tree.leaves - 1} ${tree.finish().root.toString('hex')}`);
   }
   lines.push(...tables.sort());
   return lines.map((line) => `${line}\n`).join('');
@@ -107,6 +107,25 @@ export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: n
     rest = Buffer.from(content.subarray(at));
   });
   await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
+  return tree;
+}
+
+/** The Merkle tree over the lines of a COPY, of which the header line is leaf 0. */
+export async function hashFacts(tx: Transaction, copy: string, chosen?: number): Promise<MerkleTree> {
+  const tree = new MerkleTree(chosen);
+  // A line may come in many pieces: they are joined once, when its end is there. The first byte is for the leaf's prefix.
+  let pieces: Buffer[] = [Buffer.of(NEWLINE)];
+  await copyOut(tx, copy, (chunk) => {
+    pieces.push(chunk);
+    if (!chunk.includes(NEWLINE)) return;
+    const content = Buffer.concat(pieces);
+    let start = 0;
+    for (let end = content.indexOf(NEWLINE, 1); end > 0; end = content.indexOf(NEWLINE, start + 1)) {
+      tree.addContent(content, start, end);
+      start = end;
+    }
+    pieces = [content.subarray(start)];
+  });
   return tree;
 }
 

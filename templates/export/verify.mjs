@@ -444,7 +444,7 @@ const SEAL_RECORD = [
   ],
   ['total', `(?<key>${CURRENCY}) (?<sums>${AMOUNT} ${AMOUNT} ${AMOUNT})`, many],
   ['facts', `(?<first>${NUMBER}) to (?<last>${NUMBER})`],
-  ['facts_of', `(?<key>${NAME}) (?<rows>${NUMBER}) (?<sha256>${HASH})`, many],
+  ['facts_of', `(?<key>${NAME}) (?<rows>${NUMBER}) (?<root>${HASH})`, many],
 ];
 const BOOKS_RECORD = [
   ['reckoner', 'books 1'],
@@ -507,7 +507,7 @@ function readSealRecord(place, content) {
     totals: new Map(lines.total.map(({ key, sums }) => [key, sums.split(' ').map(units)])),
     first,
     last,
-    tables: new Map(lines.facts_of.map((each) => [each.key, { rows: Number(each.rows), sha256: each.sha256 }])),
+    tables: new Map(lines.facts_of.map((each) => [each.key, { rows: Number(each.rows), root: each.root }])),
   };
 }
 
@@ -688,14 +688,17 @@ function readFacts(pack, record, table, interpreted, seen) {
   const name = `sealed/${record.month}/${table}.tsv`;
   const { seals } = pack.problems;
   const expected = record.tables.get(table);
+  const tree = new MerkleTree();
   let before = 0;
   const { rows } = readTsv(pack, name, (columns) => {
     if (columns[0] !== 'fact_id') malformed(name, 'its first column is not fact_id');
+    tree.add(columns.join('\t'));
     const [event, entry] = [columns.indexOf('event_id'), columns.indexOf('entry_on')];
     const take = interpreted && pick(name, columns, interpreted);
     const formed = requireForms(name, interpreted ? columns.filter((each) => interpreted.includes(each)) : []);
     const checked = columns.flatMap((each, index) => (interpreted?.includes(each) ? [index] : []));
-    return (fields, _, row) => {
+    return (fields, line, row) => {
+      tree.add(line);
       if (fields[0] === null || !IS_NUMBER.test(fields[0])) malformed(name, `row ${row}: fact_id is not a number`);
       const fact = Number(fields[0]);
       if (fact <= before) seals.add(`${name}: fact ${fact} is out of order`);
@@ -722,7 +725,7 @@ function readFacts(pack, record, table, interpreted, seen) {
     };
   });
   countRows(pack, name, rows, expected.rows, seals);
-  if (pack.manifest.files.get(name).sha256 !== expected.sha256) seals.add(`${name} is not what was sealed`);
+  if (tree.root() !== expected.root) seals.add(`${name} is not what was sealed`);
   pack.counts.facts += rows;
 }
 

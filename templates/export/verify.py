@@ -800,8 +800,10 @@ class Pack:
         dated_at = columns.index("entry_on") if "entry_on" in columns else 0
         places = table.places(interpreted) if interpreted else []
         forms = check_forms(list(zip(places, interpreted or [])), table.name)
-        before = 0
-        for number, fields, _ in table:
+        before, leaves = 0, MerkleRoot()
+        leaves.add("\t".join(columns).encode())
+        for number, fields, line in table:
+            leaves.add(line)
             if fields[0] is None or not is_number(fields[0]):
                 raise Malformed("%s: row %d: fact_id is not a number" % (table.name, number))
             fact = int(fields[0])
@@ -822,7 +824,10 @@ class Pack:
                 row = {column: fields[at] for column, at in zip(interpreted, places)}
                 row["sealed_in"] = record.month
                 self.facts[name].append(row)
-        self._count(table, record.tables[name], problem)
+        expected, root = record.tables[name]
+        self._count(table, (expected, None), problem)
+        if leaves.root() != root:
+            problem(table.name + " is not what was sealed")
         self.counts["facts"] += table.rows
 
     def _event(self, place, table, fact, event):

@@ -29,6 +29,12 @@ export interface Manifest {
   files: Listed[];
 }
 
+function rootOf(lines: readonly string[]): string {
+  const tree = new MerkleTree();
+  for (const line of lines) tree.add(leafHash(Buffer.from(line)));
+  return tree.finish().root.toString('hex');
+}
+
 /** Cells of a .tsv by column. */
 type Row = Record<string, string>;
 
@@ -176,20 +182,24 @@ export class Forger {
     return `${text.split('\n').length - 2} ${sha256(text)}`;
   }
 
+  /** The number of facts, and the root over their lines and the header. */
+  private factsOf(name: string): string {
+    const lines = this.text(name).split('\n').slice(0, -1);
+    return `${lines.length - 1} ${rootOf(lines)}`;
+  }
+
   private resealed(month: string, record: string, before: string | undefined): string {
     const folder = `sealed/${month}`;
     const tables = readdirSync(this.path(folder)).filter((name) => name.endsWith('.tsv') && name !== 'ledger_rows.tsv');
-    const facts = tables.sort().map((name) => `facts_of ${name.slice(0, -4)} ${this.measured(`${folder}/${name}`)}\n`);
+    const facts = tables.sort().map((name) => `facts_of ${name.slice(0, -4)} ${this.factsOf(`${folder}/${name}`)}\n`);
     let changed = record.replace(/^facts_of .*\n/gm, '') + facts.join('');
     if (before !== undefined) changed = changed.replace(/^previous .*$/m, `previous ${before}`);
     if (!readdirSync(this.path(folder)).includes('ledger_rows.tsv')) return changed;
     const [header = '', ...lines] = this.text(`${folder}/ledger_rows.tsv`).trimEnd().split('\n');
-    const tree = new MerkleTree();
-    for (const line of lines) tree.add(leafHash(Buffer.from(line)));
     return changed
       .replace(/^rows \d+$/m, `rows ${lines.length}`)
       .replace(/^closed_with \d+/m, `closed_with ${lines.length}`)
-      .replace(/^rows_root .*$/m, `rows_root ${tree.finish().root.toString('hex')}`)
+      .replace(/^rows_root .*$/m, `rows_root ${rootOf(lines)}`)
       .replace(/^rows_columns .*$/m, `rows_columns ${header.split('\t').join(' ')}`);
   }
 }
