@@ -64,6 +64,8 @@ export const MISSPELLED = 'letters were read as digits';
 /** The least number of digits of a sequence. */
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
+/** No series counts further. */
+const LONGEST_SEQUENCE = 12;
 
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
   const references = new Map<string, FoundReference>();
@@ -153,7 +155,7 @@ function readings(run: string): Reading[] {
       : [{ number: numbered(year, sequence), guess: 'zeros before the number are missing' }];
   }
   const found: Reading[] = [];
-  for (let length = whole; length <= text.length; length += 1) {
+  for (let length = whole; length <= Math.min(text.length, YEAR_DIGITS + LONGEST_SEQUENCE); length += 1) {
     const sequence = text.slice(YEAR_DIGITS, length);
     // Zeros only pad a sequence to six digits.
     const ours = length === whole || !sequence.startsWith('0');

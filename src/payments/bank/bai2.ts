@@ -158,6 +158,7 @@ class Bai2Reader {
         level.sum += BigInt(amount);
         account.summaries.set(type, BigInt(amount));
       }
+      if (!isDistribution(funds, rest[at + 4])) this.complain(line, notPairs(rest[at + 4]));
       at += 4 + fundsFields(funds, rest[at + 4]);
     }
   }
@@ -176,6 +177,7 @@ class Bai2Reader {
       this.complain(line, `'${amount}' is not the amount of a transaction`);
       return;
     }
+    if (!isDistribution(funds, fields[3])) this.complain(line, notPairs(fields[3]));
     const head = headLength(fields);
     level.sum += BigInt(amount);
     account.transactions.push({
@@ -251,6 +253,8 @@ class Bai2Reader {
   }
 }
 
+const notPairs = (text = ''): string => `'${text}' is not the number of availability pairs of funds type D`;
+
 const article = (name: LevelName): string => (name === 'account' ? 'an account' : `a ${name}`);
 
 /** Joins physical records with their continuations. Fields end at `/`; the text of a 16 record may contain `/` and commas. */
@@ -306,11 +310,19 @@ function append(record: LogicalRecord, body: string): void {
 /** The number of fields before a transaction's text: type, amount, funds type with its own, two references. */
 const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
-/** How many fields a funds type adds: V has a value date, S three amounts, D so many pairs as its first field says. */
+/**
+ * How many fields a funds type adds: V has a value date, S three amounts, D as many pairs as its first field says. A D
+ * whose first field is no such number has none; the record is refused (`isDistribution`).
+ */
 const fundsFields = (type: string, first: string | undefined): number =>
-  ({ V: 2, S: 3, D: 1 + 2 * Number(first || '0') })[type.toUpperCase()] ?? 0;
+  ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
 
-const UNITS = /^[+-]?\d+$/;
+const isDistribution = (type: string, first: string | undefined): boolean =>
+  type.toUpperCase() !== 'D' || PAIRS.test(first ?? '');
+
+const PAIRS = /^\d{0,3}$/;
+/** More digits than any amount has are refused before they become a number. */
+const UNITS = /^[+-]?\d{1,30}$/;
 
 /** Types 100 to 399 are credits, 400 to 699 debits. Others (loans, remarks, the bank's own) do not change the balance. */
 function direction(type: string): 'credit' | 'debit' | undefined {
@@ -394,7 +406,7 @@ export function methodOfCode(type: string): Method | undefined {
 const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]\s*/i;
 const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]\s*/i;
 const NEXT_LABEL =
-  /\s+(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|TRACE|SEC|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\s*[:=]|[;|\n]/i;
+  /\s(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|TRACE|SEC|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\s*[:=]|[;|\n]/i;
 
 function labelled(text: string, label: RegExp): string | undefined {
   const found = label.exec(text);
@@ -417,7 +429,7 @@ function fromUnits(amount: bigint, currency: string): Amount {
 const units = (text: string | undefined): string =>
   UNITS.test(text ?? '') ? BigInt(text ?? '').toString() : `'${text ?? ''}'`;
 const count = (text: string | undefined): string =>
-  /^\d+$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`;
+  /^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`;
 
 /** `YYMMDD`, as every date of the format. */
 function day(text: string): string | undefined {

@@ -53,7 +53,7 @@ function readDocument(text: string, file: string): BankStatement[] {
   if (valid !== true) {
     throw invalidFile(file, [{ path: `line ${valid.err.line}`, reason: `is not XML: ${valid.err.msg}` }]);
   }
-  const document = child(parser.parse(text) as Node, 'Document');
+  const document = child(parseXml(text, file), 'Document');
   const statements = nodes(child(document, 'BkToCstmrStmt'), 'Stmt');
   if (statements.length === 0) throw invalidFile(file, [{ path: '', reason: 'has no camt.053 statement (Stmt)' }]);
   const problems: FieldProblem[] = [];
@@ -64,6 +64,15 @@ function readDocument(text: string, file: string): BankStatement[] {
   if (problems.length > 0) throw invalidFile(file, problems);
   totals.refuse(file);
   return read;
+}
+
+/** The parser refuses names such as __proto__, deep nesting and too many entities by throwing. */
+function parseXml(text: string, file: string): Node {
+  try {
+    return parser.parse(text) as Node;
+  } catch (error) {
+    throw invalidFile(file, [{ path: '', reason: `is XML that is not read: ${(error as Error).message}` }]);
+  }
 }
 
 // --- Reading nodes ----------------------------------------------------------------------------------------------------

@@ -63,7 +63,9 @@ function readStatements(text: string, file: string, map: NamedMap): BankStatemen
   const accounts = new Map<string, Read[]>();
   for (const each of read) {
     const name = `${each.account} ${each.line.amount.currency}`;
-    accounts.set(name, [...(accounts.get(name) ?? []), each]);
+    const lines = accounts.get(name);
+    if (lines === undefined) accounts.set(name, [each]);
+    else lines.push(each);
   }
   const totals = new Totals();
   const statements = [...accounts.values()].map((lines): BankStatement => {

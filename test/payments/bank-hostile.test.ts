@@ -1,0 +1,194 @@
+/**
+ * Damaged and hostile bank files: each is read or refused with a reason, and soon. They are read in a thread of their own,
+ * because a reader that does not end could not be stopped otherwise.
+ */
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildIfStale } from '../support/build.ts';
+import { ROOT } from '../support/modules.ts';
+import { seeded } from '../support/random.ts';
+import { CSV_MAPS } from './books.ts';
+import { settingsWith } from './settings.ts';
+
+/** Far more than any of them needs on a loaded machine, far less than a reader that is not linear. */
+const LONGEST_MS = 10_000;
+
+const READER = `
+import { parentPort, workerData } from 'node:worker_threads';
+const { readBankFile } = await import(workerData.read);
+const { Refusal } = await import(workerData.refusals);
+const { findReferences } = await import(workerData.reference);
+parentPort.on('message', ({ name, map, bytes }) => {
+  try {
+    const { statements } = readBankFile({ name, map, bytes: Buffer.from(bytes) }, workerData.maps);
+    const lines = statements.flatMap((statement) => statement.lines);
+    for (const line of lines) findReferences(line.references);
+    parentPort.postMessage(lines.length + ' lines');
+  } catch (error) {
+    parentPort.postMessage(error instanceof Refusal ? error.code : 'not a refusal: ' + error.stack);
+  }
+});
+parentPort.postMessage('ready');`;
+
+const FILES = join(import.meta.dirname, 'files');
+/** The column map of a CSV file, by its name up to the first dash. */
+const MAPS = {
+  plain: {
+    columns: {
+      ...{ date: 'date', amount: 'amount', currency: 'currency', account: 'account', payer: 'payer' },
+      ...{ bank_reference: 'bank_reference', text: ['text'], payer_account: 'payer_account' },
+    },
+  },
+  sparkasse: (CSV_MAPS as Record<string, object>)['sparkasse'],
+  newest: (CSV_MAPS as Record<string, object>)['newest_first'],
+};
+const mapOf = (name: string): string | undefined => (name.endsWith('.csv') ? name.split('-')[0] : undefined);
+
+let reader: Worker;
+
+async function start(): Promise<void> {
+  const compiled = (path: string) => pathToFileURL(join(ROOT, 'dist/src', path)).href;
+  reader = new Worker(new URL(`data:text/javascript,${encodeURIComponent(READER)}`), {
+    workerData: {
+      read: compiled('payments/bank/read.js'),
+      refusals: compiled('errors/refusals.js'),
+      reference: compiled('payments/reference.js'),
+      maps: settingsWith({ bank_csv: MAPS }).bank_csv,
+    },
+  });
+  await once(reader, 'message');
+}
+
+beforeAll(async () => {
+  buildIfStale();
+  await start();
+});
+afterAll(() => reader.terminate());
+
+/** What became of a file: its number of lines, or the code of the refusal. */
+async function read(name: string, content: string | Buffer): Promise<string> {
+  const clock = AbortSignal.timeout(LONGEST_MS);
+  reader.postMessage({ name, map: mapOf(name), bytes: Buffer.from(content as string) });
+  try {
+    const [answer] = (await once(reader, 'message', { signal: clock })) as [string];
+    return answer;
+  } catch (error) {
+    if (!clock.aborted) throw error;
+    await reader.terminate();
+    await start();
+    return `not read within ${LONGEST_MS} ms`;
+  }
+}
+
+const bai = (account: string, ...transactions: readonly string[]) =>
+  [
+    '01,021000021,RECKONER,261001,0610,1,80,10,2/',
+    '02,RECKONER,021000021,1,261001,2359,USD,2/',
+    account,
+    ...transactions,
+    '49,0,3/',
+    '98,0,1,5/',
+    '99,0,1,7/',
+  ].join('\n');
+
+const camt = (entry: string) =>
+  `<Document><BkToCstmrStmt><Stmt><Id>1</Id><Acct><Id><IBAN>DE89370400440532013000</IBAN></Id><Ccy>EUR</Ccy></Acct>${entry}` +
+  '</Stmt></BkToCstmrStmt></Document>';
+
+const entry = (text: string) =>
+  '<Ntry><Amt Ccy="EUR">1.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><BookgDt><Dt>2026-10-01</Dt></BookgDt>' +
+  `<NtryDtls><TxDtls><RmtInf><Ustrd>${text}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>`;
+
+const plain = (text: string) =>
+  `date,amount,currency,account,bank_reference,text,payer,payer_account\n2026-10-02,1.00,USD,1,R,${text},,\n`;
+
+/** By what they try: a file name, its content, and what must become of it. */
+const HOSTILE: Readonly<Record<string, readonly [name: string, content: string, result: string | RegExp]>> = {
+  'a negative number of availability pairs': ['a.bai', bai('03,123,USD,010,100,,D,-2.5/'), 'bank_file_invalid'],
+  'availability pairs that go backwards to the same field': [
+    'a.bai',
+    bai('03,123,USD,010,100,,D,-2/'),
+    'bank_file_invalid',
+  ],
+  'a million availability pairs': ['a.bai', bai('03,123,USD,010,100,,D,1000000/'), 'bank_file_invalid'],
+  'a transaction with a negative number of pairs': [
+    'a.bai',
+    bai('03,123,USD,010,100,,/', '16,142,100,D,-3,REF,TEXT/'),
+    'bank_file_invalid',
+  ],
+  'a BAI2 amount of a million digits': ['a.bai', bai(`03,123,USD,010,${'9'.repeat(1e6)},,/`), 'bank_file_invalid'],
+  'a count of a million digits': ['a.bai', `${bai('03,123,USD/').slice(0, -3)}${'9'.repeat(1e6)}/`, 'bank_file_totals'],
+  '200,000 spaces in the text of a payer': [
+    'a.bai',
+    bai('03,123,USD/', `16,142,0,,,,ORIGINATOR: A${' '.repeat(200_000)}B/`),
+    /lines|bank_file/,
+  ],
+  '100,000 BAI2 continuations': [
+    'a.bai',
+    bai('03,123,USD/', '16,142,1,,,,A', ...Array(100_000).fill('88,B')),
+    'bank_file_totals',
+  ],
+  '100,000 digits after the year in a text': ['plain-1.csv', plain(`INV2026${'1'.repeat(1e5)}`), '1 lines'],
+  '100,000 digits with a separator after each': ['plain-1.csv', plain(`INV2026${'1-'.repeat(1e5)}`), '1 lines'],
+  '200,000 times INV': ['plain-1.csv', plain('INV'.repeat(2e5)), '1 lines'],
+  '60,000 CSV rows': [
+    'plain-1.csv',
+    plain('A') + Array.from({ length: 60_000 }, (_, each) => `2026-10-02,1.00,USD,1,R${each},A,,`).join('\n'),
+    '60001 lines',
+  ],
+  'a CSV amount of a million digits': ['plain-1.csv', plain('A').replace('1.00', '9'.repeat(1e6)), 'bank_file_invalid'],
+  'a CSV quote that never ends': ['plain-1.csv', plain(`"${'A'.repeat(1e6)}`), 'bank_file_invalid'],
+  'a million commas': ['plain-1.csv', plain(','.repeat(1e6)), 'bank_file_invalid'],
+  'an element __proto__': ['c.xml', camt('<__proto__><polluted>1</polluted></__proto__>'), 'bank_file_invalid'],
+  'XML 10,000 elements deep': ['c.xml', camt(`${'<a>'.repeat(1e4)}${'</a>'.repeat(1e4)}`), 'bank_file_invalid'],
+  'a billion laughs': ['c.xml', `<!DOCTYPE a [<!ENTITY b "c">]>${camt('')}`, 'bank_file_invalid'],
+  '20,000 XML attributes': [
+    'c.xml',
+    camt(`<Ntry ${Array.from({ length: 2e4 }, (_, each) => `a${each}="1"`).join(' ')}></Ntry>`),
+    /bank_file/,
+  ],
+  'an XML amount of a million digits': [
+    'c.xml',
+    camt(entry('A')).replace('1.00', '9'.repeat(1e6)),
+    'bank_file_invalid',
+  ],
+  'a million character references': ['c.xml', camt(entry('&#65;'.repeat(1e6))), /lines|bank_file_invalid/],
+  'an XML tag that never ends': ['c.xml', `<Document ${'a'.repeat(1e6)}`, 'bank_file_invalid'],
+};
+
+test.each(Object.entries(HOSTILE))('%s ends soon', async (_, [name, content, result]) => {
+  const given = await read(name, content);
+  if (typeof result === 'string') expect(given).toBe(result);
+  else expect(given).toMatch(result);
+});
+
+/** One damage of a text: a piece doubled, dropped, moved, or a character changed. */
+function damaged(text: string, random: () => number): string {
+  const at = Math.floor(random() * text.length);
+  const length = 1 + Math.floor(random() * 40);
+  const piece = text.slice(at, at + length);
+  const kind = Math.floor(random() * 5);
+  const marks = ',/-<>&"\n\t;0D\u00ff=';
+  const mark = marks[Math.floor(random() * marks.length)] as string;
+  if (kind === 0) return text.slice(0, at) + text.slice(at + length);
+  if (kind === 1) return text.slice(0, at) + piece.repeat(2 + Math.floor(random() * 200)) + text.slice(at);
+  if (kind === 2) return text.slice(0, at) + mark + text.slice(at + 1);
+  if (kind === 3) return text.slice(0, at) + mark + text.slice(at);
+  return text.slice(0, at);
+}
+
+test.each(readdirSync(FILES))('%s, damaged in 150 ways, is read or refused each time', async (name) => {
+  const { random } = seeded();
+  const whole = readFileSync(join(FILES, name), 'latin1');
+  const results = new Set<string>();
+  for (let time = 0; time < 150; time += 1) {
+    let text = whole;
+    for (let times = 1 + Math.floor(random() * 3); times > 0; times -= 1) text = damaged(text, random);
+    results.add(await read(name, Buffer.from(text, 'latin1')));
+  }
+  expect([...results].filter((each) => !/^(\d+ lines|bank_\w+)$/.test(each))).toEqual([]);
+});
