@@ -4,7 +4,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { countDeliveries } from '../mail/queries.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
-import { readBacklog, readJobAges } from './queries.ts';
+import { readBacklog, readJobHealth } from './queries.ts';
 
 export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;
@@ -27,6 +27,10 @@ export function openMetrics({ environment, database }: { environment: Environmen
   const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
   const webhooks = gauge('webhooks', 'Webhooks of partners by their state', ['state']);
   const webhookEvents = gauge('webhook_events_waiting', 'Published events that webhooks have still to send');
+  const jobExit = gauge('job_last_exit_status', 'How each job last ended: 0 well, 4 something needs attention', [
+    'job',
+  ]);
+  const jobSuccess = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
   const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
 
   async function measure(): Promise<void> {
@@ -44,7 +48,11 @@ export function openMetrics({ environment, database }: { environment: Environmen
         webhooks.set({ state }, troubled.filter((each) => each.state === state).length);
       }
       webhookEvents.set(waiting);
-      for (const { job, days } of await readJobAges(tx, now)) jobDays.set({ job }, days);
+      for (const { job, days, exit, succeeded } of await readJobHealth(tx, now)) {
+        jobDays.set({ job }, days);
+        jobExit.set({ job }, exit);
+        if (succeeded !== null) jobSuccess.set({ job }, succeeded);
+      }
     });
   }
 

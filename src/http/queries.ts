@@ -142,10 +142,21 @@ export async function readBacklog(tx: Transaction, now: string): Promise<Backlog
   );
 }
 
-export async function readJobAges(tx: Transaction, now: string): Promise<{ job: string; days: number }[]> {
+export interface JobHealth {
+  readonly job: string;
+  /** Days since its last run. */
+  readonly days: number;
+  readonly exit: number;
+  /** In seconds since 1970: when it last ended with exit status 0; null before it ever did. */
+  readonly succeeded: number | null;
+}
+
+export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]> {
   return query(
     tx,
-    `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days
+    `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days,
+            (array_agg(exit_status ORDER BY finished_at DESC, job_run_id DESC))[1] AS exit,
+            extract(epoch FROM max(finished_at) FILTER (WHERE exit_status = 0))::float8 AS succeeded
      FROM job_runs GROUP BY job`,
     { now },
   );

@@ -105,6 +105,22 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   );
 }
 
+/**
+ * Since when no e-mail goes out at all, with the last reply: every attempt after the last successful one failed, and either
+ * no mail server answered or it refused more than one recipient. Null while mail works. One recipient whose server puts us
+ * off is no failure of mail.
+ */
+export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
+  const [failure] = await query<{ since: string; reason: string }>(
+    tx,
+    `SELECT min(ended_at) AS since, (array_agg(reply ORDER BY ended_at DESC))[1] AS reason
+     FROM email_attempts
+     WHERE ended_at > coalesce((SELECT max(ended_at) FROM email_attempts WHERE outcome = 'sent'), '-infinity')
+     HAVING count(DISTINCT recipients) > 1 OR bool_or(reply !~ ' was rejected: |^Message failed|^[45][0-9]{2}')`,
+  );
+  return failure ?? null;
+}
+
 // --- Attempts ---------------------------------------------------------------------------------------------------------
 
 export interface Claim {

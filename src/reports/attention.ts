@@ -1,5 +1,5 @@
 /** What needs attention: one sentence for each thing, with the command to run. */
-import type { DateTime } from 'luxon';
+import { DateTime } from 'luxon';
 import { isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { accountKeyVariable } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -42,7 +42,8 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
     (number) =>
       `${number} is paid and still in dispute. 'reckoner dispute close ${number} --reason REASON' ends the dispute.`,
   ),
-  ...attentionToJobs(found.jobs),
+  ...attentionToJobs(found.jobs, now),
+  ...attentionToMail(found.mail_failing, now),
   ...attentionToLinks(found.links),
   ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),
   ...attentionToPayments(found.payment_exceptions),
@@ -104,13 +105,47 @@ function attentionToGaps(gaps: Status['gaps']): string[] {
   });
 }
 
-const attentionToJobs = (jobs: Status['jobs']): string[] =>
-  jobs
-    .filter(({ exit_status }) => exit_status === 1 || exit_status === 2)
-    .map(
-      ({ job, finished_at, exit_status }) =>
-        `The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`,
-    );
+/** How often each job of jobs/crontab runs, in hours. */
+const PERIOD_HOURS: Readonly<Record<string, number>> = {
+  'month-close': 1,
+  deliver: 1 / 6,
+  ...{ watch: 24, remind: 24, verify: 24, reconcile: 24 },
+};
+/** A job is late after twice its period and this. */
+const JOB_GRACE_HOURS = 1;
+/** A job that has not run for so long was given up on purpose. */
+const JOB_GIVEN_UP_DAYS = 30;
+
+const attentionToJobs = (jobs: Status['jobs'], now: DateTime<true>): string[] =>
+  jobs.flatMap(({ job, finished_at, exit_status }) => {
+    const at = minuteOf(finished_at);
+    const hours = now.diff(DateTime.fromISO(finished_at)).as('hours');
+    const period = PERIOD_HOURS[job];
+    const late = period !== undefined && hours > 2 * period + JOB_GRACE_HOURS && hours < 24 * JOB_GIVEN_UP_DAYS;
+    return [
+      ...(exit_status === 1 || exit_status === 2
+        ? [`The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`]
+        : []),
+      ...(job === 'verify' && exit_status === 4
+        ? [
+            `The verify of ${at} found differences between what is stored and the ledger. Run 'reckoner verify': it names ` +
+              'them. Until they are explained, close nothing and keep a backup as it is.',
+          ]
+        : []),
+      ...(late ? [`${job} last ran at ${at}. jobs/crontab runs it more often: look at the scheduler.`] : []),
+    ];
+  });
+
+/** A failure of mail that is shorter than this needs no attention. */
+const MAIL_LATE_HOURS = 1;
+
+function attentionToMail(failing: Status['mail_failing'], now: DateTime<true>): string[] {
+  if (failing === null || now.diff(DateTime.fromISO(failing.since)).as('hours') <= MAIL_LATE_HOURS) return [];
+  return [
+    `No e-mail has gone out since ${minuteOf(failing.since)} (${failing.reason}). Look at the mail server and SMTP_URL; ` +
+      "'reckoner deliver' tries again.",
+  ];
+}
 
 function attentionToEmail(email: Status['unfinished_emails'][number], now: DateTime<true>): string[] {
   const { about, to, status, since, reason, remedies } = email;

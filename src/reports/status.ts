@@ -10,7 +10,7 @@ import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
-import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
+import { countDeliveries, countOtherEmails, readMailFailure } from '../mail/queries.ts';
 import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
@@ -62,6 +62,8 @@ export interface Status {
     readonly status: string;
     readonly reason: string | null;
   }[];
+  /** No e-mail at all has gone out since then, though it was tried; null while mail works. */
+  readonly mail_failing: { readonly since: string; readonly reason: string } | null;
   /** Void documents of closed months that nothing replaces: their rows are unbilled. */
   readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   /** Payment links at the processor that are out of step with their documents. */
@@ -150,6 +152,7 @@ export async function readStatus(
     emails,
     unfinished_emails,
     waiting,
+    mail_failing: await readMailFailure(tx),
     gaps,
     links: links.slice(0, LISTED),
     connected,

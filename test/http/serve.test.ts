@@ -58,7 +58,8 @@ test('prints its address, answers the health checks, and serves metrics', async 
   await world.rows([quote({ accepted_at: '2026-06-03T12:00:00Z' })]);
   await world.close('2026-06');
   await world.sql(
-    `INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('verify', now(), now() - interval '3 days', 0)`,
+    `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
+     VALUES ('verify', now(), now() - interval '4 days', 0), ('verify', now(), now() - interval '3 days', 4)`,
   );
   const { text } = await ask(`${url}/metrics`);
   for (const line of [
@@ -73,6 +74,9 @@ test('prints its address, answers the health checks, and serves metrics', async 
   }
   expect(Number(/^reckoner_last_close_timestamp_seconds (\S+)/m.exec(text)?.[1])).toBeGreaterThan(1_700_000_000);
   expect(Number(/^reckoner_job_days_since_run\{job="verify"\} (\S+)/m.exec(text)?.[1])).toBeCloseTo(3, 1);
+  expect(text).toContain('reckoner_job_last_exit_status{job="verify"} 4\n');
+  const succeeded = Number(/^reckoner_job_last_success_timestamp_seconds\{job="verify"\} (\S+)/m.exec(text)?.[1]);
+  expect((Date.now() / 1000 - succeeded) / 86_400).toBeCloseTo(4, 1);
   const viaProxy = await ask(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
   expect(viaProxy.status).toBe(403);
   child.kill('SIGTERM');

@@ -50,7 +50,8 @@ test('a month that stays open 24 hours after it ended everywhere is named, and t
   expect(ran.status).toBe(4);
   const [mail] = readdirSync(join(world.home, 'outbox')).filter((name) => name.startsWith('status'));
   const parsed = await simpleParser(readFileSync(join(world.home, 'outbox', mail as string)));
-  expect(parsed.subject).toBe('[SANDBOX] Reckoner needs attention: 1 item');
+  expect(parsed.subject).toBe('[SANDBOX] Reckoner needs attention: 2 items');
+  expect(parsed.text).toContain('month-close last ran at 2026-08-01 10:59 UTC.');
   expect(parsed.text).toContain('2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open.');
   expect([parsed.to].flat().map((to) => to?.text)).toEqual(['"Operations" <operations@protection.example>']);
 });

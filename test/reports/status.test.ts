@@ -48,6 +48,7 @@ test('a new installation needs no attention', async () => {
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     unfinished_emails: [],
     waiting: [],
+    mail_failing: null,
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
     webhooks: { active: 0, waiting: 0, troubled: [] },
@@ -162,6 +163,48 @@ test('the last run of each job is listed, and needs attention if it failed or wa
     { job: 'watch', finished_at: '2026-08-01T09:00:00Z', exit_status: 4 },
   ]);
   expect(attention).toEqual(['The last run of deliver failed at 2026-08-01T09:10:00Z (exit 1). Read its log.']);
+});
+
+test('what the nightly verify found needs attention until a verify finds nothing', async () => {
+  await ran('verify', '2026-08-01T03:15:00Z', 4);
+  expect((await status()).attention).toEqual([
+    "The verify of 2026-08-01 03:15 UTC found differences between what is stored and the ledger. Run 'reckoner verify': " +
+      'it names them. Until they are explained, close nothing and keep a backup as it is.',
+  ]);
+  await ran('verify', '2026-08-01T09:00:00Z', 0);
+  expect((await status()).attention).toEqual([]);
+});
+
+test('a job that has stopped running needs attention, until it was given up for a month', async () => {
+  await ran('month-close', '2026-08-01T06:59:00Z', 0);
+  await ran('verify', '2026-07-30T03:15:00Z', 0);
+  expect((await status()).attention).toEqual([
+    'month-close last ran at 2026-08-01 06:59 UTC. jobs/crontab runs it more often: look at the scheduler.',
+    'verify last ran at 2026-07-30 03:15 UTC. jobs/crontab runs it more often: look at the scheduler.',
+  ]);
+  world.at('2026-09-15T10:00:00Z');
+  expect((await status()).attention).toEqual([]);
+});
+
+test('mail that fails altogether needs attention after an hour; one recipient who is put off does not', async () => {
+  await closeJuly('one@partner.example', 'two@partner.example');
+  server.replies.set('one@partner.example', 450);
+  server.replies.set('two@partner.example', 450);
+  await world.deliver();
+  world.at('2026-08-01T11:00:00Z');
+  expect(await status()).toMatchObject({ mail_failing: { since: '2026-08-01T10:00:00Z' }, attention: [] });
+  world.at('2026-08-01T11:00:01Z');
+  expect((await status()).attention).toEqual([
+    expect.stringMatching(
+      /^No e-mail has gone out since 2026-08-01 10:00 UTC \(.*450.*\)\. Look at the mail server and SMTP_URL; 'reckoner deliver' tries again\.$/,
+    ),
+  ]);
+  server.replies.delete('two@partner.example');
+  await world.deliver();
+  expect(await status()).toMatchObject({ mail_failing: null, attention: [] });
+  world.at('2026-08-01T14:00:00Z');
+  await world.deliver();
+  expect(await status()).toMatchObject({ mail_failing: null, attention: [] });
 });
 
 test('at most 100 documents are listed, and all are counted', async () => {
