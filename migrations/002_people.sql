@@ -16,3 +16,5 @@ CREATE TABLE audit_events (
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
 CALL make_fact('audit_events');
+-- An acceptance over HTTP takes the number of its event for its row, and then records both in one statement.
+CALL grant_to_app('USAGE', 'audit_events_event_id_seq');

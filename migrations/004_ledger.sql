@@ -101,6 +101,8 @@ CREATE TABLE ledger_rows (
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
   recorded_at timestamptz NOT NULL,
+  -- The event of the import, acceptance or reversal that recorded it (refuse_unknown_event).
+  event_id bigint NOT NULL,
   PRIMARY KEY (partner_id, posted_month, entry_id),
   CONSTRAINT ledger_rows_id_positive CHECK (entry_id > 0),
   CONSTRAINT ledger_rows_balance CHECK (spot_price = partner_cut + invoice_amount),
@@ -181,3 +183,21 @@ END
 $$;
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
+
+-- Instead of a foreign key, for the same reason: events are never removed either. An acceptance records its event in the
+-- statement that records its row, and triggers run after both.
+CREATE FUNCTION refuse_unknown_event() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  missing bigint;
+BEGIN
+  SELECT a.event_id INTO missing FROM (SELECT DISTINCT event_id FROM added) AS a
+  WHERE NOT EXISTS (SELECT FROM audit_events e WHERE e.event_id = a.event_id) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'rows cannot be of event %, which is not recorded', missing
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_event_known';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();

@@ -160,6 +160,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEM
 CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
+GRANT USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
 
 -- 003_partners --------------------------------------------------------------------------------------------------------
 
@@ -491,6 +492,7 @@ CREATE TABLE ledger_rows (
   month text COLLATE "C" NOT NULL,
   arrangement text NOT NULL,
   recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
   CONSTRAINT ledger_rows_pkey PRIMARY KEY (partner_id, posted_month, entry_id),
   CONSTRAINT ledger_rows_id_positive CHECK (entry_id > 0),
   CONSTRAINT ledger_rows_balance CHECK (spot_price = (partner_cut + invoice_amount)),
@@ -519,6 +521,7 @@ CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event(); -- enabled: A
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
@@ -568,6 +571,23 @@ BEGIN
   IF FOUND THEN
     RAISE EXCEPTION '% is not a policy of %', stranger.policy_id, stranger.partner_id
       USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_policy_known';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION refuse_unknown_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  missing bigint;
+BEGIN
+  SELECT a.event_id INTO missing FROM (SELECT DISTINCT event_id FROM added) AS a
+  WHERE NOT EXISTS (SELECT FROM audit_events e WHERE e.event_id = a.event_id) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'rows cannot be of event %, which is not recorded', missing
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_event_known';
   END IF;
   RETURN NULL;
 END

@@ -8,7 +8,7 @@ import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
-import { FACTS_HAVE_EVENTS } from './checks/events.ts';
+import { FACTS_HAVE_EVENTS, ROWS_HAVE_EVENTS, ROWS_OF_MONTH_HAVE_EVENTS } from './checks/events.ts';
 import { FACTS_UNDER_SEALS } from './checks/facts.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
@@ -97,6 +97,10 @@ export const CHECKS: readonly Check[] = [
   { name: 'seals_recomputed', run: findBrokenSeals },
   { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },
   { name: 'facts_have_events', run: fromQuery(FACTS_HAVE_EVENTS) },
+  {
+    name: 'rows_have_events',
+    run: joinedByHashing(byScope(fromQuery(ROWS_HAVE_EVENTS), fromQuery(ROWS_OF_MONTH_HAVE_EVENTS))),
+  },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

@@ -1,11 +1,14 @@
 /**
  * Imports ledger rows: stages the files, checks all rows with queries outside the ledger's lock, and records all of them
- * or none. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are no refusal; the report lists them.
+ * or none, with the event that each row names. Refusals: file_unreadable, file_unwritable, import_overtaken. Bad rows are no refusal; the report lists them.
  */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
+import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
 import {
   countVerdicts,
   findKnownRows,
@@ -19,6 +22,7 @@ import {
   overdrawnQuotes,
   readOtherCurrencyRows,
   recordOverdrawn,
+  sumGoodRows,
   surveyStaged,
   touchedMonths,
 } from './queries.ts';
@@ -42,6 +46,8 @@ export interface ImportReport {
   readonly other_currencies: readonly OtherCurrencyRows[];
   /** Whether bad rows prevented the import. */
   readonly refused: boolean;
+  /** The event that the rows name; null if none was recorded. */
+  readonly event_id: number | null;
 }
 
 export interface ImportOptions {
@@ -50,8 +56,9 @@ export interface ImportOptions {
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
-  /** Gets every byte of each file, by the file's index. */
-  readonly onContent?: (file: number, content: Buffer) => void;
+  readonly actor: Actor;
+  /** The act that the rows come from. Absent: the import of the files, with their names and hashes. */
+  readonly act?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }
 
@@ -65,7 +72,7 @@ export async function importRows(
   options: ImportOptions,
 ): Promise<ImportReport> {
   await createStaging(tx);
-  const { broken, staged } = await stageFiles(tx, files, options);
+  const { broken, staged, sha256 } = await stageFiles(tx, files, options);
   failpoint('import.staged');
   // Importers wait for each other from here on, so these checks still hold when the rows are recorded.
   await lockImporters(tx);
@@ -83,31 +90,42 @@ export async function importRows(
   }
   const refused = broken || (rejected > 0 && !options.skipInvalid);
   if (good === 0 || refused)
-    return { accepted: 0, duplicates, rejected, errors, late: 0, other_currencies: [], refused };
+    return { accepted: 0, duplicates, rejected, errors, late: 0, other_currencies: [], refused, event_id: null };
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
     monthsAround(time_zone, utc_month),
   );
+  const names = files.map(({ name }) => name);
+  const act = options.act ?? {
+    action: 'ledger.import',
+    subject: names.map((name) => basename(name)).join(' '),
+    details: { files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
+  };
+  const now = options.now.toISO();
+  const details = { ...act.details, accepted: good, totals: await sumGoodRows(tx) };
   await lockLedgerShared(tx);
-  const recorded = await insertEntries(tx, distinct(zoneMonths), options.now.toISO());
+  const event_id = await recordEvent(tx, options.actor, { ...act, details, now });
+  const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
   failpoint('import.recorded');
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
   const other_currencies = await readOtherCurrencyRows(tx);
-  return { accepted: good, duplicates, rejected, errors, late: recorded.late_entries, other_currencies, refused };
+  const late = recorded.late_entries;
+  return { accepted: good, duplicates, rejected, errors, late, other_currencies, refused, event_id };
 }
 
 async function stageFiles(
   tx: Transaction,
   files: readonly SourceFile[],
   options: ImportOptions,
-): Promise<{ broken: boolean; staged: Staged }> {
+): Promise<{ broken: boolean; staged: Staged; sha256: string[] }> {
   const now = options.now.toMillis();
   const { rejects } = options;
   const stager = await openStager(tx, rejects === undefined ? undefined : rejectedRow(rejectFormat(rejects, files)));
+  const hashes = files.map(() => createHash('sha256'));
   let broken = false;
   try {
     for (const [index, file] of files.entries()) {
       const onBytes = (bytes: number, content: Buffer) => {
-        options.onContent?.(index, content);
+        hashes[index]?.update(content);
         options.onProgress?.(bytes);
       };
       for await (const batch of readRecords(file, onBytes)) {
@@ -118,7 +136,7 @@ async function stageFiles(
         await stager.drained();
       }
     }
-    return { broken, staged: await stager.finish() };
+    return { broken, staged: await stager.finish(), sha256: hashes.map((hash) => hash.digest('hex')) };
   } catch (error) {
     await stager.abandon();
     throw error;

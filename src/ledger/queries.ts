@@ -282,14 +282,29 @@ const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_mo
          ORDER BY a.from_month DESC LIMIT 1) AS a
      )`;
 
+/** The control totals of the good rows, by currency, as decimals. */
+export async function sumGoodRows(tx: Transaction): Promise<Readonly<Record<string, object>>> {
+  const { totals } = await queryOne<{ totals: Record<string, object> }>(
+    tx,
+    `SELECT json_object_agg(currency, json_build_object(
+              'rows', rows, 'spotPrice', spot_price::text, 'partnerCut', partner_cut::text,
+              'invoiceAmount', invoice_amount::text)) AS totals
+     FROM (
+       SELECT currency, count(*) AS rows, trim_scale(sum(spot_price)) AS spot_price,
+              trim_scale(sum(partner_cut)) AS partner_cut, trim_scale(sum(invoice_amount)) AS invoice_amount
+       FROM staged s WHERE ${GOOD} GROUP BY currency) AS sums`,
+  );
+  return totals;
+}
+
 /**
- * Records the good rows by the posting rule. Needs the ledger's lock. A reversal takes the arrangement of the row that it
- * reverses.
+ * Records the good rows by the posting rule, as of this event. Needs the ledger's lock. A reversal takes the arrangement of
+ * the row that it reverses.
  */
 export function insertEntries(
   tx: Transaction,
   zoneMonths: readonly ZoneMonth[],
-  recordedAt: string,
+  facts: { recordedAt: string; eventId: number },
 ): Promise<{ entries: number; late_entries: number }> {
   return queryOne(
     tx,
@@ -309,11 +324,11 @@ export function insertEntries(
      ), added AS (
        INSERT INTO ledger_rows (
          partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
-         accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+         accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
        SELECT s.partner_id, m.posted_month, s.kind, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id,
               s.policy_id, s.currency, s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut),
               trim_scale(s.invoice_amount), m.time_zone, m.month, coalesce(r.arrangement, m.arrangement),
-              :recordedAt::timestamptz
+              :recordedAt::timestamptz, :eventId::bigint
        FROM staged s
        JOIN partner_months m ON m.partner_id = s.partner_id
          AND s.accepted_at >= m.starts_at AND s.accepted_at < m.ends_at
@@ -323,7 +338,7 @@ export function insertEntries(
        RETURNING posted_month > month AS late
      )
      SELECT count(*) AS entries, count(*) FILTER (WHERE late) AS late_entries FROM added`,
-    { zoneMonths: JSON.stringify(zoneMonths), recordedAt },
+    { zoneMonths: JSON.stringify(zoneMonths), ...facts },
   );
 }
 
@@ -347,22 +362,23 @@ export interface Acceptance {
  * SQL that records acceptances by the posting rule; needs the ledger's lock. `wanted` names rows with the fields of
  * Acceptance; the other two are bindings: the months of their time zones, and their partners. The new rows are `added`. It
  * omits rows that the ledger already has by partner, kind and id (it waits for one being inserted) and rows whose partner
- * has changed its time zone. Rows are inserted in a fixed order, so that two servers cannot deadlock.
+ * has changed its time zone. Rows are inserted in a fixed order, so that two servers cannot deadlock. Each row takes the
+ * number of an event, which the statement that contains this records.
  */
 export const addAcceptances = (wanted: string, zoneMonths: string, partners: string): string => `
   ${partnerMonths(zoneMonths, partners)}, added AS (
     INSERT INTO ledger_rows (
       partner_id, posted_month, kind, quote_id, requote_id, enrollment_id, policy_id, currency, accepted_at,
-      spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+      spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
     SELECT m.partner_id, m.posted_month, w.kind, w."quoteId", w."requoteId", w."enrollmentId", w."policyId", w.currency,
            w."acceptedAt", trim_scale(w."spotPrice"), trim_scale(w."partnerCut"), trim_scale(w."invoiceAmount"),
-           m.time_zone, m.month, m.arrangement, w."recordedAt"
+           m.time_zone, m.month, m.arrangement, w."recordedAt", nextval('audit_events_event_id_seq')
     FROM ${wanted} w
     JOIN partner_months m ON m.partner_id = w."partnerId" COLLATE "C"
       AND w."acceptedAt" >= m.starts_at AND w."acceptedAt" < m.ends_at
     ORDER BY m.partner_id, w.kind COLLATE "C", coalesce(w."requoteId", w."quoteId") COLLATE "C"
     ON CONFLICT (partner_id, kind, (coalesce(reversal_id, requote_id, quote_id))) DO NOTHING
-    RETURNING partner_id, posted_month, entry_id, kind, quote_id, requote_id
+    RETURNING partner_id, posted_month, entry_id, kind, quote_id, requote_id, recorded_at, event_id
   )`;
 
 // All bad rows, whether invalid on their own or by a rule. A duplicate is not bad.

@@ -1,15 +1,18 @@
 /**
- * Imports partners: adds new ones, updates known ones and deletes none. A new arrangement, or another account after one
+ * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new arrangement, or another account after one
  * that was used, needs a month without ledger rows. No import may change the source of an account in a month that has
  * balance transactions. A parent is another partner that this one does not pay for in turn.
  * Refusals: partners_invalid, partner_parent_invalid, arrangement_change.
  */
+import { basename } from 'node:path';
 import type { DateTime } from 'luxon';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import type { PartnerRecord } from './file.ts';
 import {
   type AccountUse,
@@ -18,6 +21,7 @@ import {
   latestMonthsWithRows,
   readAccountSources,
   readParents,
+  readPartners,
   readUseOfAccounts,
   recordArrangements,
   upsertPartners,
@@ -30,29 +34,44 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
+/** Who imports what. Partners are updated in place and the file is not stored: its hash identifies it. */
+export interface ImportedFile {
+  readonly file: string;
+  readonly sha256: string;
+  readonly actor: Actor;
+  readonly now: DateTime<true>;
+}
+
 /** The first arrangement of a partner applies to all earlier months. */
 const ALWAYS = '0001-01' as Month;
 
 export async function importPartners(
   tx: Transaction,
   partners: readonly PartnerRecord[],
-  now: DateTime<true>,
-): Promise<PartnerImport> {
+  { file, sha256, actor, now: instant }: ImportedFile,
+): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
   // No ledger import is between its checks and its commit: each sees all partners as before or all as now.
   await lockImporters(tx);
   refuseParents(partners, await readParents(tx));
-  const at = now.toISO();
-  const written = await upsertPartners(tx, partners, at);
+  const now = instant.toISO();
+  const before = await readPartners(tx);
+  const written = await upsertPartners(tx, partners, now);
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
   const changed = new Set(written.map((row) => row.partner_id));
-  for (const id of await upsertPolicies(tx, partners, at)) changed.add(id);
+  for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
   for (const id of await importArrangements(tx, partners)) changed.add(id);
   failpoint('partners.written');
-  return {
+  const imported = {
     created: created.size,
     updated: changed.size - created.size,
     unchanged: partners.length - changed.size,
   };
+  if (changed.size === 0) return { ...imported, changes: [] };
+  const details = { file, sha256, ...imported };
+  const importEvent = await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now });
+  const changes = partnerChanges(before, await readPartners(tx));
+  await recordPartnerChanges(tx, actor, changes, { importEvent, now });
+  return { ...imported, changes };
 }
 
 /** Refuses a parent that is unknown, the partner itself, or one of those that the partner pays for. */

@@ -12,6 +12,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
+import { thisProcess } from '../people/audit-events.ts';
 import {
   isOvertaken,
   type QuoteState,
@@ -228,6 +229,7 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
 export async function record(tx: Transaction, dues: readonly Due[]): Promise<(Accepted | undefined)[]> {
   const recorded = await recordAcceptances(
     tx,
+    thisProcess('http'),
     monthsOf(dues),
     dues.map(({ wanted, accepted, policyId, step }) => ({
       ...accepted,

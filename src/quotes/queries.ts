@@ -3,6 +3,7 @@ import { constraintOf, execute, prepared, query, type Transaction } from '../dat
 import { type Acceptance, addAcceptances } from '../ledger/queries.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
 import { clientLives } from '../partners/client-queries.ts';
+import type { Actor } from '../people/audit-events.ts';
 import type { Terms } from './price.ts';
 
 /** The calling client and its partner. */
@@ -266,7 +267,18 @@ const RECORD_ACCEPTANCES = prepared(
         WHERE r.requote_id = w."requoteId" COLLATE "C" AND l.reversals = 0
           AND (r.accepted_spot_price, r.accepted_partner_cut)
               = (e.spot_price + l.spot_price, e.partner_cut + l.partner_cut))
-    ), ${addAcceptances('standing', ':zoneMonths', ':partnerIds')}, of_quotes AS (
+    ), ${addAcceptances('standing', ':zoneMonths', ':partnerIds')}, events AS (
+      INSERT INTO audit_events (event_id, occurred_at, action, subject, details, claimed_by, os_user, host, via)
+      OVERRIDING SYSTEM VALUE
+      SELECT a.event_id, a.recorded_at, CASE WHEN a.requote_id IS NULL THEN 'quote.accept' ELSE 'requote.accept' END,
+             a.quote_id,
+             jsonb_strip_nulls(jsonb_build_object('client_id', w."clientId", 'partner_id', a.partner_id,
+                                                  'requote_id', a.requote_id)),
+             :claimedBy, :osUser, :host, :via
+      FROM added a
+      JOIN wanted w ON a.quote_id = w."quoteId" COLLATE "C" AND a.requote_id IS NOT DISTINCT FROM w."requoteId"
+      ORDER BY a.event_id
+    ), of_quotes AS (
       INSERT INTO quote_acceptances (quote_id, partner_id, client_id, posted_month, entry_id)
       SELECT a.quote_id, a.partner_id, w."clientId", a.posted_month, a.entry_id
       FROM added a JOIN wanted w ON a.quote_id = w."quoteId" COLLATE "C" AND w.step IS NULL
@@ -281,12 +293,13 @@ const RECORD_ACCEPTANCES = prepared(
 );
 
 /**
- * Records the ledger rows and acceptances of different quotes in one statement; needs the ledger's lock. Returns the
+ * Records the ledger rows, acceptances and events of different quotes in one statement; needs the ledger's lock. Returns the
  * `kind id` of each recorded row (see addAcceptances). Fails with isOvertaken if another requote of a quote was accepted
  * at the same step, and waits for one that is being accepted.
  */
 export async function recordAcceptances(
   tx: Transaction,
+  actor: Actor,
   zoneMonths: readonly ZoneMonth[],
   acceptances: readonly NewAcceptance[],
 ): Promise<ReadonlySet<string>> {
@@ -294,6 +307,7 @@ export async function recordAcceptances(
     acceptances: JSON.stringify(acceptances),
     zoneMonths: JSON.stringify(zoneMonths),
     partnerIds: [...new Set(acceptances.map(({ partnerId }) => partnerId))],
+    ...actor,
   });
   return new Set(recorded.map(({ kind, own_id: ownId }) => `${kind} ${ownId}`));
 }

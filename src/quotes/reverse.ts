@@ -8,7 +8,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount, isZero } from '../money.ts';
-import { recordEvent, thisProcess } from '../people/audit-events.ts';
+import { thisProcess } from '../people/audit-events.ts';
 import { type ReversalRow, readLeftOfQuote, readReversal } from './queries.ts';
 import type { Asked } from './quote.ts';
 import { quoteOf } from './quote.ts';
@@ -63,13 +63,18 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
     ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
   };
   const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
-  const { accepted, errors } = await importRows(tx, [file], { skipInvalid: false, now });
+  const details = { reversal_id: reversalId, client_id: clientId };
+  const act = { action: 'quote.reverse', subject: quoteId, details };
+  const { accepted, errors } = await importRows(tx, [file], {
+    skipInvalid: false,
+    now,
+    actor: thisProcess('http'),
+    act,
+  });
   const [error] = errors;
   if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
   if (error !== undefined) throw invalid(error.field, error.reason);
   if (accepted !== 1) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
-  const details = { reversal_id: reversalId, client_id: clientId };
-  await recordEvent(tx, thisProcess('http'), { action: 'quote.reverse', subject: quoteId, details, now: now.toISO() });
   return (await readReversal(tx, { partnerId, reversalId })) as ReversalRow;
 }
 

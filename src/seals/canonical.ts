@@ -34,6 +34,7 @@ export const ROW_COLUMNS = [
   'month',
   'arrangement',
   'recorded_at',
+  'event_id',
 ] as const;
 
 export interface SealedTable {

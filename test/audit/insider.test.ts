@@ -114,10 +114,10 @@ describe('a ledger row', () => {
   const ROW = `WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)`;
   const numbered = (entryId: number) => `
     INSERT INTO ledger_rows (entry_id, partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
-      partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+      partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
     OVERRIDING SYSTEM VALUE
     SELECT ${entryId}, partner_id, posted_month, kind, 'q-new', policy_id, currency, accepted_at, spot_price, partner_cut,
-      invoice_amount, time_zone, month, arrangement, recorded_at
+      invoice_amount, time_zone, month, arrangement, recorded_at, event_id
     FROM ledger_rows ${ROW}`;
   test.each<[what: string, check: string, statement: string]>([
     ['with a number below one', 'facts_under_seals', numbered(-1)],

@@ -28,6 +28,7 @@ const USUAL: Required<Line> = {
   month: '2026-07',
   arrangement: 'invoicing',
   recorded_at: '2026-08-01 12:00:00+00',
+  event_id: '12',
 };
 const lineOf = (line: Line) => `${ROW_COLUMNS.map((name) => ({ ...USUAL, ...line })[name]).join('\t')}\n`;
 

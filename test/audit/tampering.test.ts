@@ -275,9 +275,9 @@ test('every table is either sealed, with all of its columns, or in the list of t
 
 const ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
 const NEW_ROW = `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
-    partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+    partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
   SELECT partner_id, posted_month, kind, 'q-new', policy_id, currency, accepted_at, 0, 0, 0, time_zone, month,
-    arrangement, recorded_at FROM ledger_rows WHERE entry_id = ${ROW}`;
+    arrangement, recorded_at, event_id FROM ledger_rows WHERE entry_id = ${ROW}`;
 
 /** One line for each way to rewrite the past, with all checks that must say so. */
 const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statements: string[]][] = [

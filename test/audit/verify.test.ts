@@ -175,9 +175,9 @@ const DAMAGES: readonly Damage[] = [
     'rows_within_their_quotes',
     'DROP INDEX ledger_rows_known_once',
     `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at)
+       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      SELECT partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at
+       invoice_amount, time_zone, month, arrangement, recorded_at, event_id
      FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
   ],
   ...[
@@ -190,9 +190,9 @@ const DAMAGES: readonly Damage[] = [
       'rows_within_their_quotes',
       'DROP INDEX ledger_rows_known_once',
       `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at)
+       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      SELECT partner_id, '${month}', kind, quote_id, policy_id, currency, '${month}-12T12:00:00Z', spot_price, partner_cut,
-       invoice_amount, time_zone, '${month}', arrangement, recorded_at
+       invoice_amount, time_zone, '${month}', arrangement, recorded_at, event_id
      FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
     ],
   ),
@@ -232,6 +232,34 @@ const DAMAGES: readonly Damage[] = [
     'a void said to be a hold',
     'facts_have_events',
     `UPDATE audit_events SET action = 'invoice.hold' WHERE event_id = (SELECT max(event_id) FROM voids)`,
+  ],
+  [
+    'an import whose event is taken away',
+    'rows_have_events',
+    `DELETE FROM audit_events WHERE event_id = (SELECT event_id FROM ledger_rows WHERE entry_id = ${FIRST_ROW})`,
+  ],
+  [
+    'a row of an import taken away before its month is closed',
+    'rows_have_events',
+    `DELETE FROM ledger_rows WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)`,
+  ],
+  [
+    'another price in the open month',
+    'rows_have_events',
+    `UPDATE ledger_rows SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
+     WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)`,
+  ],
+  [
+    'a row that is said to come from an earlier import',
+    'rows_have_events',
+    `UPDATE ledger_rows SET event_id = (SELECT min(event_id) FROM ledger_rows)
+     WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)`,
+  ],
+  [
+    'an import said to be by a client',
+    'rows_have_events',
+    `UPDATE audit_events SET action = 'quote.accept'
+     WHERE event_id = (SELECT event_id FROM ledger_rows WHERE entry_id = ${FIRST_ROW})`,
   ],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
   [
@@ -402,9 +430,9 @@ const DAMAGES: readonly Damage[] = [
     'a row slipped into a closed month',
     'documents_match_rows',
     `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at)
+       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      VALUES ('p-1', '2026-07', 'quote_accepted', 'q-x', 'parking', 'USD', '2026-07-02T12:00:00Z', 3, 1, 2,
-       'America/New_York', '2026-07', 'invoicing', now())`,
+       'America/New_York', '2026-07', 'invoicing', now(), (SELECT max(event_id) FROM audit_events))`,
   ],
   [
     'a total changed, header and line alike',

@@ -65,9 +65,9 @@ export async function measureAcceptances(options: AcceptancesOptions = {}): Prom
       await (connections[worker] as pg.Client).query(
         `INSERT INTO ledger_rows (
            partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
-           partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+           partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
          VALUES ('${PARTNER}', to_char(now(), 'YYYY-MM'), 'quote_accepted', $1, $2, '${POLICY}', 'USD', now(), 21.25,
-                 6.38, 14.87, 'America/New_York', to_char(now(), 'YYYY-MM'), 'invoicing', now())`,
+                 6.38, 14.87, 'America/New_York', to_char(now(), 'YYYY-MM'), 'invoicing', now(), 1)`,
         [id, `e-${id}`],
       );
     };
@@ -201,10 +201,10 @@ async function fill(client: pg.Client, { client_id: clientId }: Credentials): Pr
     `WITH added AS (
        INSERT INTO ledger_rows (
          partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at, spot_price,
-         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
        SELECT partner_id, '2026-01', 'quote_accepted', quote_id, 'e-' || quote_id, policy_id, currency,
               '2026-01-15T12:00:00Z', spot_price, partner_cut, invoice_amount, 'America/New_York', '2026-01',
-              'invoicing', now()
+              'invoicing', now(), 1
        FROM quotes
        RETURNING partner_id, posted_month, entry_id, quote_id
      )

@@ -36,10 +36,10 @@ async function importBare(client: pg.Client, file: string): Promise<void> {
   await client.query(
     `INSERT INTO floor_entries (
        partner_id, posted_month, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
-       accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       accepted_at, spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      SELECT r.partner_id, '${MONTH}', r.kind, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id,
             r.currency, r.accepted_at, r."spotPrice", r."partnerCut", r."invoiceAmount", 'America/New_York', '${MONTH}',
-            'invoicing', now()
+            'invoicing', now(), 1
      FROM floor_lines
      CROSS JOIN LATERAL json_to_record(line) AS r (
        kind text, partner_id text, quote_id text, requote_id text, reversal_id text, enrollment_id text, policy_id text,

@@ -1132,9 +1132,9 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
         await other.query('BEGIN');
         await other.query(
           `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at,
-             spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+             spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
            SELECT partner_id, '2026-08', kind, $1, policy_id, currency, accepted_at, spot_price, partner_cut,
-                  invoice_amount, time_zone, month, arrangement, recorded_at
+                  invoice_amount, time_zone, month, arrangement, recorded_at, event_id
            FROM ledger_rows ORDER BY entry_id LIMIT 1`,
           [row['quote_id']],
         );

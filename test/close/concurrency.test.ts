@@ -39,7 +39,7 @@ function importFile(rows: readonly object[], beforeCommit: () => Promise<void> =
   files += 1;
   const name = world.file(`rows-${files}.ndjson`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   return others.transaction(async (tx) => {
-    const options = { skipInvalid: false, now: world.environment.now() };
+    const options = { skipInvalid: false, now: world.environment.now(), actor: world.actor };
     const report = await importRows(tx, [{ name, format: 'ndjson' }], options);
     await beforeCommit();
     return report;

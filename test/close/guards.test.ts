@@ -114,9 +114,9 @@ for (const [rule, statement, constraint] of refusedMonths) {
 /** A row as a program without the ledger's lock would write it. */
 const row = (month: string, posted: string) => `
   INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-                       invoice_amount, time_zone, month, arrangement, recorded_at)
+                       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
   VALUES ('p-1', '${posted}', 'quote_accepted', 'forgotten', 'parking', 'USD', '2026-06-10', 1, 0, 1, 'UTC', '${month}',
-          'invoicing', now())`;
+          'invoicing', now(), (SELECT max(event_id) FROM audit_events))`;
 
 test('a row for a closed month is refused, even without the ledger’s lock: ledger_rows_month_open', async () => {
   expect(await violated(row('2026-06', '2026-06'))).toBe('ledger_rows_month_open');

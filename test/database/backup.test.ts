@@ -635,13 +635,17 @@ describe("an older program's backup", () => {
       `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
          'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', NULL, now())`,
     );
+    await sql(
+      `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
+       VALUES (now(), 'ledger.import', 'old.csv', '{}', 'ada', 'desk', 'command')`,
+    );
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
     await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);
     await sql(
       `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
-                            partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+                            partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
        SELECT 'p-1', '2026-07', 'quote_accepted', 'q-old-' || n, 'parking', 'USD', '2026-07-15T12:00:00Z', 10, 2, 8,
-              'America/New_York', '2026-07', 'invoicing', now()
+              'America/New_York', '2026-07', 'invoicing', now(), (SELECT max(event_id) FROM audit_events)
        FROM generate_series(1, 20) AS n`,
     );
     entries = (await contentOf({ sql }))['ledger_rows'];

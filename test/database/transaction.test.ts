@@ -200,7 +200,8 @@ describe('commands that lose a deadlock take effect once', () => {
   test('an import reads its file again and records each row once', async () => {
     const name = world.file('rows.ndjson', [quote(), quote()].map((row) => `${JSON.stringify(row)}\n`).join(''));
     let bytes = 0;
-    const options = { skipInvalid: false, now: world.environment.now(), onProgress: (more: number) => (bytes += more) };
+    const onProgress = (more: number) => (bytes += more);
+    const options = { skipInvalid: false, now: world.environment.now(), actor: world.actor, onProgress };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
     expect(await sacrificed('ledger_rows', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
     expect(await world.sql(`SELECT count(*)::int FROM ledger_rows`)).toEqual([{ count: 2 }]);

@@ -29,9 +29,10 @@ test('a requote that waits for others is not accepted after its quote is reverse
   await blocker.query('BEGIN');
   await blocker.query(
     `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, enrollment_id, policy_id, currency, accepted_at,
-       spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       spot_price, partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      SELECT 'p-1', '2026-08', 'quote_accepted', id, 'e-x', 'ticket-protection', 'USD', '2026-08-03T09:00:00Z', 21.25, 6.38,
-            14.87, 'America/New_York', '2026-08', 'invoicing', now() FROM unnest($1::text[]) AS id`,
+            14.87, 'America/New_York', '2026-08', 'invoicing', now(), (SELECT max(event_id) FROM audit_events)
+     FROM unnest($1::text[]) AS id`,
     [[one, other]],
   );
   const waiting = [];
@@ -77,7 +78,7 @@ test('an import that reverses a quote while a requote of it is accepted is as on
     }),
   });
   const importing = (tx: Transaction, id: string) =>
-    importRows(tx, [reversalOf(id)], { skipInvalid: false, now: world.environment.now() });
+    importRows(tx, [reversalOf(id)], { skipInvalid: false, now: world.environment.now(), actor: world.actor });
   const raised = async () => {
     const quote = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
     const id = quote.body['quote_id'] as string;

@@ -213,9 +213,9 @@ test('an acceptance whose row another transaction is recording waits alone; the 
   const held = ids[3] ?? '';
   const release = await holding(
     `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
-       partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+       partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
      VALUES ('p-1', '2026-08', 'quote_accepted', '${held}', 'ticket-protection', 'USD', '2026-08-01T10:00:00Z', 21.25, 6.38,
-       14.87, 'America/New_York', '2026-08', 'invoicing', now())`,
+       14.87, 'America/New_York', '2026-08', 'invoicing', now(), (SELECT max(event_id) FROM audit_events))`,
   );
   const answered: string[] = [];
   const answers = await Promise.all(

@@ -78,6 +78,8 @@ const ENTRY: Readonly<Record<string, string | null>> = {
   month: '2026-07',
   arrangement: 'invoicing',
   recorded_at: '2026-07-15T12:00:01Z',
+  // Of the first import of partners.
+  event_id: '1',
 };
 
 async function insert(overrides: Record<string, string | null>): Promise<unknown> {
@@ -120,6 +122,7 @@ describe('the database refuses, also from the owner,', () => {
     ['a row that is there', 'ledger_rows_known_once', { quote_id: 'kept' }],
     ['a policy that its partner does not sell', 'ledger_rows_policy_known', { policy_id: 'cancellation' }],
     ['a partner that nobody imported', 'ledger_rows_policy_known', { partner_id: 'p-9' }],
+    ['an event that nobody recorded', 'ledger_rows_event_known', { event_id: '999' }],
   ];
   for (const [what, constraint, overrides] of refused) {
     test(`${what}: ${constraint}`, async () => {

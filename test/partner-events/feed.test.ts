@@ -210,10 +210,10 @@ describe('publishing', () => {
     const inserted = signal();
     const insert = (quoteId: string) => `
       INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
-        partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at)
+        partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
       VALUES ('p-3', '2026-08', 'quote_accepted', '${quoteId}', 'parking', 'USD', '2026-08-01T09:00:00Z', 1, 0, 1,
               'America/New_York', '2026-08',
-              'invoicing', now())`;
+              'invoicing', now(), (SELECT max(event_id) FROM audit_events))`;
     const longImport = world.database.transaction(async (tx) => {
       await tx.knex.raw(insert('q-slow'));
       inserted.give();

@@ -129,6 +129,7 @@ test("a reversal waits for the partner's own import of it, and is not recorded a
     await importRows(tx, [{ name: 'own', format: 'ndjson', text: `${text}\n` }], {
       skipInvalid: false,
       now: world.environment.now(),
+      actor: world.actor,
     });
     ours = reverse();
     await untilLockAwaited(world);

@@ -2,6 +2,7 @@
  * A sandbox for one test file: a database of its own, a home in a temporary folder and a clock that the test moves.
  * Its acts are the program's own functions, without the command line.
  */
+import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,8 +118,14 @@ export async function openWorld(
       if (!moved.isValid) throw new Error(`${instant} is no instant`);
       now = moved;
     },
-    partners: (partners) =>
-      database.transaction((tx) => importPartners(tx, parsePartners(JSON.stringify(partners), 'partners.json'), now)),
+    partners(partners) {
+      const file = 'partners.json';
+      const text = JSON.stringify(partners);
+      const sha256 = createHash('sha256').update(text).digest('hex');
+      return database.transaction((tx) =>
+        importPartners(tx, parsePartners(text, file), { file, sha256, actor: world.actor, now }),
+      );
+    },
     file(file, text) {
       const path = join(home, file);
       writeFileSync(path, text);
@@ -132,7 +139,10 @@ export async function openWorld(
       const files = names.map((each) => ({ name: each, format: each.endsWith('.csv') ? 'csv' : 'ndjson' }) as const);
       const work = given.preview ? database.preview : database.transaction;
       return work((tx) =>
-        importRows(tx, files, { skipInvalid: given.skipInvalid ?? false, rejects: given.rejects, now }),
+        importRows(tx, files, {
+          ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
+          ...{ now, actor: world.actor },
+        }),
       );
     },
     close: (month, given = {}) =>

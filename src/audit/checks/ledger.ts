@@ -67,14 +67,17 @@ export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
                                    WHERE kind = 'quote_accepted' AND ${OF_MONTH})`,
 );
 
-/** An acceptance over HTTP has a ledger row with the partner, ids, policy, currency and amounts of its offer. */
+/**
+ * An acceptance over HTTP has a ledger row with the partner, ids, policy, currency and amounts of its offer, recorded by the
+ * event of its client.
+ */
 export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
-  SELECT a.partner_id, a.posted_month, a.entry_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id,
+  SELECT a.partner_id, a.posted_month, a.entry_id, a.client_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id,
          q.policy_id, q.currency, q.spot_price, q.partner_cut, q.invoice_amount
   FROM quote_acceptances a JOIN quotes q ON q.quote_id = a.quote_id
   UNION ALL
-  SELECT a.partner_id, a.posted_month, a.entry_id, 'requote_accepted', a.quote_id, a.requote_id, q.policy_id,
-         q.currency, r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
+  SELECT a.partner_id, a.posted_month, a.entry_id, a.client_id, 'requote_accepted', a.quote_id, a.requote_id,
+         q.policy_id, q.currency, r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
          r.invoice_amount - r.accepted_invoice_amount
   FROM requote_acceptances a
   JOIN requotes r ON r.requote_id = a.requote_id
@@ -93,6 +96,16 @@ export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
   WHERE (e.kind, e.quote_id, e.requote_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, e.invoice_amount)
     IS DISTINCT FROM
         (a.kind, a.quote_id, a.requote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount)
+  UNION ALL
+  SELECT format('%s of %s', coalesce(a.requote_id, a.quote_id), a.partner_id),
+         format('accepted by client %s; the event of its row is %s of %s by client %s', a.client_id,
+                coalesce(v.action, '?'), coalesce(v.subject, '?'), coalesce(v.details->>'client_id', '?'))
+  FROM inspected a
+  JOIN ledger_rows e ON e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id
+  LEFT JOIN audit_events v ON v.event_id = e.event_id
+  WHERE (v.action, v.subject, v.details->>'client_id', v.details->>'requote_id') IS DISTINCT FROM
+        (CASE WHEN a.requote_id IS NULL THEN 'quote.accept' ELSE 'requote.accept' END, a.quote_id, a.client_id,
+         a.requote_id)
 )`;
 
 /** Closed months form one chain without gaps. */

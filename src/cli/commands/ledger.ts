@@ -1,12 +1,9 @@
 /** `reckoner ledger import`. */
-import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { basename } from 'node:path';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
-import { recordEvent } from '../../people/audit-events.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
@@ -43,23 +40,12 @@ async function ledgerImport(
       const work = options.dryRun ? database.preview : database.transaction;
       try {
         // Invalid rows roll everything back, including the staged rows.
-        return await work(async (tx) => {
-          const now = environment.now();
-          const hashes = files.map(() => createHash('sha256'));
-          const onContent = (file: number, content: Buffer) => hashes[file]?.update(content);
-          const imported = await importRows(tx, files, {
-            ...{ skipInvalid, rejects, now, onContent },
+        return await work((tx) =>
+          importRows(tx, files, {
+            ...{ skipInvalid, rejects, now: environment.now(), actor },
             onProgress: progress.advance,
-          });
-          const { accepted, duplicates, rejected, late } = imported;
-          if (accepted > 0) {
-            const sha256 = hashes.map((hash) => hash.digest('hex'));
-            const details = { files: names, sha256, accepted, duplicates, rejected, late, skip_invalid: skipInvalid };
-            const subject = names.map((name) => basename(name)).join(' ');
-            await recordEvent(tx, actor, { action: 'ledger.import', subject, details, now: now.toISO() });
-          }
-          return imported;
-        });
+          }),
+        );
       } finally {
         progress.done();
       }

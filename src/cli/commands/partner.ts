@@ -1,6 +1,5 @@
 /** `reckoner partner`. */
 import { createHash } from 'node:crypto';
-import { basename } from 'node:path';
 import type { Environment } from '../../config/environment.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
@@ -8,17 +7,11 @@ import { addressLines } from '../../documents/present.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
-import {
-  type PartnerChange,
-  partnerChanges,
-  readPartnerChanges,
-  recordPartnerChanges,
-} from '../../partners/changes.ts';
+import { type PartnerChange, readPartnerChanges } from '../../partners/changes.ts';
 import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners, type PartnerImport } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
-import { recordEvent } from '../../people/audit-events.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../../splits/currencies.ts';
 import { changeCells, presentChanges } from '../changes.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
@@ -56,20 +49,11 @@ function partnerImport(output: Output, file: string): Done {
   const partners = parsePartners(text, file);
   refuseUnsplittable(partners, file);
   return acting(async ({ environment, database, actor }) => {
-    const report = await database.transaction(async (tx) => {
-      const now = environment.now();
-      const before = await readPartners(tx);
-      const imported = await importPartners(tx, partners, now);
-      const changed = imported.created + imported.updated > 0 ? partnerChanges(before, await readPartners(tx)) : [];
-      if (imported.created + imported.updated > 0) {
-        // Partners are updated in place and the file is not stored: its hash identifies it.
-        const details = { file, sha256: createHash('sha256').update(text).digest('hex'), ...imported };
-        const event = { action: 'partner.import', subject: basename(file), details, now: now.toISO() };
-        const importEvent = await recordEvent(tx, actor, event);
-        await recordPartnerChanges(tx, actor, changed, { importEvent, now: now.toISO() });
-      }
-      return { ...imported, changes: changed.filter(({ created }) => !created) };
-    });
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    const imported = await database.transaction((tx) =>
+      importPartners(tx, partners, { file, sha256, actor, now: environment.now() }),
+    );
+    const report = { ...imported, changes: imported.changes.filter(({ created }) => !created) };
     output.print(report, () => describeImport(report));
     for (const remark of [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))])
       output.note(remark);
