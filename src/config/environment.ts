@@ -1,4 +1,5 @@
 /** The environment variables, read once and checked. Refusal: environment_invalid. */
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
@@ -47,8 +48,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   return {
     name,
     home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
-    databaseUrl: url(variables, 'DATABASE_URL', ['postgres:', 'postgresql:']),
-    databaseReadUrl: url(variables, 'DATABASE_URL_READ', ['postgres:', 'postgresql:']),
+    databaseUrl: databaseUrl(name, variables, 'DATABASE_URL'),
+    databaseReadUrl: databaseUrl(name, variables, 'DATABASE_URL_READ'),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
     stripeKey: stripeKey(name, STRIPE_KEY, variables[STRIPE_KEY]),
     connectedKeys: connectedKeys(name, variables),
@@ -70,6 +71,30 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
   if (protocol !== undefined && protocols.includes(protocol)) return value;
   throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
+
+/** Production's password and ledger go to another machine over TLS, unless the URL itself says otherwise. */
+function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
+  const value = url(variables, variable, ['postgres:', 'postgresql:']);
+  if (value === undefined || environment === 'sandbox') return value;
+  // postgres://user@/name, with the host as a parameter, is PostgreSQL's own form and no URL.
+  const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');
+  if (!URL.canParse(written)) throw invalid(variable, 'cannot be read as a URL');
+  const { hostname, searchParams } = new URL(written);
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  if (host === '' || host.startsWith('/') || isThisMachine(host)) return value;
+  if (searchParams.has('sslmode') || searchParams.has('ssl')) return value;
+  throw invalid(
+    variable,
+    `does not say how the connection to ${host} is protected: add ?sslmode=verify-full, or ?sslmode=disable where ` +
+      'nobody else is on the network',
+  );
+}
+
+/** Whether a host name can only mean this machine. */
+export const isThisMachine = (host: string): boolean => {
+  const plain = host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return plain === 'localhost' || plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
+};
 
 /** Test money in production and real money in a sandbox are both refused before anything else happens. */
 function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {

@@ -76,6 +76,8 @@ export const settingsSchema = z.strictObject({
     logo: line(1000).default(''),
   }),
   time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
+  /** Production's word that its ledger is in the server under RECKONER_HOME; without it, production demands DATABASE_URL. */
+  database: z.enum(['', 'embedded']).default(''),
   payment_terms_days: z.int().min(0).max(365).default(30),
   public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
   mail_from: optional(emailAddress).default(''),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import knexFactory, { type Knex } from 'knex';
 import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
+import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -182,6 +183,7 @@ async function reachServer(environment: Environment): Promise<Server> {
   if (environment.databaseUrl !== undefined) {
     return { ...serverAt('DATABASE_URL', environment.databaseUrl), release: async () => {} };
   }
+  refuseAccidentalLedger(environment);
   const directory = join(environment.home, 'postgres');
   const embedded = await acquireEmbeddedServer(directory);
   return {
@@ -189,6 +191,15 @@ async function reachServer(environment: Environment): Promise<Server> {
     connection: { ...embedded.connection, ...SESSION },
     release: () => embedded.release(),
   };
+}
+
+/** A variable that cron lost must not start a second, empty ledger. */
+function refuseAccidentalLedger(environment: Environment): void {
+  if (environment.name === 'sandbox' || readSettings(environment).database === 'embedded') return;
+  const reason =
+    'is not set, and this is production: set it, or say "database": "embedded" in settings.json if the ledger is in the ' +
+    `server under ${environment.home}`;
+  throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
 }
 
 const SESSION: pg.ClientConfig = {

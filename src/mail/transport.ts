@@ -3,13 +3,13 @@
  * sent, refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { Environment } from '../config/environment.ts';
+import { isThisMachine } from '../config/environment.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, writeWhole } from '../files.ts';
 import { bareMessageId } from './message.ts';
@@ -128,15 +128,16 @@ interface MailServer {
 }
 
 /**
- * What SMTP_URL says: `smtp://user:password@host:587` (STARTTLS where the server offers it) or `smtps://…` (TLS from
- * the start), with nodemailer's options as parameters, such as `?tls.rejectUnauthorized=false`. A password goes to
- * another machine over TLS only, unless the URL itself says `requireTLS=false`.
+ * What SMTP_URL says: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from
+ * the start), with nodemailer's options as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another
+ * machine over TLS only, unless the URL itself says `requireTLS=false`: whoever could change it on the way could put another
+ * bank account into an invoice.
  */
 export function serverOf(smtpUrl: string): MailServer {
   const { auth, ...options } = parsed(smtpUrl);
   const host = options.host ?? '';
   if (host === '') throw badUrl('names no host');
-  const guarded = auth !== undefined && !options.secure && !isThisMachine(host);
+  const guarded = !options.secure && !isThisMachine(host);
   return {
     // Logging is nodemailer's own, to the console, and would show addresses and texts: never from a URL.
     connection: { requireTLS: guarded, ...options, logger: false, debug: false, transactionLog: false },
@@ -155,9 +156,6 @@ function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectio
 }
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
-
-const isThisMachine = (host: string): boolean =>
-  host.toLowerCase() === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 
 /** An error as nodemailer gives it. */
 interface SmtpError extends Error {

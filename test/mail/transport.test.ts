@@ -319,12 +319,13 @@ describe('SMTP_URL', () => {
     expect(serverOf('smtps://mail.example:465').connection).toMatchObject({ port: 465, secure: true });
   });
 
-  it('sends a password to another machine over TLS only, unless it allows otherwise', () => {
+  it('sends mail to another machine over TLS only, unless it allows otherwise', () => {
     const required = (url: string) => serverOf(url).connection.requireTLS;
     expect(required('smtp://user:secret@mail.example')).toBe(true);
     expect(required('smtp://user:secret@mail.example?ignoreTLS=true')).toBe(true);
     expect(required('smtp://user:secret@mail.example?requireTLS=false')).toBe(false);
-    expect(required('smtp://mail.example')).toBe(false);
+    expect(required('smtp://mail.example')).toBe(true);
+    expect(required('smtp://mail.example?requireTLS=false')).toBe(false);
     expect(required('smtp://user:secret@127.0.0.1:1025')).toBe(false);
     expect(required('smtp://user:secret@localhost')).toBe(false);
     expect(required('smtp://user:secret@[::1]')).toBe(false);
