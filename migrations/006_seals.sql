@@ -12,3 +12,43 @@ CREATE TABLE seals (
   CONSTRAINT seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8')), 'hex'))
 );
 CALL make_append_only('seals');
+
+-- Signatures of seals by the operator's key: of a month, of its books, of a checkpoint. Each is made in the transaction that
+-- makes the seal. What is signed is the record. The public key is in Base64, and so is the signature.
+CREATE TABLE seal_signatures (
+  kind text NOT NULL CONSTRAINT seal_signature_kind_known CHECK (kind IN ('month', 'books', 'checkpoint')),
+  -- The month, or the number of the checkpoint.
+  name text COLLATE "C" NOT NULL,
+  seal text NOT NULL,
+  key_name text NOT NULL CONSTRAINT seal_signature_key_name_form CHECK (key_name ~ '^[!-*,-~]{1,100}$'),
+  public_key text NOT NULL CONSTRAINT seal_signature_public_key_form CHECK (public_key ~ '^[A-Za-z0-9+/]{43}=$'),
+  signature text NOT NULL CONSTRAINT seal_signature_form CHECK (signature ~ '^[A-Za-z0-9+/]{86}==$'),
+  signed_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (kind, name)
+);
+CALL make_fact('seal_signatures');
+
+-- Time stamps of seals by a time-stamping authority (RFC 3161), requested after the commit.
+CREATE TABLE seal_time_stamps (
+  kind text NOT NULL CONSTRAINT seal_time_stamp_kind_known CHECK (kind IN ('month', 'books', 'checkpoint')),
+  name text COLLATE "C" NOT NULL,
+  seal text NOT NULL,
+  -- Its URL.
+  authority text NOT NULL,
+  -- The authority's whole answer (TimeStampResp, DER).
+  response bytea NOT NULL,
+  -- The time that the authority states.
+  stamped_at timestamptz NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (kind, name)
+);
+CALL make_fact('seal_time_stamps');
+
+-- Every seal, of whatever kind, with its record.
+CREATE VIEW every_seal (kind, name, seal, record, facts_to, sealed_at) AS
+SELECT 'month', month::text COLLATE "C", seal, record, facts_to, sealed_at FROM seals
+UNION ALL
+SELECT 'books', month::text, seal, record, facts_to, closed_at FROM book_closes;
+CALL grant_to_app('SELECT', 'every_seal');

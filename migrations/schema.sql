@@ -747,6 +747,63 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seals FOR EACH ROW EX
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON seals TO reckoner_app;
 
+CREATE TABLE seal_signatures (
+  kind text NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  seal text NOT NULL,
+  key_name text NOT NULL,
+  public_key text NOT NULL,
+  signature text NOT NULL,
+  signed_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT seal_signatures_pkey PRIMARY KEY (kind, name),
+  CONSTRAINT seal_signature_kind_known CHECK (kind = ANY (ARRAY['month', 'books', 'checkpoint'])),
+  CONSTRAINT seal_signature_key_name_form CHECK (key_name ~ '^[!-*,-~]{1,100}$'),
+  CONSTRAINT seal_signature_public_key_form CHECK (public_key ~ '^[A-Za-z0-9+/]{43}=$'),
+  CONSTRAINT seal_signature_form CHECK (signature ~ '^[A-Za-z0-9+/]{86}==$'),
+  CONSTRAINT seal_signatures_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT seal_signatures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX seal_signatures_fact ON seal_signatures USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seal_signatures FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON seal_signatures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON seal_signatures TO reckoner_app;
+
+CREATE TABLE seal_time_stamps (
+  kind text NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  seal text NOT NULL,
+  authority text NOT NULL,
+  response bytea NOT NULL,
+  stamped_at timestamp with time zone NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT seal_time_stamps_pkey PRIMARY KEY (kind, name),
+  CONSTRAINT seal_time_stamp_kind_known CHECK (kind = ANY (ARRAY['month', 'books', 'checkpoint'])),
+  CONSTRAINT seal_time_stamps_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT seal_time_stamps_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX seal_time_stamps_fact ON seal_time_stamps USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seal_time_stamps FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON seal_time_stamps FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON seal_time_stamps TO reckoner_app;
+
+CREATE VIEW every_seal AS
+ SELECT 'month' AS kind, seals.month::text COLLATE "C" AS name, seals.seal, seals.record, seals.facts_to,
+    seals.sealed_at
+   FROM seals
+UNION ALL
+ SELECT 'books' AS kind, book_closes.month::text AS name, book_closes.seal, book_closes.record,
+    book_closes.facts_to, book_closes.closed_at AS sealed_at
+   FROM book_closes;
+GRANT SELECT ON every_seal TO reckoner_app;
+
 -- 007_documents -------------------------------------------------------------------------------------------------------
 
 CREATE TABLE logos (

@@ -12,6 +12,7 @@ import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { type ClosedBooks, copyBookBalances, copyBookEntries, readClosedBooks } from '../seals/books.ts';
 import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
+import { readSignature, type SealName, signatureLine } from '../seals/signature.ts';
 import { cellOf } from '../text.ts';
 import { csvLine } from './csv.ts';
 import {
@@ -356,9 +357,7 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
   const { seal, record, facts_after, facts_to } = month;
   if (seal === null || record === null || facts_after === null || facts_to === null) return;
   const folder = `sealed/${month.month}`;
-  const stated = await writing.pack.file(`${folder}/record.txt`);
-  await stated.write(record);
-  await stated.end({ rows: 1 });
+  await writeRecord(writing, folder, record, { kind: 'month', name: month.month });
   const covered = new Set([...record.matchAll(/^facts_of (\w+) /gm)].map(([, name]) => name));
   for (const { name, copy } of await copiesOfFacts(writing.tx, { after: facts_after, to: facts_to })) {
     if (!covered.has(name)) continue;
@@ -368,13 +367,23 @@ async function writeEvidence(writing: Writing, month: BilledMonth): Promise<void
   }
 }
 
+/** The record of a seal, with its signature if it is signed. */
+async function writeRecord({ tx, pack }: Writing, folder: string, record: string, seal: SealName): Promise<void> {
+  const write = async (name: string, content: string | Buffer) => {
+    const file = await pack.file(`${folder}/record.${name}`);
+    await file.write(content);
+    await file.end({ rows: 1 });
+  };
+  await write('txt', record);
+  const signature = await readSignature(tx, seal);
+  if (signature !== undefined) await write('sig', signatureLine(signature));
+}
+
 /** What the seal of a month's books covers: its record, the entries dated in the month, and the balances at its end. */
 async function writeBooksEvidence(writing: Writing, books: ClosedBooks | undefined): Promise<void> {
   if (books === undefined) return;
   const { month, previous, record } = books;
-  const stated = await writing.pack.file(`books/${month}/record.txt`);
-  await stated.write(record);
-  await stated.end({ rows: 1 });
+  await writeRecord(writing, `books/${month}`, record, { kind: 'books', name: month });
   const copies = { entries: copyBookEntries(previous, month), accounts: copyBookBalances(month) };
   for (const [name, copy] of Object.entries(copies)) {
     const file = await writing.pack.file(`books/${month}/${name}.tsv`);

@@ -16,6 +16,7 @@ import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '.
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
 import { readLastFact } from '../seals/queries.ts';
+import { signSeal } from '../seals/signature.ts';
 import {
   type BooksState,
   insertBookBalances,
@@ -139,7 +140,9 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
   });
   const close = { month, previous: state.last_books, facts_to: await readLastFact(tx), closed_at: now };
   await insertBookBalances(tx, close);
-  await insertBookClose(tx, { ...close, ...(await writeBooksRecord(tx, close)), eventId });
+  const seal = await writeBooksRecord(tx, close);
+  await insertBookClose(tx, { ...close, ...seal, eventId });
+  await signSeal(tx, context, { kind: 'books', name: month, ...seal, eventId, now });
   failpoint('books.recorded');
   return true;
 }

@@ -17,6 +17,7 @@ import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
+import { signSeal } from '../seals/signature.ts';
 import {
   type FeedDecision,
   type Feeds,
@@ -119,8 +120,9 @@ export async function closeNext(
   failpoint('close.recorded');
   // A preview seals nothing: its month may not have ended.
   if (!request.preview) {
-    await sealMonth(tx, month, batch.now);
+    const seal = await sealMonth(tx, month, batch.now);
     failpoint('close.sealed');
+    await signSeal(tx, context, { kind: 'month', name: month, ...seal, eventId: batch.eventId, now: batch.now });
   }
   return month;
 }

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
+import { readSealKey, type SealKey } from './seal-key.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
@@ -27,6 +28,8 @@ export interface Environment {
   readonly linkSecret: string | undefined;
   /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
+  /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined where none are signed. */
+  readonly sealKey?: SealKey | undefined;
   /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
   readonly stripeWebhookSecrets: readonly string[];
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
@@ -56,6 +59,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     stripeBase: stripeBase(name, variables),
     linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
+    sealKey: readSealKey(variables),
     stripeWebhookSecrets: (variables[STRIPE_WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
     now: clock(name, variables['RECKONER_NOW']),
   };

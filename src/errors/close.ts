@@ -59,6 +59,12 @@ export const CLOSE = {
       `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would stand in them twice. ` +
       `'reckoner payment exceptions' names the commands that decide it.`,
   ),
+  signing_key_missing: refused<{ seal: string; key: string }>(
+    (f) =>
+      `The ${f.seal} was not made: earlier seals are signed, and an unsigned one could not be signed later. Set ` +
+      `SEAL_SIGNING_KEY_FILE to the file of the key ${f.key}. If that key is lost, make a new one: ` +
+      `'openssl genpkey -algorithm ed25519 -out FILE'. The auditor's e-mail says that it is new.`,
+  ),
   bank_account_unknown: badInput<{ account: string; known: readonly string[] }>(
     (f) =>
       `No bank file has reported account ${f.account}. ` +

@@ -108,6 +108,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   // Closed books.
   sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
   sealed('book_balances', 'month control account currency amount'),
+  // Signatures and time stamps of seals.
+  sealed('seal_signatures', 'kind name seal key_name public_key signature signed_at event_id'),
+  sealed(
+    'seal_time_stamps',
+    'kind name seal authority stamped_at recorded_at event_id',
+    { response: 'its hash is sealed' },
+    { response_sha256: `encode(sha256(response), 'hex')` },
+  ),
   // Payments.
   sealed('bank_files', 'bank_file_id sha256 name format bytes recorded_at event_id'),
   sealed(

@@ -25,11 +25,12 @@ const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
  * Seals a month that was just closed. Its seal covers the facts recorded after the last seal. The caller holds the whole
  * ledger lock.
  */
-export async function sealMonth(tx: Transaction, month: Month, now: string): Promise<void> {
+export async function sealMonth(tx: Transaction, month: Month, now: string): Promise<{ record: string; seal: string }> {
   const before = (await readLastSeal(tx)) ?? BEFORE_THE_FIRST;
   const factsTo = await readLastFact(tx);
   const record = await writeRecord(tx, { month, before, factsTo, sealedAt: now });
   await insertSeal(tx, { month, previous: before.month, facts_to: factsTo, sealed_at: now, record });
+  return { record, seal: sealOf(record) };
 }
 
 export const sealOf = (record: string): string => createHash('sha256').update(record).digest('hex');

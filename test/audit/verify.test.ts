@@ -11,6 +11,7 @@ import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 import { tradeByHttp } from '../support/service.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { SWEEPING } from '../support/sweep.ts';
@@ -24,7 +25,7 @@ let stripe: StripeStandIn;
 
 beforeAll(async () => {
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
-  world = await openWorld({ stripe: stripe.url });
+  world = await openWorld({ stripe: stripe.url, sealKey: SEAL_KEY });
   world.settings = { ...world.settings, payment_link: { provider: 'stripe', printed_url: 'page', methods: ['card'] } };
   owner = openOwner(world);
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
@@ -618,6 +619,13 @@ const DAMAGES: readonly Damage[] = [
      SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
   ],
   ['an attempt taken out', 'payment_links_consistent', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
+  ['a signature taken out', 'signatures_verify', `DELETE FROM seal_signatures WHERE name = '2026-08'`],
+  ['a signature of no seal', 'signatures_verify', `UPDATE seal_signatures SET name = '2020-01' WHERE name = '2026-07'`],
+  [
+    'a signature by another key than it states',
+    'signatures_verify',
+    `UPDATE seal_signatures SET public_key = 'A' || substr(public_key, 2)`,
+  ],
   ...PAYMENT_DAMAGES,
   [
     'a document without an e-mail',

@@ -15,6 +15,7 @@ import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { command, type Ran } from '../support/program.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -811,6 +812,24 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       const ran = await command(['--json', 'books', 'close', '2026-07'], { env });
       await own.end();
       return ran;
+    },
+  },
+  signing_key_missing: {
+    when: 'a month closes without the key that signed the one before',
+    exit: 3,
+    says: /The seal of 2026-08 was not made: earlier seals are signed.* the file of the key reckoner-[0-9a-f]{12}\+/,
+    run: async () => {
+      const own = await openWorld({ sealKey: SEAL_KEY });
+      try {
+        await own.partners([partner()]);
+        await own.rows([quote()]);
+        await own.close();
+        return await inWorld(['close', '2026-08'], {
+          ...{ RECKONER_HOME: own.home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-09-02T10:00:00Z' },
+        });
+      } finally {
+        await own.end();
+      }
     },
   },
   bank_account_unknown: {

@@ -15,6 +15,7 @@ import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
 import { closeMonths, previewClose } from '../../src/close/run.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import type { SealKey } from '../../src/config/seal-key.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { deliverPending } from '../../src/delivery/deliver.ts';
@@ -72,7 +73,14 @@ export interface RowOptions {
 }
 
 export async function openWorld(
-  options: { smtpUrl?: string; stripe?: string; environment?: 'sandbox' | 'production'; from?: KeptWorld } = {},
+  options: {
+    smtpUrl?: string;
+    stripe?: string;
+    environment?: 'sandbox' | 'production';
+    from?: KeptWorld;
+    /** Signs the seals. */
+    sealKey?: SealKey;
+  } = {},
 ): Promise<World> {
   const { name, url, drop } = await makeDatabase('world', { template: options.from?.name ?? inject('template') });
   const home = mkdtempSync(join(tmpdir(), 'reckoner-world-'));
@@ -94,6 +102,7 @@ export async function openWorld(
     stripeBase: options.stripe,
     linkSecret: undefined,
     stripeWebhookSecrets: [],
+    sealKey: options.sealKey,
     now: () => now,
   };
   const connected = async () => {

@@ -12,6 +12,7 @@ const RECORDED = [
   'created_at',
   'revoked_at',
   'first_used_at',
+  'signed_at',
   'ended_at',
 ] as const;
 

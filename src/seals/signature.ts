@@ -1,0 +1,152 @@
+/**
+ * Signatures of seals: the record of a seal as a signed note (https://c2sp.org/signed-note) with an Ed25519 signature of
+ * the operator's key. docs/pack-format.md has the format. Refusal: signing_key_missing.
+ */
+import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import type { Environment } from '../config/environment.ts';
+import type { SealKey } from '../config/seal-key.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+
+export type SealKind = 'month' | 'books' | 'checkpoint';
+
+/** What a seal is of: its kind, and the month or the number of the checkpoint. */
+export interface SealName {
+  readonly kind: SealKind;
+  readonly name: string;
+}
+
+/** What a seal is called in a sentence. */
+export const sealTitle = ({ kind, name }: SealName): string =>
+  ({ month: `seal of ${name}`, books: `seal of the books of ${name}`, checkpoint: `checkpoint ${name}` })[kind];
+
+/** A signature as it is stored. Base64 without the key id. */
+export interface SealSignature {
+  readonly key_name: string;
+  readonly public_key: string;
+  readonly signature: string;
+}
+
+/** The public half of a key. */
+export type SigningKey = Pick<SealSignature, 'key_name' | 'public_key'>;
+
+/** The byte that stands for Ed25519. */
+const ED25519 = Buffer.of(1);
+const base64 = (bytes: Buffer): string => bytes.toString('base64');
+
+/** The first 4 bytes of the SHA-256 of the name, LF, the algorithm and the public key. */
+function keyId({ key_name, public_key }: SigningKey): Buffer {
+  return createHash('sha256')
+    .update(`${key_name}\n`)
+    .update(ED25519)
+    .update(Buffer.from(public_key, 'base64'))
+    .digest()
+    .subarray(0, 4);
+}
+
+/** The verifier key: what an auditor needs to check signatures by this key. */
+export function vkeyOf(key: SigningKey): string {
+  const { key_name, public_key } = key;
+  return `${key_name}+${keyId(key).toString('hex')}+${base64(Buffer.concat([ED25519, Buffer.from(public_key, 'base64')]))}`;
+}
+
+/** The line of a note, with its line end: the content of a `.sig` file. */
+export const signatureLine = (each: SealSignature): string =>
+  `— ${each.key_name} ${base64(Buffer.concat([keyId(each), Buffer.from(each.signature, 'base64')]))}\n`;
+
+/** The signed note: the record, an empty line, and the signature. */
+export const noteOf = (record: string, signature: SealSignature): string => `${record}\n${signatureLine(signature)}`;
+
+/** The name of the operator's key. */
+export const keyNameOf = (installationId: string): string => `reckoner-${installationId}`;
+
+export function signRecord(record: string, key: SealKey, installationId: string): SealSignature {
+  return {
+    key_name: keyNameOf(installationId),
+    public_key: base64(key.publicKey),
+    signature: base64(sign(null, Buffer.from(record), key.privateKey)),
+  };
+}
+
+const SPKI_ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** Whether the signature is of the record and by its public key. */
+export function isValid(record: string, { public_key, signature }: SealSignature): boolean {
+  let key: KeyObject;
+  try {
+    const der = Buffer.concat([SPKI_ED25519, Buffer.from(public_key, 'base64')]);
+    key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  } catch {
+    return false;
+  }
+  return verify(null, Buffer.from(record), key, Buffer.from(signature, 'base64'));
+}
+
+/** A seal that was just made. */
+export interface NewSeal extends SealName {
+  readonly record: string;
+  readonly seal: string;
+  /** The event that made it. */
+  readonly eventId: number;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+/**
+ * Signs a seal in the transaction that makes it, if there is a key. Once a seal is signed, no seal is made without a
+ * signature: it could not be signed later. The first signature by a key leaves an event of its own, which names the key
+ * and the one before: whoever changes the key is seen.
+ */
+export async function signSeal(
+  tx: Transaction,
+  { environment, actor }: { readonly environment: Pick<Environment, 'sealKey'>; readonly actor: Actor },
+  { kind, name, record, seal, eventId, now }: NewSeal,
+): Promise<void> {
+  const before = await readLatestKey(tx);
+  if (environment.sealKey === undefined) {
+    if (before !== undefined)
+      throw refuse('signing_key_missing', { seal: sealTitle({ kind, name }), key: vkeyOf(before) });
+    return;
+  }
+  const { installation_id } = await queryOne<{ installation_id: string }>(
+    tx,
+    `SELECT installation_id FROM installation`,
+  );
+  const signature = signRecord(record, environment.sealKey, installation_id);
+  if (before?.public_key !== signature.public_key) {
+    const details = { key: vkeyOf(signature), previous: before === undefined ? null : vkeyOf(before) };
+    await recordEvent(tx, actor, { action: 'signing_key.change', subject: signature.key_name, details, now });
+  }
+  await execute(
+    tx,
+    `INSERT INTO seal_signatures (kind, name, seal, key_name, public_key, signature, signed_at, event_id)
+     VALUES (:kind, :name, :seal, :key_name, :public_key, :signature, :now::timestamptz, :eventId)`,
+    { kind, name, seal, ...signature, now, eventId },
+  );
+}
+
+/** The key of the latest signature; undefined before the first. */
+export async function readLatestKey(tx: Transaction): Promise<SigningKey | undefined> {
+  const [latest] = await query<SigningKey>(
+    tx,
+    `SELECT key_name, public_key FROM seal_signatures ORDER BY fact_id DESC LIMIT 1`,
+  );
+  return latest;
+}
+
+/** The signature of a seal, and whether it is the first by its key. Undefined if the seal has none. */
+export async function readSignature(
+  tx: Transaction,
+  { kind, name }: SealName,
+): Promise<(SealSignature & { readonly previous_key: string | null }) | undefined> {
+  const [signature] = await query<SealSignature & { previous_key: string | null }>(
+    tx,
+    `SELECT key_name, public_key, signature,
+            (SELECT before.public_key FROM seal_signatures before WHERE before.fact_id < s.fact_id
+             ORDER BY before.fact_id DESC LIMIT 1) AS previous_key
+     FROM seal_signatures s WHERE kind = :kind AND name = :name`,
+    { kind, name },
+  );
+  return signature;
+}
