@@ -172,3 +172,13 @@ CREATE TABLE signing_keys (
 );
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
+
+-- Wrong secrets at the token exchange, counted for all servers: by network, and by client of a network. A key's row is
+-- removed some time after its window has ended.
+CREATE TABLE failed_exchanges (
+  key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
+  failures integer NOT NULL,
+  ends_at timestamptz NOT NULL
+);
+CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');

@@ -373,6 +373,16 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON signing_keys FOR EACH
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON signing_keys TO reckoner_app;
 
+CREATE TABLE failed_exchanges (
+  key text NOT NULL,
+  failures integer NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  CONSTRAINT failed_exchanges_pkey PRIMARY KEY (key),
+  CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200)
+);
+CREATE INDEX failed_exchanges_ended ON failed_exchanges USING btree (ends_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON failed_exchanges TO reckoner_app;
+
 -- 004_ledger ----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE closed_months (

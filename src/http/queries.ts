@@ -161,3 +161,24 @@ export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]
     { now },
   );
 }
+
+/** Counts one more failure of each key, from one on where its window has ended, and forgets some keys that ended. */
+export function countFailures(
+  tx: Transaction,
+  given: { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string },
+): Promise<{ readonly key: string; readonly failures: number; readonly ends_at: string }[]> {
+  return query(
+    tx,
+    `WITH ended AS (
+       SELECT key FROM failed_exchanges WHERE ends_at <= :now::timestamptz AND key <> ALL (:keys::text[])
+       ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+     ), forgotten AS (DELETE FROM failed_exchanges WHERE key IN (SELECT key FROM ended))
+     INSERT INTO failed_exchanges AS f (key, failures, ends_at)
+     SELECT key, 1, :endsAt::timestamptz FROM unnest(:keys::text[]) AS key
+     ON CONFLICT (key) DO UPDATE SET
+       failures = CASE WHEN f.ends_at <= :now::timestamptz THEN 1 ELSE f.failures + 1 END,
+       ends_at = CASE WHEN f.ends_at <= :now::timestamptz THEN excluded.ends_at ELSE f.ends_at END
+     RETURNING key, failures, ends_at`,
+    given,
+  );
+}

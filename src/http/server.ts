@@ -62,7 +62,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     ...service,
     keys,
     tokens: new TokenIssuer(keys, { issuer, environment: environment.name, now: environment.now }),
-    limits: openLimits(settings.http.requests_per_minute),
+    limits: openLimits(service, settings.http.requests_per_minute),
     metrics,
     acceptances: new Acceptances(database, readRouted),
     events: new Publisher(database),
@@ -166,7 +166,11 @@ function addRequestLog(app: FastifyInstance, { settings, log, metrics }: Shared)
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     request.log.info(
-      { ...facts, ...(caller && { partner: caller.partnerId }), ...(refusal && { refusal }) },
+      {
+        ...{ ...facts, remote: request.ip },
+        ...(caller && { partner: caller.partnerId, client: caller.clientId }),
+        ...(refusal && { refusal }),
+      },
       'answered',
     );
   });

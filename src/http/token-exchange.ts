@@ -36,19 +36,18 @@ export function addTokenExchange(
     void reply.headers(rateHeaders(await limits.request(request.ip)));
   app.post('/api/oauth/token', { errorHandler: answerError, onRequest }, async (request, reply) => {
     const given = readExchange(request);
-    await limits.beforeExchange(given.clientId, request.ip);
     const now = environment.now();
     const caller = await database.reading((tx) => authenticate(tx, { ...given, now }));
     if (caller === undefined) {
-      await limits.failedExchange(given.clientId, request.ip);
       metrics.exchanges.inc({ result: 'refused' });
+      request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
+      await limits.failedExchange(given.clientId, request.ip);
       throw new ExchangeRefused(
         'invalid_client',
         'The client is not known, or its secret is not the right one.',
         given.basic,
       );
     }
-    await limits.succeededExchange(given.clientId, request.ip);
     metrics.exchanges.inc({ result: 'issued' });
     request.caller = caller;
     const answer = { access_token: await tokens.issue(caller), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };

@@ -137,24 +137,45 @@ describe('the exchange', () => {
     expect([wrong.status, wrong.text]).toEqual([unknown.status, unknown.text]);
   });
 
-  test('after ten failures of a client at an address refuses it even with the correct secret, and no other client', async () => {
-    const own = await serveWorld(world);
-    const { client_id, client_secret } = await own.client('p-1');
-    const other = await own.client('p-1');
-    const ofOwn = (body: object) =>
-      ask(`${own.url}/api/oauth/token`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
+  const ofServer = (url: string) => (body: object, from?: string) =>
+    ask(`${url}/api/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(from && { 'x-forwarded-for': from }) },
+      body: JSON.stringify(body),
+    });
+
+  test('after ten wrong secrets of a client from a network says to wait, on every server; the right secret always works', async () => {
+    const [one, other] = [await serveWorld(world), await serveWorld(world)];
+    const credentials = await one.client('p-1');
+    const { client_id } = credentials;
     try {
       for (let failure = 1; failure <= 10; failure += 1) {
-        expect((await ofOwn({ client_id, client_secret: `wrong-${failure}` })).status).toBe(401);
+        const server = ofServer([one, other][failure % 2]?.url ?? '');
+        expect((await server({ client_id, client_secret: `wrong-${failure}` })).status).toBe(401);
       }
-      const right = await ofOwn({ client_id, client_secret });
-      expect(right.status).toBe(429);
-      expect(Number(right.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect((await ofOwn({ client_id: other.client_id, client_secret: other.client_secret })).status).toBe(200);
+      for (const { url } of [one, other]) {
+        const late = await ofServer(url)({ client_id, client_secret: 'wrong' });
+        expect(late.status).toBe(429);
+        expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
+        expect((await ofServer(url)(credentials)).status).toBe(200);
+      }
+      world.at('2026-08-01T10:15:00Z');
+      expect((await ofServer(one.url)({ client_id, client_secret: 'wrong' })).status).toBe(401);
+    } finally {
+      await one.end();
+      await other.end();
+    }
+  });
+
+  test('counts the addresses of one IPv6 network as one caller', async () => {
+    const own = await serveWorld(world, { settings: { http: { ...world.settings.http, trust_proxy: ['127.0.0.1'] } } });
+    const { client_id } = await own.client('p-1');
+    const wrong = (from: string) => ofServer(own.url)({ client_id, client_secret: 'wrong' }, from);
+    try {
+      for (let host = 1; host <= 10; host += 1) expect((await wrong(`2001:db8:1:2::${host}`)).status).toBe(401);
+      expect((await wrong('2001:0db8:0001:0002:ffff:ffff:ffff:ffff')).status).toBe(429);
+      expect((await wrong('2001:db8:1:3::1')).status).toBe(401);
+      expect((await wrong('203.0.113.9')).status).toBe(401);
     } finally {
       await own.end();
     }
