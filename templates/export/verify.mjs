@@ -6,7 +6,13 @@
  *     --previous PACK                         … and that it continues an earlier pack
  *     --seal 2026-07=5f0c…                    … and that a month has the seal that you received
  *     --books-seal 2026-07=9b41…              … and that its books have the seal that you received
- *   node verify.mjs PROOF.json [--seal …]     check that one row is under the seal of its month
+ *     --checkpoint 12=77ab…                   … and that a checkpoint has the seal that you received
+ *     --key VKEY                              … and that every record is signed by this key, or by another that you name
+ *     --seal FILE --witness VKEY              … a seal from a signed note, which the key of a witness has signed
+ *     --countersign 2026-07 --private-key auditor.pem --name NAME --out FILE
+ *                                             … and, if all checks hold, sign the record of a month with your own key
+ *   node verify.mjs PROOF.json [--seal …]     check that a row, a document, a payment or an event is under a seal
+ *   node verify.mjs --public-key auditor.pem --name NAME    print the VKEY of a key
  *
  * Take it from a release of Reckoner, never from whoever made the pack, and compare its SHA-256 with the one in
  * docs/auditors.md or in a seal's e-mail. docs/pack-format.md is the grammar that it follows, and verify.py does the same.
@@ -17,8 +23,18 @@
  *
  * Exit status: 0 all checks hold, 1 refused, 2 nothing could be checked.
  */
-import { createHash, hash } from 'node:crypto';
-import { closeSync, lstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { createHash, createPublicKey, hash, sign, verify } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -112,7 +128,7 @@ const RECORDS = {
     ['previous', PREVIOUS],
     ['issued_on', DAY],
     ['closed_at', INSTANT],
-    ['sealed_at', INSTANT],
+    ['sealed_at', `(?<text>${INSTANT})`],
     ['rows', `(?<text>${NUMBER})`],
     ['rows_root', `(?<text>${HASH})`],
     ['rows_columns', `(?<text>${NAME}(?: ${NAME})*)`],
@@ -136,6 +152,19 @@ const RECORDS = {
     ['accounts', `(?<rows>${NUMBER}) (?<hash>${HASH})`],
     ['balance', `(?<key>${CONTROL} ${CURRENCY}) (?<amount>${AMOUNT})`, MANY],
   ],
+  checkpoint: [
+    ['reckoner', 'checkpoint 1'],
+    ['installation', `(?<text>${INSTALLATION})`],
+    ['checkpoint', `(?<text>${NUMBER})`],
+    ['previous', `none|(?<number>${NUMBER}) (?<seal>${HASH})`],
+    ['sealed_after', `(?<text>none|${MONTH} ${HASH})`],
+    ['taken_at', `(?<text>${INSTANT})`],
+    ['entries', `(?<first>${NUMBER}) to (?<last>${NUMBER})`],
+    ['rows_columns', `(?<text>${NAME}(?: ${NAME})*)`],
+    ['rows', `(?<key>${MONTH}) (?<rows>${NUMBER}) (?<hash>${HASH})`, MANY],
+    ['facts', `(?<first>${NUMBER}) to (?<last>${NUMBER})`],
+    ['facts_of', `(?<key>${NAME}) (?<rows>${NUMBER}) (?<hash>${HASH})`, MANY],
+  ],
 };
 
 /** The tables that are interpreted, with the columns that are. All others are only compared with their seal. */
@@ -155,6 +184,9 @@ const INTERPRETED = {
   voids: 'document_id partner_id month currency arrangement reason voided_on',
   document_pdfs: 'document_id sha256',
   book_closes: 'month facts_to record seal',
+  checkpoints: 'checkpoint_number facts_to entries_to taken_at record seal',
+  seal_signatures: 'kind name seal key_name public_key signature signed_at',
+  seal_time_stamps: 'kind name seal authority stamped_at recorded_at response_sha256',
 };
 /** Those that only a pack of their kind compares. */
 const INTERPRETED_FOR = {
@@ -181,7 +213,9 @@ const ACCOUNT = words('control account currency amount');
 const FORMS = new Map(
   Object.entries({
     [AMOUNT]: [...SUMS, 'amount', 'credit_applied'],
-    [NUMBER]: words('sequence position count entries facts_to document_id event_id entry_id'),
+    [NUMBER]: words(
+      'sequence position count entries facts_to entries_to document_id event_id entry_id checkpoint_number',
+    ),
     [MONTH]: ['month', 'posted_month'],
     [DAY]: ['entry_on', 'dated_on'],
     [CURRENCY]: ['currency'],
@@ -242,7 +276,8 @@ function dataFiles(kind, format) {
 const DATA_FILE = `(?:${Object.keys(DATA_COLUMNS).join('|')})\\.(?:csv|jsonl)|journal\\.(?:ledger|beancount)`;
 const KNOWN_FILE = whole(
   `manifest\\.json|README\\.txt|${DATA_FILE}|` +
-    `sealed/${MONTH}/(?:record\\.txt|${NAME}\\.tsv)|books/${MONTH}/(?:record\\.txt|entries\\.tsv|accounts\\.tsv)`,
+    `sealed/${MONTH}/(?:record\\.(?:txt|sig|tsr)|${NAME}\\.tsv)|` +
+    `books/${MONTH}/(?:record\\.(?:txt|sig|tsr)|entries\\.tsv|accounts\\.tsv)`,
 );
 const KNOWN_FOLDER = whole(`(?:sealed|books)(?:/${MONTH})?`);
 
@@ -300,7 +335,9 @@ class Bag {
 /** The root of a Merkle tree (RFC 9162, 2.1.1), from its leaves in order. Hashes are texts of 32 one-byte characters. */
 class MerkleTree {
   subtrees = [];
+  leaves = 0;
   add(line) {
+    this.leaves += 1;
     let tree = { hash: leafHash(line), leaves: 1 };
     for (let left = this.subtrees.at(-1); left?.leaves === tree.leaves; left = this.subtrees.at(-1))
       tree = { hash: nodeHash(this.subtrees.pop().hash, tree.hash), leaves: 2 * tree.leaves };
@@ -545,6 +582,7 @@ class Pack {
   numbers = new Map();
   bills = new Map();
   opening = new Map();
+  checkpoints = [];
 
   constructor(folder) {
     this.folder = folder;
@@ -685,7 +723,8 @@ function readSealRecord(place, content) {
     malformed(place, 'it does not follow what was before it');
   return {
     ...{ seal: sha256(content), installation: lines.installation.text, month, previous, columns, first, last },
-    ...{ rows: Number(lines.rows.text), root: lines.rows_root.text },
+    ...{ rows: Number(lines.rows.text), root: lines.rows_root.text, text: content, sealedAt: lines.sealed_at.text },
+    checkpoints: [],
     totals: new Map(lines.total.map(({ key, sums }) => [key, words(sums).map(units)])),
     tables: new Map(lines.facts_of.map((each) => [each.key, counted(each)])),
   };
@@ -707,6 +746,26 @@ function readBooksRecord(place, content) {
     // What its tables have: entries, what they move by account and currency, and balances.
     ...{ lines: [], moved: new Map(), balancesNow: new Map() },
   };
+}
+
+function readCheckpoint(place, content) {
+  const lines = parseRecord(place, content, RECORDS.checkpoint);
+  const range = ({ first, last }) => ({ first: Number(first), last: Number(last), trees: new Map() });
+  const columns = words(lines.rows_columns.text);
+  const checkpoint = {
+    ...{ seal: sha256(content), installation: lines.installation.text, number: Number(lines.checkpoint.text), columns },
+    previous: lines.previous.seal === undefined ? null : { ...lines.previous, number: Number(lines.previous.number) },
+    ...{ sealedAfter: lines.sealed_after.text, takenAt: lines.taken_at.text },
+    ...{ entries: range(lines.entries), facts: range(lines.facts) },
+    rows: new Map(lines.rows.map((each) => [each.key, counted(each)])),
+    tables: new Map(lines.facts_of.map((each) => [each.key, counted(each)])),
+  };
+  for (const { first, last } of [checkpoint.entries, checkpoint.facts])
+    if (last < first - 1) malformed(place, 'a range ends before it begins');
+  if ([...lines.rows, ...lines.facts_of].some(({ rows }) => rows === '0')) malformed(place, 'it names nothing');
+  if (checkpoint.number === 0) malformed(place, 'checkpoints begin with 1');
+  if (new Set(columns).size !== columns.length) malformed(place, 'a column of the rows is there twice');
+  return checkpoint;
 }
 
 /** The records of a pack, each as the manifest names it. */
@@ -747,6 +806,9 @@ function checkFiles(pack) {
   for (const month of books.keys())
     for (const name of ['record.txt', 'entries.tsv', 'accounts.tsv']) expected.add(`books/${month}/${name}`);
   const there = new Set(pack.names);
+  for (const { folder } of recordsOf(pack))
+    for (const name of [`${folder}/record.sig`, `${folder}/record.tsr`])
+      if (there.has(name) || manifest.files.has(name)) expected.add(name);
   for (const name of expected) {
     if (!there.has(name)) found(`${name} is missing`);
     if (!manifest.files.has(name)) found(`${name} is not in the manifest`);
@@ -757,6 +819,12 @@ function checkFiles(pack) {
     else if (there.has(name) && hashOfFile(join(pack.folder, name), file.bytes) !== file.sha256)
       found(`${name} is not the file that the manifest names`);
   }
+}
+
+/** The records that have files of their own: of months, and of books. */
+function* recordsOf({ records, books }) {
+  for (const [month, record] of records) yield { kind: 'month', name: month, folder: `sealed/${month}`, record };
+  for (const [month, record] of books) yield { kind: 'books', name: month, folder: `books/${month}`, record };
 }
 
 function hashOfFile(path, bytes) {
@@ -784,13 +852,49 @@ function readTables(pack) {
     const tables = [...record.tables.keys()].sort(
       (one, other) => (other === 'audit_events') - (one === 'audit_events'),
     );
+    if (record.tables.has('checkpoints')) readCheckpoints(pack, record);
     for (const table of tables) {
       const wanted = Object.hasOwn(interpreted, table) ? words(interpreted[table]) : undefined;
       readFacts(pack, record, table, wanted, seen);
     }
-    if (pack.manifest.kind === 'ledger') readRows(pack, record);
   }
+  if (pack.manifest.kind === 'ledger') for (const record of pack.records.values()) readRows(pack, record);
   for (const books of pack.books.values()) readBooks(pack, books);
+}
+
+/** Reads the checkpoints of a month before its other facts: these are in the ranges of checkpoints. */
+function readCheckpoints(pack, record) {
+  const name = `sealed/${record.month}/checkpoints.tsv`;
+  readTsv(pack, name, (columns) => {
+    const take = interpreter(name, columns, words(INTERPRETED.checkpoints));
+    return (fields, _, row) => {
+      const fact = take(fields, row);
+      const place = `checkpoint ${fact.checkpoint_number}`;
+      try {
+        const checkpoint = { ...readCheckpoint(place, fact.record ?? ''), fact, factId: Number(fields[0]), record };
+        record.checkpoints.push(checkpoint);
+        pack.checkpoints.push(checkpoint);
+      } catch (error) {
+        if (!(error instanceof Malformed)) throw error;
+        pack.found('checkpoints', error.message);
+      }
+    };
+  });
+}
+
+/** Adds lines to the trees of the checkpoints in whose range they are. Numbers ascend. */
+function checkpointsTrees(ranges, header) {
+  let at = 0;
+  return (key, number, line) => {
+    while (at < ranges.length && ranges[at].last < number) at += 1;
+    const range = ranges[at];
+    if (range === undefined || number < range.first) return;
+    if (!range.trees.has(key)) {
+      range.trees.set(key, new MerkleTree());
+      if (header !== undefined) range.trees.get(key).add(header);
+    }
+    range.trees.get(key).add(line);
+  };
 }
 
 function readFacts(pack, record, table, wanted, seen) {
@@ -802,6 +906,10 @@ function readFacts(pack, record, table, wanted, seen) {
   let before = 0;
   const rows = readTsv(pack, name, (columns, header) => {
     tree.add(header);
+    const addToCheckpoint = checkpointsTrees(
+      record.checkpoints.map(({ facts }) => facts),
+      header,
+    );
     if (columns[0] !== 'fact_id') malformed(name, 'its first column is not fact_id');
     const [event, entry] = [columns.indexOf('event_id'), columns.indexOf('entry_on')];
     const take = wanted && interpreter(name, columns, wanted);
@@ -814,6 +922,7 @@ function readFacts(pack, record, table, wanted, seen) {
       if (seen.has(fact)) found(`fact ${fact} is in another table too`);
       seen.add(fact);
       before = fact;
+      addToCheckpoint(table, fact, line);
       if (entry > 0 && fields[entry] !== null) checkDated(pack, name, fact, fields[entry]);
       if (event > 0 && fields[event] !== null) checkEvent(pack, name, table, fact, Number(fields[event]));
       if (take !== undefined) into.push({ ...take(fields, row), fact, sealed_in: record.month });
@@ -859,6 +968,7 @@ function readRows(pack, record) {
     const missing = DATA_COLUMNS.ledger.find((each) => each !== 'document' && !columns.includes(SEALED[each] ?? each));
     if (missing !== undefined) malformed(name, `does not have the column ${missing}`);
     const take = interpreter(name, columns, ROW);
+    const addToCheckpoint = checkpointsTrees(pack.checkpoints.map(({ entries }) => entries));
     return (fields, line, index) => {
       tree.add(line);
       const row = take(fields, index);
@@ -866,6 +976,7 @@ function readRows(pack, record) {
       if (Object.values(row).includes(null)) malformed(name, `row ${id} has a NULL that no row has`);
       if (Number(id) <= before) found(`row ${id} is out of order`);
       before = Number(id);
+      addToCheckpoint(row.posted_month, before, line);
       const amounts = SUMS.map((each) => units(row[each]));
       if (amounts[0] !== amounts[1] + amounts[2]) found(`row ${id} does not add up`);
       if (record.previous === null ? row.posted_month > month : row.posted_month !== month)
@@ -1119,6 +1230,213 @@ function checkRollForward({ manifest, postings }, before, { month, balancesNow, 
     if ((balancesNow.get(key)?.amount ?? 0n) !== (sums.get(key)?.[0] ?? 0n))
       found(`${month}: ${key.replace('\t', ' in ')} does not follow from the month before`);
   }
+}
+
+// === CHECKPOINTS, SIGNATURES, TIME STAMPS ============================================================================
+
+function checkCheckpoints(pack) {
+  const { manifest, checkpoints } = pack;
+  let before;
+  let apart = 0;
+  for (const each of checkpoints) {
+    const found = (problem) => pack.found('checkpoints', `checkpoint ${each.number}: ${problem}`);
+    const { fact } = each;
+    if (fact.seal !== each.seal) found(`its seal is ${each.seal}, not ${fact.seal}`);
+    const stated = [each.number, each.facts.last, each.entries.last, each.takenAt];
+    const inTable = [fact.checkpoint_number, fact.facts_to, fact.entries_to, instantOf(fact.taken_at)];
+    if (stated.join() !== inTable.join()) found('its columns are not those of its record');
+    if (each.installation !== `${manifest.installation} ${manifest.environment}`)
+      found(`it is of the installation ${each.installation}`);
+    checkCheckpointsChain(pack, before, each, found);
+    checkTrees(each.facts.trees, each.tables, 1, found);
+    if (manifest.kind === 'ledger') apart += checkRowsOfCheckpoint(pack, each, found);
+    before = each;
+  }
+  if (manifest.kind !== 'ledger') pack.note('rows of checkpoints are not in this kind of pack: they are not compared');
+  if (apart > 0) pack.note(`${apart} lines of checkpoints are of rows of months outside of this pack: not compared`);
+  return `${checkpoints.length} checkpoints, each follows the one before`;
+}
+
+/** A time of a table, `2026-07-15 12:00:00.25+00`, as records have it. */
+function instantOf(sealed) {
+  const [, second, fraction = ''] = /^(.*?)(?:\.(\d{1,6}))?Z$/.exec(exportedTime(sealed ?? '')) ?? [];
+  return second === undefined ? undefined : `${second}.${fraction.padEnd(6, '0')}Z`;
+}
+
+function checkCheckpointsChain({ fromTheStart }, before, each, found) {
+  const { number, previous, record, facts, entries, takenAt } = each;
+  if ((number === 1) !== (previous === null) || (previous !== null && previous.number !== number - 1))
+    found('it does not follow the number before it');
+  if (before === undefined ? fromTheStart && number !== 1 : number !== before.number + 1)
+    found(`it comes after ${before?.number ?? 'none'}`);
+  if (before !== undefined && previous?.seal !== before.seal)
+    found(`it was taken after ${previous?.seal ?? 'none'}, not after ${before.seal}`);
+  const sealedAfter = record.previous === null ? 'none' : `${record.previous.month} ${record.previous.seal}`;
+  if (each.sealedAfter !== sealedAfter) found(`it was taken after the seal ${each.sealedAfter}, not ${sealedAfter}`);
+  if (takenAt > record.sealedAt || takenAt < (before?.takenAt ?? '')) found(`it was taken at ${takenAt}`);
+  const first = before?.record === record ? before.facts.last + 1 : record.first;
+  if (facts.first !== first) found(`its facts begin at ${facts.first}, not at ${first}`);
+  if (facts.last >= each.factId) found('its facts end after itself');
+  const entry = number === 1 ? 1 : before && before.entries.last + 1;
+  if (entry !== undefined && entries.first !== entry) found(`its rows begin at ${entries.first}, not at ${entry}`);
+  if (each.columns.join() !== record.columns.join()) found('its columns of rows are not those of the month');
+}
+
+/** Compares what was found in a range with what its lines state; a tree of facts has its header more. */
+function checkTrees(trees, stated, headers, found) {
+  for (const key of keysOf(trees, stated)) {
+    const [tree, line] = [trees.get(key), stated.get(key)];
+    if (tree === undefined || line === undefined || tree.leaves - headers !== line.rows || tree.root() !== line.hash)
+      found(`what it has of ${key} is not what it states`);
+  }
+}
+
+function checkRowsOfCheckpoint({ records, fromTheStart }, { rows, entries }, found) {
+  const first = firstOf(records).month;
+  const isKnown = ([month]) => records.has(month) || (fromTheStart && month < first);
+  const known = new Map([...rows].filter(isKnown));
+  checkTrees(entries.trees, known, 0, found);
+  return rows.size - known.size;
+}
+
+const KEY_NAME = '[!-*,-~]{1,100}';
+const ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
+/** Bytes of standard Base64, if it is the one form that encodes them and there are as many. */
+function base64(text, bytes) {
+  const decoded = Buffer.from(text ?? '', 'base64');
+  return decoded.length === bytes && decoded.toString('base64') === text ? decoded : undefined;
+}
+const keyIdOf = (name, key) => createHash('sha256').update(`${name}\n\x01`).update(key).digest('hex').slice(0, 8);
+const vkeyOf = (name, key) => `${name}+${keyIdOf(name, key)}+${Buffer.from([1, ...key]).toString('base64')}`;
+const isSigned = (content, key, signature) =>
+  verify(null, Buffer.from(content), { key: Buffer.concat([ED25519, key]), format: 'der', type: 'spki' }, signature);
+
+/** A key from the command line. */
+function verifierKey(vkey) {
+  const [, name, id, encoded] = whole(`(${KEY_NAME})\\+([0-9a-f]{8})\\+(.*)`).exec(vkey) ?? [];
+  const bytes = base64(encoded, 33);
+  const key = bytes?.subarray(1);
+  if (bytes?.[0] !== 1 || keyIdOf(name, key) !== id) throw new Unusable(`'${vkey}' is not a verifier key`);
+  return { name, id, key };
+}
+
+/** The lines of a .sig file, or of a note after its empty line. */
+function signatureLines(place, content) {
+  const lines = content.split('\n');
+  if (lines.pop() !== '' || lines.length === 0 || lines.length > 16) malformed(place, 'does not have 1 to 16 lines');
+  const parsed = lines.map((line) => {
+    const [, name, encoded] = whole(`\u2014 (${KEY_NAME}) (.*)`).exec(line) ?? [];
+    const bytes = base64(encoded, 68);
+    if (bytes === undefined) malformed(place, 'a line is not a signature');
+    return { line, name, id: bytes.subarray(0, 4).toString('hex'), signature: bytes.subarray(4) };
+  });
+  if (new Set(parsed.map(({ name, id }) => `${name} ${id}`)).size < parsed.length)
+    malformed(place, 'a key has signed twice');
+  return parsed;
+}
+
+/** Whether a signature is by one of these keys. One that says so and is not is a problem. */
+function signedBy(keys, content, lines, found) {
+  let signed = false;
+  for (const { name, id, signature } of lines)
+    for (const key of keys.filter((each) => each.name === name && each.id === id)) {
+      if (isSigned(content, key.key, signature)) signed = true;
+      else found(`the signature of ${name} is not of this text`);
+    }
+  return signed;
+}
+
+function checkSignatures(pack, keys) {
+  const found = (problem) => pack.found('signatures', problem);
+  const signed = new Map();
+  for (const { kind, name, folder, record } of recordsOf(pack)) {
+    const place = `${folder}/record.sig`;
+    const lines = pack.names.includes(place) ? signatureLines(place, textOf(pack.folder, place)) : [];
+    signed.set(`${kind} ${name}`, { place, content: record.text, seal: record.seal, lines });
+  }
+  for (const { number, seal, fact } of pack.checkpoints)
+    signed.set(`checkpoint ${number}`, { place: `checkpoint ${number}`, content: fact.record, seal, lines: [] });
+  const rows = new Set();
+  const vkeys = new Set();
+  for (const row of pack.of('seal_signatures')) {
+    const what = `${row.kind} ${row.name}`;
+    if (rows.has(what)) found(`${what} is signed by two facts`);
+    rows.add(what);
+    vkeys.add(checkSignatureRow(row, what, signed.get(what), found));
+  }
+  for (const { place, content, lines } of keys.length > 0 ? signed.values() : [])
+    if (!signedBy(keys, content, lines, (problem) => found(`${place}: ${problem}`)))
+      found(`${place} has no signature by a key that you gave`);
+  if (keys.length === 0) pack.note('signatures were not compared with a key that you hold: give it with --key');
+  if (keys.length === 0) for (const vkey of vkeys) if (vkey) pack.note(`the key of the signatures: ${vkey}`);
+  return `${[...signed.values()].filter(({ lines }) => lines.length > 0).length} of ${signed.size} records are signed`;
+}
+
+/** A fact of `seal_signatures` is a signature of its record, and in the .sig beside it. Returns its key. */
+function checkSignatureRow(row, what, record, found) {
+  const key = base64(row.public_key, 32);
+  const signature = base64(row.signature, 64);
+  const isName = { month: IS_MONTH, books: IS_MONTH, checkpoint: IS_NUMBER }[row.kind]?.test(row.name);
+  if (!isName || !key || !signature || !whole(KEY_NAME).test(row.key_name ?? '')) {
+    found(`the signature of ${what} is malformed`);
+    return undefined;
+  }
+  const id = keyIdOf(row.key_name, key);
+  if (record !== undefined) {
+    if (row.seal !== record.seal) found(`the signature of ${what} is of the seal ${row.seal}, not ${record.seal}`);
+    if (!isSigned(record.content, key, signature)) found(`the signature of ${what} is not valid`);
+    if (row.kind === 'checkpoint') record.lines.push({ name: row.key_name, id, signature });
+    else if (
+      !record.lines.some((each) => each.name === row.key_name && each.id === id && each.signature.equals(signature))
+    )
+      found(`${record.place} does not have the signature that was sealed`);
+  }
+  return vkeyOf(row.key_name, key);
+}
+
+const LONGEST_STAMP = 65_536;
+function checkTimeStamps(pack) {
+  const found = (problem) => pack.found('time stamps', problem);
+  const stamped = new Map(pack.checkpoints.map(({ number, seal }) => [`checkpoint ${number}`, { seal }]));
+  let stamps = 0;
+  for (const { kind, name, folder, record } of recordsOf(pack)) {
+    const place = `${folder}/record.tsr`;
+    const there = pack.names.includes(place);
+    stamped.set(`${kind} ${name}`, { seal: record.seal, place, there });
+    if (!there) continue;
+    stamps += 1;
+    const size = pack.manifest.files.get(place).bytes;
+    const bytes = size <= LONGEST_STAMP ? readFileSync(join(pack.folder, place)) : Buffer.of();
+    if (!isSequence(bytes)) found(`${place} is not an answer of an authority`);
+    if (!bytes.includes(Buffer.from(`0420${record.seal}`, 'hex'))) found(`${place} is a stamp of something else`);
+  }
+  const rows = new Set();
+  for (const row of pack.of('seal_time_stamps')) {
+    const what = `${row.kind} ${row.name}`;
+    if (rows.has(what)) found(`${what} is stamped by two facts`);
+    rows.add(what);
+    const record = stamped.get(what);
+    if (record === undefined) continue;
+    if (row.seal !== record.seal) found(`the stamp of ${what} is of the seal ${row.seal}, not ${record.seal}`);
+    if (row.kind === 'checkpoint') continue;
+    if (!record.there || pack.manifest.files.get(record.place).sha256 !== row.response_sha256)
+      found(`${record.place} is not the stamp that was sealed`);
+  }
+  pack.note(
+    `${stamps} records have a time stamp. Only openssl proves the authority: ` +
+      'openssl ts -verify -data record.txt -in record.tsr -CAfile …',
+  );
+  return `${stamps} stamps, each of its record`;
+}
+
+/** One DER SEQUENCE with a definite length that ends with the file. */
+function isSequence(bytes) {
+  if (bytes.length < 2 || bytes[0] !== 0x30) return false;
+  if (bytes[1] < 0x80) return bytes.length === 2 + bytes[1];
+  const digits = bytes[1] - 0x80;
+  return (
+    digits > 0 && digits <= 4 && bytes.length > 2 + digits && bytes.length === 2 + digits + bytes.readUIntBE(2, digits)
+  );
 }
 
 // === DATA FILES ======================================================================================================
@@ -1583,7 +1901,13 @@ function checkPack(folder, options) {
   const pack = readPack(folder, check);
   const { manifest, findings, counts } = pack;
   check(findings, 'seals', () => checkSeals(pack));
+  const has = (ending, table) => pack.names.some((name) => name.endsWith(ending)) || pack.of(table).length > 0;
+  if (options.keys.length > 0 || has('.sig', 'seal_signatures'))
+    check(findings, 'signatures', () => checkSignatures(pack, options.keys));
+  if (has('.tsr', 'seal_time_stamps')) check(findings, 'time stamps', () => checkTimeStamps(pack));
   if (manifest.kind === 'ledger') check(findings, 'rows', () => `${counts.rows} rows: each adds up, totals as sealed`);
+  if (pack.checkpoints.length + findings.of('checkpoints').count > 0)
+    check(findings, 'checkpoints', () => checkCheckpoints(pack));
   check(findings, 'documents', () => checkDocuments(pack));
   check(findings, 'books', () => checkBooks(pack));
   print('note  README.txt is for people: it is compared with nothing');
@@ -1593,9 +1917,17 @@ function checkPack(folder, options) {
   if (last < manifest.to) print(`note  nothing after ${last} is in this pack`);
   checkData(pack);
   if (options.previous !== undefined) check(findings, 'previous', () => checkPrevious(pack, options.previous));
-  checkHeld(pack, options);
+  const sealed = {
+    seal: sealsOf([...pack.records.values()]),
+    'books-seal': sealsOf([...pack.books.values()]),
+    checkpoint: sealsOf(pack.checkpoints, 'number'),
+  };
+  const isOpen = (name) => IS_MONTH.test(name) && name >= manifest.from && name <= manifest.to;
+  checkHeld(findings, sealed, options, `this pack (${manifest.from} to ${manifest.to})`, isOpen);
   for (const [month, { seal }] of pack.records) print(`seal  ${month}  ${seal}`);
   for (const [month, { seal }] of pack.books) print(`books ${month}  ${seal}`);
+  for (const { number, seal } of pack.checkpoints) print(`checkpoint ${number}  ${seal}`);
+  return pack;
 }
 
 /** Runs a step of reading the earlier pack: its first problem is one of `previous`. */
@@ -1604,12 +1936,12 @@ function stepOfEarlier(findings, name, work) {
   if (findings.of(name).count > 0) malformed(`the earlier pack: ${name}`, findings.of(name).first[0]);
 }
 
-/** The seals of a kind of record in a pack, the month before the first included: month to seal. */
-function sealsOf(records) {
-  const first = firstOf(records);
+/** The seals of a kind of record in a pack by name, the one before the first included. */
+function sealsOf(records, name = 'month') {
+  const [first] = records;
   return new Map([
-    ...(first?.previous ? [[first.previous.month, first.previous.seal]] : []),
-    ...[...records.values()].map(({ month, seal }) => [month, seal]),
+    ...(first?.previous ? [[String(first.previous[name]), first.previous.seal]] : []),
+    ...records.map((each) => [String(each[name]), each.seal]),
   ]);
 }
 
@@ -1623,7 +1955,7 @@ function checkPrevious(pack, folder) {
   let joined = false;
   for (const kind of ['records', 'books']) {
     const of = kind === 'books' ? 'the books of ' : '';
-    const now = sealsOf(pack[kind]);
+    const now = sealsOf([...pack[kind].values()]);
     for (const [month, { seal }] of earlier[kind]) {
       const own = now.get(month);
       if (own === undefined && month >= from && month <= to) found(`${of}${month} had ${seal}, and is not sealed now`);
@@ -1638,7 +1970,20 @@ function checkPrevious(pack, folder) {
   if (before !== undefined && first.first !== before.last + 1)
     found(`facts begin at ${first.first}, and end at ${before.last} in ${folder}`);
   if (before !== undefined) checkNumbersContinue(pack, earlier, first.month, found);
+  checkCheckpointsContinue(pack, earlier, found);
   return `${earlier.records.size} months of ${folder}`;
+}
+
+function checkCheckpointsContinue({ checkpoints }, earlier, found) {
+  if (checkpoints.length === 0 || earlier.checkpoints.length === 0) return;
+  const now = sealsOf(checkpoints, 'number');
+  for (const { number, seal } of earlier.checkpoints)
+    if ((now.get(String(number)) ?? seal) !== seal)
+      found(`checkpoint ${number} had ${seal}, and has ${now.get(String(number))}`);
+  const { number, previous } = checkpoints[0];
+  const known = earlier.checkpoints.some((each) => each.number === previous?.number);
+  if (previous !== null && !known && earlier.checkpoints[0].number <= previous.number)
+    found(`checkpoint ${number} was taken after ${previous.number}, and that is not in the earlier pack`);
 }
 
 /** In each series, numbers begin after the last one that was sealed before this pack's first month. */
@@ -1656,46 +2001,74 @@ function checkNumbersContinue(pack, earlier, month, found) {
   }
 }
 
-/** Seals that were given on the command line. */
-function heldSeals(given, option) {
-  return (given ?? []).map((each) => {
-    const [, month, seal] = /^([^=]*)=(.*)$/.exec(each) ?? [];
-    if (month === undefined || !IS_MONTH.test(month))
-      throw new Unusable(`'${each}' does not name a month and a seal: --${option} 2026-07=5f0c…`);
+/** The kinds of seals that can be held: option, what it is called, its name, how its record is read. */
+const HELD = [
+  { option: 'seal', of: '', example: '2026-07', isName: IS_MONTH, read: readSealRecord },
+  { option: 'books-seal', of: 'the books of ', example: '2026-07', isName: IS_MONTH, read: readBooksRecord },
+  { option: 'checkpoint', of: 'checkpoint ', example: '12', isName: IS_NUMBER, read: readCheckpoint },
+];
+
+/** Seals that were given on the command line: a name and a hash, or a signed note in a file. */
+function heldSeals(values, keys, witnesses) {
+  const held = HELD.flatMap((kind) => (values[kind.option] ?? []).map((given) => ({ kind, given })));
+  return held.map(({ kind, given }) => {
+    if (existsSync(given) && statSync(given).isFile()) {
+      if (keys.length + witnesses.length === 0)
+        throw new Unusable(`${given} is a signed note: give the key that signed it with --witness or --key`);
+      return { kind, note: given };
+    }
+    const [, name, seal] = /^([^=]*)=(.*)$/.exec(given) ?? [];
+    if (name === undefined || !kind.isName.test(name))
+      throw new Unusable(
+        `'${given}' does not name a month and a seal (--${kind.option} ${kind.example}=5f0c…), and is no file`,
+      );
     if (!IS_HASH.test(seal.toLowerCase()))
       throw new Unusable(
         `'${seal}' is not a whole seal: it has 64 digits from 0 to f, not the 16 of an e-mail's subject`,
       );
-    return [month, seal.toLowerCase()];
+    return { kind, name, seal: seal.toLowerCase() };
   });
 }
 
-function checkHeld({ findings, manifest, records, books }, { seals, booksSeals }) {
-  if (seals.length + booksSeals.length === 0) return;
+/** The seal of a signed note that came by e-mail: a witness has signed its text, or a key if no witness is given. */
+function sealOfNote(path, { read }, { keys, witnesses }) {
+  const content = textOf('', path).replaceAll('\r\n', '\n').replace(/\n*$/, '\n');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a note has no other control characters than LF
+  if (/[\0-\x09\x0b-\x1f]/.test(content)) malformed(path, 'has control characters');
+  const end = content.lastIndexOf('\n\n');
+  if (end < 0) malformed(path, 'is not a signed note: it has no empty line');
+  const noted = content.slice(0, end + 1);
+  const record = read(path, noted);
+  const lines = signatureLines(path, content.slice(end + 2));
+  const refuse = (problem) => malformed(path, problem);
+  const byWitness = signedBy(witnesses, noted, lines, refuse);
+  const byKey = signedBy(keys, noted, lines, refuse);
+  if (!(witnesses.length > 0 ? byWitness : byKey)) malformed(path, 'is not signed by a key that you gave');
+  return { name: String(record.month ?? record.number), seal: record.seal };
+}
+
+/** Compares held seals with those of `now`. One that is not there fails if it is open, and cannot be compared otherwise. */
+function checkHeld(findings, now, options, where, isOpen) {
+  const { held } = options;
+  if (held.length === 0) return;
+  const found = (problem) => findings.add('held seals', problem);
   const apart = [];
   check(findings, 'held seals', () => {
-    for (const [held, now, of] of [
-      [seals, sealsOf(records), ''],
-      [booksSeals, sealsOf(books), 'the books of '],
-    ])
-      for (const [month, seal] of held) {
-        const own = now.get(month);
-        const what = `${of}${month}`;
-        if (own !== undefined && own !== seal)
-          findings.add(
-            'held seals',
-            `${what} has ${own}, and you gave ${seal}: compare it with your copy. If that says the same, ${what} was sealed again`,
-          );
-        else if (own === undefined && month >= manifest.from && month <= manifest.to)
-          findings.add('held seals', `${what} was sealed, and is open in this pack`);
-        else if (own === undefined) apart.push(what);
-      }
-    return `${seals.length + booksSeals.length - apart.length} compared`;
+    for (const { kind, note, ...given } of held) {
+      const { name, seal } = note === undefined ? given : sealOfNote(note, kind, options);
+      const own = now[kind.option].get(name);
+      const what = `${kind.of}${name}`;
+      if (own !== undefined && own !== seal)
+        found(
+          `${what} has ${own}, and you gave ${seal}: compare it with your copy. If that says the same, ${what} was sealed again`,
+        );
+      else if (own === undefined && isOpen(name)) found(`${what} was sealed, and is open in ${where}`);
+      else if (own === undefined) apart.push(what);
+    }
+    return `${held.length - apart.length} compared`;
   });
   if (apart.length > 0 && failed.length === 0)
-    throw new Unusable(
-      `${apart.join(', ')}: this pack (${manifest.from} to ${manifest.to}) cannot say. Ask for one that contains it`,
-    );
+    unusable(`${apart.join(', ')}: ${where} cannot say. Ask for one that contains it`);
 }
 
 // === PROOFS ==========================================================================================================
@@ -1748,43 +2121,74 @@ function checkProof(path, options) {
     return `a row under the seal of ${record.month}`;
   });
   const { month, seal } = record;
-  checkHeld(
-    { findings, manifest: { from: month, to: month }, records: new Map([[month, record]]), books: new Map() },
-    options,
-  );
+  checkHeld(findings, { seal: sealsOf([record]) }, options, 'this proof', () => false);
   print(`seal  ${month}  ${seal}`);
 }
 
 // === THE COMMAND =====================================================================================================
 
-function run() {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      previous: { type: 'string' },
-      seal: { type: 'string', multiple: true },
-      'books-seal': { type: 'string', multiple: true },
-    },
-  });
-  const options = {
-    previous: values.previous,
-    seals: heldSeals(values.seal, 'seal'),
-    booksSeals: heldSeals(values['books-seal'], 'books-seal'),
-  };
-  const [place] = positionals;
-  if (positionals.length !== 1) throw new Unusable('name one pack (a folder) or one proof (a .json file)');
-  if (statSync(place).isDirectory()) checkPack(place, options);
-  else if (place.endsWith('.zip'))
-    throw new Unusable(`${place} is a .zip: unzip it into an empty folder, and name that folder`);
-  else if (!place.endsWith('.json') || !statSync(place).isFile())
-    throw new Unusable(`${place} is neither a folder nor a .json file`);
-  else if (options.previous !== undefined || options.booksSeals.length > 0)
-    throw new Unusable('a proof is compared with --seal only');
-  else checkProof(place, options);
+/** Signs the record of a month: its signatures so far, and one with your own key. */
+function countersign(pack, { month, key, name, out }) {
+  const record = pack.records.get(month) ?? unusable(`${month} is not sealed in this pack`);
+  const place = `sealed/${month}/record.sig`;
+  const lines = pack.names.includes(place) ? textOf(pack.folder, place) : '';
+  const { key: own, vkey } = ownKey(key, name);
+  const signature = sign(null, Buffer.from(record.text), readFileSync(key, 'utf8'));
+  const bytes = Buffer.concat([Buffer.from(keyIdOf(name, own), 'hex'), signature]);
+  writeFileSync(out, `${record.text}\n${lines}\u2014 ${name} ${bytes.toString('base64')}\n`, { flag: 'wx' });
+  print(`Signed the record of ${month} in ${out}. Your key: ${vkey}`);
 }
 
+/** The public half of an Ed25519 key in a PEM file. */
+function ownKey(path, name) {
+  if (!whole(KEY_NAME).test(name ?? '')) unusable('name the key with --name: no spaces and no +');
+  const key = createPublicKey(readFileSync(path, 'utf8'));
+  if (key.asymmetricKeyType !== 'ed25519') unusable(`${path} is not an Ed25519 key`);
+  const bytes = key.export({ type: 'spki', format: 'der' }).subarray(-32);
+  return { key: bytes, vkey: vkeyOf(name, bytes) };
+}
+
+function unusable(text) {
+  throw new Unusable(text);
+}
+
+const TEXT = { type: 'string' };
+const TEXTS = { type: 'string', multiple: true };
+const OPTIONS = {
+  ...{ previous: TEXT, seal: TEXTS, 'books-seal': TEXTS, checkpoint: TEXTS, key: TEXTS, witness: TEXTS },
+  ...{ countersign: TEXT, 'private-key': TEXT, 'public-key': TEXT, name: TEXT, out: TEXT },
+};
+
+function run() {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
+  if (values['public-key'] !== undefined && positionals.length === 0) {
+    print(ownKey(values['public-key'], values.name).vkey);
+    return false;
+  }
+  const keys = (values.key ?? []).map(verifierKey);
+  const witnesses = (values.witness ?? []).map(verifierKey);
+  const options = { previous: values.previous, keys, witnesses, held: heldSeals(values, keys, witnesses) };
+  const signing = { month: values.countersign, key: values['private-key'], name: values.name, out: values.out };
+  if (signing.month !== undefined && Object.values(signing).includes(undefined))
+    unusable('--countersign needs --private-key, --name and --out');
+  const [place] = positionals;
+  if (positionals.length !== 1) unusable('name one pack (a folder) or one proof (a .json file)');
+  if (statSync(place).isDirectory()) {
+    const pack = checkPack(place, options);
+    if (signing.month !== undefined && failed.length === 0) countersign(pack, signing);
+  } else if (place.endsWith('.zip'))
+    unusable(`${place} is a .zip: unzip it into an empty folder, and name that folder`);
+  else if (!place.endsWith('.json') || !statSync(place).isFile())
+    unusable(`${place} is neither a folder nor a .json file`);
+  else if (options.previous ?? values['books-seal'] ?? values.checkpoint ?? values.countersign)
+    unusable('a proof is compared with --seal only');
+  else checkProof(place, options);
+  return true;
+}
+
+let checked = true;
 try {
-  run();
+  checked = run();
   process.exitCode = failed.length === 0 ? 0 : 1;
 } catch (error) {
   if (error instanceof Refused) process.exitCode = 1;
@@ -1793,5 +2197,5 @@ try {
     console.error(printable(`Cannot check: ${error.message}`));
   }
 }
-if (process.exitCode === 0) print('All checks hold.');
+if (checked && process.exitCode === 0) print('All checks hold.');
 if (process.exitCode === 1) print(`${total} ${total === 1 ? 'problem' : 'problems'}: ${failed.join(', ')}.`);

@@ -1,10 +1,12 @@
 /** Changes packs as somebody would who means to deceive: the manifest fits, and if asked for, so do all seals. */
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { Decimal } from 'decimal.js';
 import { leafHash, MerkleTree } from '../../src/seals/merkle.ts';
+import { signatureLine, signRecord } from '../../src/seals/signature.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
 
@@ -52,10 +54,10 @@ export class Forger {
   remove = (name: string) => rmSync(this.path(name), { recursive: true });
 
   /** Changes a file, and nothing else. */
-  edit(name: string, change: (text: string) => string): void {
+  edit(name: string, change: (text: string) => string, orNot = false): void {
     const before = this.text(name);
     const after = change(before);
-    if (after === before) throw new Error(`${name} was not changed`);
+    if (after === before && !orNot) throw new Error(`${name} was not changed`);
     this.write(name, after);
   }
 
@@ -64,8 +66,8 @@ export class Forger {
   }
 
   /** Changes the rows of a .tsv. */
-  rows(name: string, change: (rows: Row[]) => Row[] | undefined): void {
-    this.edit(name, (text) => {
+  rows(name: string, change: (rows: Row[]) => Row[] | undefined, orNot = false): void {
+    const edited = (text: string) => {
       const [header = '', ...lines] = text.trimEnd().split('\n');
       const columns = header.split('\t');
       const rows = lines.map(
@@ -73,7 +75,8 @@ export class Forger {
       );
       const changed = change(rows) ?? rows;
       return `${[header, ...changed.map((row) => columns.map((column) => row[column] ?? '\\N').join('\t'))].join('\n')}\n`;
-    });
+    };
+    this.edit(name, edited, orNot);
   }
 
   get manifest(): Manifest {
@@ -101,7 +104,9 @@ export class Forger {
       manifest.files = found.map((name) => {
         const content = readFileSync(this.path(name));
         const old = before.get(name);
-        const rows = name.endsWith('.txt') ? (old?.rows ?? 0) : Math.max(0, this.countRows(name, content.toString()));
+        const rows = /\.(txt|sig|tsr)$/.test(name)
+          ? (old?.rows ?? 0)
+          : Math.max(0, this.countRows(name, content.toString()));
         const file: Listed = { name, bytes: content.length, sha256: sha256(content), rows };
         if (old?.totals) file.totals = this.totals(name, Object.keys(Object.values(old.totals)[0] ?? {})) ?? old.totals;
         return file;
@@ -140,8 +145,17 @@ export class Forger {
     return Object.fromEntries(Object.entries(totals).sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** Writes every seal again, over the tables as they are now, and the manifest. */
+  /** Writes every seal and signature again, over the tables as they are now, and the manifest. */
   reseal(): void {
+    // Seals of months cover what is said of books and of signatures, and books name the seals of months: until it fits.
+    for (let before = ''; before !== JSON.stringify(this.manifest.months); ) {
+      before = JSON.stringify(this.manifest.months);
+      this.resealOnce();
+    }
+    this.fit();
+  }
+
+  private resealOnce(): void {
     const { months } = this.manifest;
     let before: string | undefined;
     for (const each of months) {
@@ -150,6 +164,7 @@ export class Forger {
       const record = this.resealed(each.month, this.text(name), before);
       this.write(name, record);
       each.seal = sha256(record);
+      this.sign('month', each.month, record);
       before = `${each.month} ${each.seal}`;
     }
     const seals = new Map(months.map(({ month, seal }) => [month, seal]));
@@ -169,12 +184,37 @@ export class Forger {
       if (before !== undefined) record = record.replace(/^previous .*$/m, `previous ${before}`);
       this.write(name, record);
       each.books_seal = sha256(record);
+      this.sign('books', each.month, record);
       before = `${each.month} ${each.books_seal}`;
     }
     this.change((manifest) => {
       manifest.months = months;
     });
-    this.fit();
+  }
+
+  /** Signs a record with the operator's key, which the owner of the database has, and tells the facts about it. */
+  private sign(kind: 'month' | 'books', month: string, record: string): void {
+    const folder = kind === 'month' ? 'sealed' : 'books';
+    const signature = signRecord(record, SEAL_KEY, this.manifest['installation'] as string);
+    if (existsSync(this.path(`${folder}/${month}/record.sig`)))
+      this.write(`${folder}/${month}/record.sig`, signatureLine(signature));
+    this.retell('seal_signatures', (row) => {
+      if (row['kind'] === kind && row['name'] === month)
+        Object.assign(row, { seal: sha256(record), signature: signature.signature });
+    });
+    if (kind !== 'books') return;
+    this.retell('book_closes', (row) => {
+      if (row['month'] === month) Object.assign(row, { seal: sha256(record), record: record.replaceAll('\n', '\\n') });
+    });
+  }
+
+  /** Changes the facts of a table in all months. */
+  retell(table: string, change: (row: Row) => void): void {
+    for (const { month } of this.manifest.months) {
+      const name = `sealed/${month}/${table}.tsv`;
+      if (existsSync(this.path(name)) && this.text(name).includes('\n'))
+        this.rows(name, (rows) => void rows.forEach(change), true);
+    }
   }
 
   private measured(name: string): string {
