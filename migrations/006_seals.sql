@@ -13,6 +13,24 @@ CREATE TABLE seals (
 );
 CALL make_append_only('seals');
 
+-- Checkpoints of the open month: each seals the rows and facts since the one before, so that what is changed before the
+-- month closes is found too. A fact itself: the month's seal covers it.
+CREATE TABLE checkpoints (
+  checkpoint_number bigint PRIMARY KEY CONSTRAINT checkpoint_number_positive CHECK (checkpoint_number > 0),
+  -- NULL for the first only: the checkpoints are one unbroken chain.
+  previous bigint CONSTRAINT checkpoints_chain UNIQUE NULLS NOT DISTINCT REFERENCES checkpoints,
+  -- The number of the last fact and the last entry_id before it. Its own event is the last fact that it covers.
+  facts_to bigint NOT NULL,
+  entries_to bigint NOT NULL,
+  taken_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  record text NOT NULL,
+  seal text NOT NULL,
+  CONSTRAINT checkpoints_follow CHECK (checkpoint_number = coalesce(previous, 0) + 1),
+  CONSTRAINT checkpoint_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8')), 'hex'))
+);
+CALL make_fact('checkpoints');
+
 -- Signatures of seals by the operator's key: of a month, of its books, of a checkpoint. Each is made in the transaction that
 -- makes the seal. What is signed is the record. The public key is in Base64, and so is the signature.
 CREATE TABLE seal_signatures (
@@ -46,9 +64,11 @@ CREATE TABLE seal_time_stamps (
 );
 CALL make_fact('seal_time_stamps');
 
--- Every seal, of whatever kind, with its record.
+-- Every seal, of whatever kind, with its record. They were made in the order of facts_to, which no two share.
 CREATE VIEW every_seal (kind, name, seal, record, facts_to, sealed_at) AS
 SELECT 'month', month::text COLLATE "C", seal, record, facts_to, sealed_at FROM seals
 UNION ALL
-SELECT 'books', month::text, seal, record, facts_to, closed_at FROM book_closes;
+SELECT 'books', month::text, seal, record, facts_to, closed_at FROM book_closes
+UNION ALL
+SELECT 'checkpoint', checkpoint_number::text, seal, record, facts_to, taken_at FROM checkpoints;
 CALL grant_to_app('SELECT', 'every_seal');

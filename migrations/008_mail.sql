@@ -5,7 +5,7 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'books_seal', 'status', 'payment_receipt', 'refund_notice')),
+                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -13,6 +13,7 @@ CREATE TABLE emails (
   day date,
   payment_id bigint,
   credit_refund_id bigint,
+  checkpoint_number bigint REFERENCES checkpoints,
   -- An account statement of a month whose books are open: another follows when they close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
@@ -53,10 +54,12 @@ CREATE TABLE emails (
   CONSTRAINT email_money_named CHECK (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
+  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
-    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'books_seal', 'status') OR asked_for IS NOT DISTINCT FROM 'close'),
+    event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status')
+    OR asked_for IS NOT DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
@@ -83,6 +86,7 @@ CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_repo
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
+CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
 -- The status is read when its e-mail is sent: while one waits, another would say the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
 
@@ -94,10 +98,12 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 -- What an e-mail is about, its Message-ID and that it was sent are facts.
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
+      OLD.checkpoint_number, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
+      NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
@@ -144,14 +150,14 @@ CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_emails');
 
--- The same of the e-mails that carry no document: the latest about each partner and day, each month, payment and refund, or
--- the status.
+-- The same of the e-mails that carry no document: the latest about each partner and day, each month, payment, refund and
+-- checkpoint, or the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id)
-       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, addressed_to, status, reason, recipients,
-       queued_at, dismissal_reason
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number)
+       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, addressed_to, status,
+       reason, recipients, queued_at, dismissal_reason
 FROM emails WHERE document_id IS NULL
-ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, email_id DESC;
+ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
 -- What is neither sent nor withdrawn nor dismissed, nor followed by a later e-mail about the same.
@@ -161,8 +167,10 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
   AND CASE WHEN document_id IS NULL THEN NOT EXISTS (
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
-               AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id)
-                   IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id))
+               AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
+                    later.checkpoint_number)
+                   IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
+                                         e.checkpoint_number))
            ELSE document_id IN (SELECT document_id FROM live_documents) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');

@@ -3,8 +3,8 @@
 -- The facts are ledger rows, and facts by their numbers; nothing is written here when they are
 -- recorded. partner_events is an index of them in the order of publishing (src/partner-events/publish.ts).
 
--- For the publisher, which finds the rows after its mark. Rows arrive in the order of their ids, so a block range index
--- finds them and costs an import nothing.
+-- For the publisher and for checkpoints, which find the rows after a mark. Rows arrive in the order of their ids, so a
+-- block range index finds them and costs an import nothing.
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
 
 -- Whoever records a row holds the ledger's lock, shared, from before the row has its id until the commit. So the publisher

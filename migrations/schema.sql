@@ -757,6 +757,32 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seals FOR EACH ROW EX
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON seals TO reckoner_app;
 
+CREATE TABLE checkpoints (
+  checkpoint_number bigint NOT NULL,
+  previous bigint,
+  facts_to bigint NOT NULL,
+  entries_to bigint NOT NULL,
+  taken_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  record text NOT NULL,
+  seal text NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT checkpoints_pkey PRIMARY KEY (checkpoint_number),
+  CONSTRAINT checkpoints_chain UNIQUE NULLS NOT DISTINCT (previous),
+  CONSTRAINT checkpoint_number_positive CHECK (checkpoint_number > 0),
+  CONSTRAINT checkpoints_follow CHECK (checkpoint_number = (COALESCE(previous, 0::bigint) + 1)),
+  CONSTRAINT checkpoint_seal_is_the_hash_of_its_record CHECK (seal = encode(sha256(convert_to(record, 'UTF8'::name)), 'hex')),
+  CONSTRAINT checkpoints_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT checkpoints_previous_fkey FOREIGN KEY (previous) REFERENCES checkpoints(checkpoint_number),
+  CONSTRAINT checkpoints_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX checkpoints_fact ON checkpoints USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON checkpoints FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON checkpoints TO reckoner_app;
+
 CREATE TABLE seal_signatures (
   kind text NOT NULL,
   name text COLLATE "C" NOT NULL,
@@ -811,7 +837,11 @@ CREATE VIEW every_seal AS
 UNION ALL
  SELECT 'books' AS kind, book_closes.month::text AS name, book_closes.seal, book_closes.record,
     book_closes.facts_to, book_closes.closed_at AS sealed_at
-   FROM book_closes;
+   FROM book_closes
+UNION ALL
+ SELECT 'checkpoint' AS kind, checkpoints.checkpoint_number::text AS name, checkpoints.seal, checkpoints.record,
+    checkpoints.facts_to, checkpoints.taken_at AS sealed_at
+   FROM checkpoints;
 GRANT SELECT ON every_seal TO reckoner_app;
 
 -- 007_documents -------------------------------------------------------------------------------------------------------
@@ -1330,6 +1360,7 @@ CREATE TABLE emails (
   day date,
   payment_id bigint,
   credit_refund_id bigint,
+  checkpoint_number bigint,
   preliminary boolean NOT NULL DEFAULT false,
   asked_for text,
   addressed_to text,
@@ -1351,7 +1382,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'status', 'payment_receipt', 'refund_notice'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
@@ -1364,8 +1395,9 @@ END),
   CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
+  CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
-  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
+  CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
@@ -1374,6 +1406,7 @@ END),
   CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT emails_checkpoint_number_fkey FOREIGN KEY (checkpoint_number) REFERENCES checkpoints(checkpoint_number),
   CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
   CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id)
@@ -1387,6 +1420,7 @@ CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind =
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
+CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
@@ -1398,10 +1432,12 @@ CREATE FUNCTION refuse_rewritten_email()
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+  IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
+      OLD.checkpoint_number, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
-     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+     (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
+      NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
@@ -1454,11 +1490,12 @@ CREATE VIEW latest_emails AS
 GRANT SELECT ON latest_emails TO reckoner_app;
 
 CREATE VIEW latest_other_emails AS
- SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id) email_id, kind, partner_id, month,
-    day, payment_id, credit_refund_id, addressed_to, status, reason, recipients, queued_at, dismissal_reason
+ SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number) email_id, kind,
+    partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, addressed_to, status, reason, recipients,
+    queued_at, dismissal_reason
    FROM emails
   WHERE document_id IS NULL
-  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, email_id DESC;
+  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, email_id DESC;
 GRANT SELECT ON latest_other_emails TO reckoner_app;
 
 CREATE VIEW unfinished_emails AS
@@ -1468,7 +1505,7 @@ CREATE VIEW unfinished_emails AS
         CASE
             WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
                FROM emails later
-              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id)))
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number)))
             ELSE (document_id IN ( SELECT live_documents.document_id
                FROM live_documents)) AND NOT (EXISTS ( SELECT
                FROM emails later

@@ -19,7 +19,7 @@ import { findChangedPdfs } from './checks/pdfs.ts';
 import { type CheckScope, checkQuery, listOf } from './checks/query.ts';
 import type { RowFindings } from './checks/rows.ts';
 import { findChangedSchema } from './checks/schema.ts';
-import { findBrokenSeals } from './checks/seals.ts';
+import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
 import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
 
@@ -96,6 +96,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'append_only_guards', run: fromQuery(APPEND_ONLY_GUARDS) },
   { name: 'schema_as_migrated', run: findChangedSchema },
   { name: 'seals_recomputed', run: findBrokenSeals },
+  { name: 'checkpoints_recomputed', run: findBrokenCheckpoints },
   { name: 'signatures_verify', run: findBrokenSignatures },
   { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },
   { name: 'facts_have_events', run: fromQuery(FACTS_HAVE_EVENTS) },

@@ -63,6 +63,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   missing_feeds: ['notice of missing feeds', 'notices of missing feeds'],
   seal: ['seal', 'seals'],
   books_seal: ['seal of the books', 'seals of the books'],
+  checkpoint: ['checkpoint', 'checkpoints'],
   status: ['status', 'statuses'],
   payment_receipt: ['receipt', 'receipts'],
   refund_notice: ['refund notice', 'refund notices'],

@@ -109,6 +109,8 @@ export const settingsSchema = z.strictObject({
   payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
   /** Partners that a month may close without rows of; true: no feed is expected. */
   allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
+  /** Whether the jobs take a checkpoint of the open month once a day. */
+  checkpoints: z.enum(['daily', 'off']).default('daily'),
   /** Dunning levels: days after the due date, or before it if negative. */
   reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
   /** Whether a payment that pays invoices is acknowledged to its payer by e-mail. */

@@ -25,7 +25,7 @@ export async function copyOut(
   }
 }
 
-export const NEWLINE = 0x0a;
+const NEWLINE = 0x0a;
 
 /** Passes on whole lines: an incomplete line at the end of a piece waits for the next piece. */
 export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (content: Buffer) => Promise<void> | void {
@@ -36,6 +36,30 @@ export function wholeLines(take: (lines: Buffer) => Promise<void> | void): (cont
     rest = Buffer.from(joined.subarray(end));
     return end > 0 ? take(joined.subarray(0, end)) : undefined;
   };
+}
+
+/**
+ * Passes on each line of a COPY, without its end: it is `content` after the byte at `before`, up to `end`. The byte before it is
+ * free to be overwritten, so that a line can be hashed with a prefix where it is.
+ */
+export async function copyLines(
+  tx: Transaction,
+  statement: string,
+  take: (content: Buffer, before: number, end: number) => void,
+): Promise<void> {
+  // A line may come in many pieces: they are joined once, when its end is there.
+  let pieces: Buffer[] = [Buffer.of(NEWLINE)];
+  await copyOut(tx, statement, (chunk) => {
+    pieces.push(chunk);
+    if (!chunk.includes(NEWLINE)) return;
+    const content = Buffer.concat(pieces);
+    let before = 0;
+    for (let end = content.indexOf(NEWLINE, 1); end > 0; end = content.indexOf(NEWLINE, before + 1)) {
+      take(content, before, end);
+      before = end;
+    }
+    pieces = [content.subarray(before)];
+  });
 }
 
 /** The number of line ends. COPY's text format escapes line ends inside values, so a line is a row. */

@@ -15,6 +15,7 @@ export type OtherEmailKind =
   | 'missing_feeds'
   | 'seal'
   | 'books_seal'
+  | 'checkpoint'
   | 'status'
   | 'payment_receipt'
   | 'refund_notice';
@@ -36,6 +37,7 @@ export interface EmailSubject {
   readonly payment_id: number | null;
   /** Of a refund notice. */
   readonly credit_refund_id: number | null;
+  readonly checkpoint_number: number | null;
   /** An account statement of a month whose books were open when it was asked for. */
   readonly preliminary: boolean;
   /** The address that a user named instead of the usual one. */

@@ -73,6 +73,7 @@ export interface ListedEmail {
   readonly payment_id: number | null;
   /** Of a refund notice. */
   readonly credit_refund_id: number | null;
+  readonly checkpoint_number: number | null;
   /** An account statement of a month whose books were open. */
   readonly preliminary: boolean;
   readonly asked_for: string | null;
@@ -105,7 +106,8 @@ export function readEmails(
   return query(
     tx,
     `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
-            coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.preliminary, e.asked_for,
+            coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
+            e.preliminary, e.asked_for,
             e.status, e.reason,
             e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished
@@ -127,12 +129,15 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
 
 /** What an e-mail is about: "INV-2026-000001", "seal of 2026-07", "reminder to p-1". */
 export function nameOf(
-  email: Pick<ListedEmail, 'kind' | 'partner_id' | 'month' | 'day' | 'payment_id' | 'preliminary'> & {
+  email: Pick<
+    ListedEmail,
+    'kind' | 'partner_id' | 'month' | 'day' | 'payment_id' | 'checkpoint_number' | 'preliminary'
+  > & {
     document?: string | null;
   },
 ): string {
   if (email.document != null) return email.document;
-  const { kind, partner_id, month, day, payment_id, preliminary } = email;
+  const { kind, partner_id, month, day, payment_id, checkpoint_number, preliminary } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
     account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
@@ -140,6 +145,7 @@ export function nameOf(
     missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
     seal: `seal of ${month}`,
     books_seal: `seal of the books of ${month}`,
+    checkpoint: `checkpoint ${checkpoint_number}`,
     payment_receipt: `receipt for payment ${payment_id} to ${partner_id}`,
     refund_notice: `notice of a refund to ${partner_id}`,
   };

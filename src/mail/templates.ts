@@ -16,7 +16,16 @@ const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
 const KINDS: readonly EmailKind[] = [
   ...(['invoice', 'credit_note', 'statement', 'reminder', 'account_statement'] as const),
-  ...(['close_report', 'missing_feeds', 'seal', 'books_seal', 'status', 'payment_receipt', 'refund_notice'] as const),
+  ...([
+    'close_report',
+    'missing_feeds',
+    'seal',
+    'books_seal',
+    'checkpoint',
+    'status',
+    'payment_receipt',
+    'refund_notice',
+  ] as const),
 ];
 
 /** What a template may name. Every kind has these fields and its own; a field that does not exist is an error. */

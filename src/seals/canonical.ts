@@ -108,6 +108,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   // Closed books.
   sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
   sealed('book_balances', 'month control account currency amount'),
+  sealed('checkpoints', 'checkpoint_number previous facts_to entries_to taken_at event_id record seal'),
   // Signatures and time stamps of seals.
   sealed('seal_signatures', 'kind name seal key_name public_key signature signed_at event_id'),
   sealed(
@@ -388,6 +389,11 @@ function rowLine(): string {
 export const copyLeafHashes = (months: PostedMonths): string =>
   `COPY (SELECT sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows WHERE ${posted(months)}
          ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
+
+/** The same of the rows of a range of entry_ids, each after its entry_id and its posting month. */
+export const copyLeafHashesOfEntries = ({ after, to }: { after: number; to: number }): string =>
+  `COPY (SELECT entry_id, posted_month, sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows
+         WHERE entry_id > ${after} AND entry_id <= ${to} ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
 
 /** The line of one row. */
 export async function readRowLine(tx: Transaction, entryId: number): Promise<string | undefined> {

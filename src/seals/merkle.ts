@@ -50,13 +50,10 @@ export class MerkleTree {
     this.append(content.toString('latin1', from, from + LENGTH));
   }
 
-  /**
-   * Adds the next leaf by its content: `content` from the offset `from` to `to`, whose first byte is not part of it and is
-   * overwritten. So a line is hashed where it is, its prefix in place of the end of the line before.
-   */
-  addContent(content: Buffer, from: number, to: number): void {
-    content[from] = 0;
-    this.append(sha256(content.subarray(from, to)));
+  /** Adds the next leaf by its content: `content` after the byte at `before`, which is overwritten, up to `end`. */
+  addContent(content: Buffer, before: number, end: number): void {
+    content[before] = 0;
+    this.append(sha256(content.subarray(before, end)));
   }
 
   private append(hash: Hash): void {

@@ -99,3 +99,75 @@ export async function insertSeal(
     { ...seal },
   );
 }
+
+// --- Checkpoints ------------------------------------------------------------------------------------------------------
+
+export interface Checkpoint {
+  readonly checkpoint_number: number;
+  /** The number of the one before; null for the first. */
+  readonly previous: number | null;
+  /** The number of the last fact that it covers, and the last entry_id. */
+  readonly facts_to: number;
+  readonly entries_to: number;
+  readonly taken_at: string;
+  readonly record: string;
+  /** SHA-256 of the record. */
+  readonly seal: string;
+}
+
+/** All checkpoints in order. */
+export function readCheckpoints(tx: Transaction): Promise<Checkpoint[]> {
+  return query(
+    tx,
+    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, record, seal FROM checkpoints
+     ORDER BY checkpoint_number`,
+  );
+}
+
+/** The last checkpoint; undefined before the first. */
+export async function readLastCheckpoint(tx: Transaction): Promise<Checkpoint | undefined> {
+  const [last] = await query<Checkpoint>(
+    tx,
+    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, record, seal FROM checkpoints
+     ORDER BY checkpoint_number DESC LIMIT 1`,
+  );
+  return last;
+}
+
+export const readInstallation = (
+  tx: Transaction,
+): Promise<{ readonly installation_id: string; readonly environment: string }> =>
+  queryOne(tx, `SELECT installation_id, environment FROM installation`);
+
+/** The last entry_id that was given. Exact under the whole ledger lock, when nothing else records rows. */
+export async function readLastEntry(tx: Transaction): Promise<number> {
+  const { last } = await queryOne<{ last: number }>(
+    tx,
+    `SELECT last_value - (NOT is_called)::int AS last FROM ledger_rows_entry_id_seq`,
+  );
+  return last;
+}
+
+/** The event that was recorded last. */
+export async function readLastEvent(
+  tx: Transaction,
+): Promise<{ readonly event_id: number; readonly action: string; readonly occurred_at: string } | undefined> {
+  const [last] = await query<{ event_id: number; action: string; occurred_at: string }>(
+    tx,
+    `SELECT event_id, action, occurred_at FROM audit_events ORDER BY event_id DESC LIMIT 1`,
+  );
+  return last;
+}
+
+export async function insertCheckpoint(
+  tx: Transaction,
+  checkpoint: Omit<Checkpoint, 'seal'> & { readonly eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO checkpoints (checkpoint_number, previous, facts_to, entries_to, taken_at, event_id, record, seal)
+     VALUES (:checkpoint_number::bigint, :previous::bigint, :facts_to::bigint, :entries_to::bigint,
+             :taken_at::timestamptz, :eventId::bigint, :record, encode(sha256(convert_to(:record, 'UTF8')), 'hex'))`,
+    { ...checkpoint },
+  );
+}

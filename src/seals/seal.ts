@@ -4,7 +4,7 @@
  * a seal changes that seal and every later one, and seals are printed, mailed and exported.
  */
 import { createHash } from 'node:crypto';
-import { copyOut, countLines, NEWLINE } from '../database/copy.ts';
+import { copyLines, copyOut, countLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, copyLeafHashes, FORM, type PostedMonths, ROW_COLUMNS } from './canonical.ts';
@@ -114,19 +114,7 @@ export async function hashRows(tx: Transaction, months: PostedMonths, chosen?: n
 /** The Merkle tree over the lines of a COPY, of which the header line is leaf 0. */
 export async function hashFacts(tx: Transaction, copy: string, chosen?: number): Promise<MerkleTree> {
   const tree = new MerkleTree(chosen);
-  // A line may come in many pieces: they are joined once, when its end is there. The first byte is for the leaf's prefix.
-  let pieces: Buffer[] = [Buffer.of(NEWLINE)];
-  await copyOut(tx, copy, (chunk) => {
-    pieces.push(chunk);
-    if (!chunk.includes(NEWLINE)) return;
-    const content = Buffer.concat(pieces);
-    let start = 0;
-    for (let end = content.indexOf(NEWLINE, 1); end > 0; end = content.indexOf(NEWLINE, start + 1)) {
-      tree.addContent(content, start, end);
-      start = end;
-    }
-    pieces = [content.subarray(start)];
-  });
+  await copyLines(tx, copy, (content, before, end) => tree.addContent(content, before, end));
   return tree;
 }
 

@@ -6,6 +6,7 @@ import type { Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import type { Month } from '../../src/month.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
+import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { booksOf } from '../payments/books.ts';
@@ -58,6 +59,7 @@ beforeAll(async () => {
   await tradeByHttp(world);
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
   await new Publisher(world.database).publish(10_000);
+  await world.database.transaction((tx) => takeCheckpoint(tx, world));
 });
 afterAll(async () => {
   await owner.close();
@@ -263,6 +265,12 @@ const DAMAGES: readonly Damage[] = [
      WHERE event_id = (SELECT event_id FROM ledger_rows WHERE entry_id = ${FIRST_ROW})`,
   ],
   ['a seal taken away', 'seals_recomputed', `DELETE FROM seals WHERE month = '2026-08'`],
+  [
+    'a row of the open month removed after a checkpoint',
+    'checkpoints_recomputed',
+    'DELETE FROM ledger_rows WHERE entry_id = (SELECT max(entry_id) FROM ledger_rows)',
+  ],
+  ['a checkpoint taken away', 'facts_have_events', 'DELETE FROM checkpoints'],
   [
     'a changed recording time',
     'seals_recomputed',

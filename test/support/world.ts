@@ -88,7 +88,10 @@ export async function openWorld(
     cpSync(options.from.home, home, { recursive: true });
   } else {
     mkdirSync(join(home, 'outbox'));
-    writeFileSync(join(home, 'settings.json'), JSON.stringify({ ...firstSettings('sandbox'), allow_empty: true }));
+    writeFileSync(
+      join(home, 'settings.json'),
+      JSON.stringify({ ...firstSettings('sandbox'), allow_empty: true, checkpoints: 'off' }),
+    );
   }
 
   let now = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) as DateTime<true>;

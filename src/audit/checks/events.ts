@@ -13,6 +13,7 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
 const ACTS = `(VALUES
     ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
     ('invoice_disputes', 'dispute.open'), ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'),
+    ('checkpoints', 'checkpoint.take'),
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
     ('client_secrets', 'client.rotate')

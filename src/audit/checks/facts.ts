@@ -13,6 +13,7 @@ const RECORDED = [
   'revoked_at',
   'first_used_at',
   'signed_at',
+  'taken_at',
   'ended_at',
 ] as const;
 

@@ -1,5 +1,7 @@
 /** The check of seals: recomputes each from the stored data and names the lines of its record that differ. */
 import type { Transaction } from '../../database/transaction.ts';
+import { recomputeCheckpoints } from '../../seals/checkpoint.ts';
+import { readSeals } from '../../seals/queries.ts';
 import { recomputeSeals, sealOf } from '../../seals/seal.ts';
 import type { CheckContext, Difference, Finding } from '../checks.ts';
 
@@ -19,6 +21,29 @@ export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Che
     differences.push(...differingLines(subject, seal.record, record));
   }
   return { inspected, differences };
+}
+
+/** Of one month: the checkpoints taken while it was open. */
+export async function findBrokenCheckpoints(
+  tx: Transaction,
+  { month: only }: Pick<CheckContext, 'month'>,
+): Promise<Finding> {
+  const seals = only === null ? [] : await readSeals(tx);
+  const sealed = seals.findIndex(({ month }) => month === only);
+  const range = { after: seals[sealed - 1]?.facts_to ?? 0, to: seals[sealed]?.facts_to ?? Number.MAX_SAFE_INTEGER };
+  const differences: Difference[] = [];
+  const recomputed = await recomputeCheckpoints(tx, range);
+  for (const [at, { checkpoint, record }] of recomputed.entries()) {
+    const subject = `checkpoint ${checkpoint.checkpoint_number}`;
+    const before = recomputed[at - 1]?.checkpoint.checkpoint_number ?? checkpoint.previous ?? 0;
+    if (checkpoint.checkpoint_number !== before + 1) differences.push({ subject, detail: `follows ${before}` });
+    if (sealOf(checkpoint.record) !== checkpoint.seal) {
+      const detail = `is ${checkpoint.seal}, but its record hashes to ${sealOf(checkpoint.record)}`;
+      differences.push({ subject, detail });
+    }
+    differences.push(...differingLines(subject, checkpoint.record, record));
+  }
+  return { inspected: recomputed.length, differences };
 }
 
 /** The lines of a sealed record that differ from the same record recomputed, or their order. */

@@ -1,0 +1,166 @@
+/**
+ * Checkpoints of the open month: each seals the rows and facts recorded since the one before, once a day by the setting
+ * `checkpoints`. The seal of a checkpoint is the SHA-256 of its record (docs/pack-format.md). The month's seal covers it as
+ * a fact. Refusals: clock_behind, signing_key_missing.
+ */
+import { DateTime } from 'luxon';
+import type { Database } from '../database/database.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { ROW_COLUMNS } from './canonical.ts';
+import {
+  type Checkpoint,
+  insertCheckpoint,
+  readCheckpoints,
+  readInstallation,
+  readLastCheckpoint,
+  readLastEntry,
+  readLastEvent,
+  readLastFact,
+  readSeals,
+  type Seal,
+} from './queries.ts';
+import { type Hashed, hashFactsOf, hashRowsOf, type Range } from './ranges.ts';
+import { instant, sealOf } from './seal.ts';
+import { signSeal } from './signature.ts';
+
+/** The version in the first line of a record of a checkpoint. */
+const CHECKPOINT_FORM = 1;
+
+/** The day of an instant in the issuer's time zone, `YYYY-MM-DD`. */
+const dayOf = (at: string, { settings }: Pick<ActorContext, 'settings'>): string =>
+  DateTime.fromISO(at).setZone(settings.time_zone).toFormat('yyyy-MM-dd');
+
+type Clock = Pick<ActorContext, 'environment' | 'settings'>;
+
+/** The day of the last checkpoint (null before the first), and whether another is due: by the settings one is taken each day. */
+export async function readCheckpointDay(
+  tx: Transaction,
+  context: Clock,
+): Promise<{ readonly last: string | null; readonly today: string; readonly due: boolean }> {
+  const checkpoint = await readLastCheckpoint(tx);
+  const last = checkpoint === undefined ? null : dayOf(checkpoint.taken_at, context);
+  const today = dayOf(context.environment.now().toISO(), context);
+  return { last, today, due: context.settings.checkpoints === 'daily' && (last === null || last < today) };
+}
+
+/** Takes the day's checkpoint, if it is due. Of several runs at once, one takes it. */
+export async function takeDueCheckpoint(database: Database, context: ActorContext): Promise<Checkpoint | undefined> {
+  // Read without the ledger's lock first, so that a run with nothing to do blocks no writer.
+  if (!(await database.reading((tx) => readCheckpointDay(tx, context))).due) return undefined;
+  const taken = await database.transaction(async (tx) => {
+    await lockLedgerWhole(tx);
+    return (await readCheckpointDay(tx, context)).due ? takeCheckpoint(tx, context) : undefined;
+  });
+  failpoint('checkpoint.committed');
+  return taken;
+}
+
+/** Takes a checkpoint now. */
+export async function takeCheckpoint(tx: Transaction, context: ActorContext): Promise<Checkpoint> {
+  await lockLedgerWhole(tx);
+  await raiseWorkMemory(tx);
+  failpoint('checkpoint.locked');
+  const previous = await readLastCheckpoint(tx);
+  await refuseEarlier(tx, context, previous);
+  const now = context.environment.now().toISO();
+  const checkpoint_number = (previous?.checkpoint_number ?? 0) + 1;
+  const event = { action: 'checkpoint.take', subject: String(checkpoint_number), details: {}, now };
+  const eventId = await recordEvent(tx, context.actor, event);
+  const taken = {
+    checkpoint_number,
+    previous: previous?.checkpoint_number ?? null,
+    facts_to: await readLastFact(tx),
+    entries_to: await readLastEntry(tx),
+    taken_at: now,
+  };
+  const [record = ''] = await writeRecords(tx, [taken], previous);
+  const checkpoint = { ...taken, record, seal: sealOf(record) };
+  await insertCheckpoint(tx, { ...checkpoint, eventId });
+  const { seal } = checkpoint;
+  await signSeal(tx, context, { kind: 'checkpoint', name: String(checkpoint_number), record, seal, eventId, now });
+  failpoint('checkpoint.recorded');
+  return checkpoint;
+}
+
+/** Nothing is dated before what happened: neither the last checkpoint nor the last event. */
+async function refuseEarlier(tx: Transaction, context: Clock, previous: Checkpoint | undefined): Promise<void> {
+  const now = context.environment.now();
+  const today = dayOf(now.toISO(), context);
+  if (previous !== undefined && now < DateTime.fromISO(previous.taken_at)) {
+    const number = `checkpoint ${previous.checkpoint_number}`;
+    throw refuse('clock_behind', { today, latest: dayOf(previous.taken_at, context), number, act: 'taken' });
+  }
+  const event = await readLastEvent(tx);
+  if (event === undefined || today >= dayOf(event.occurred_at, context)) return;
+  const facts = { number: `event ${event.event_id} (${event.action})`, act: 'recorded' };
+  throw refuse('clock_behind', { today, latest: dayOf(event.occurred_at, context), ...facts });
+}
+
+type Taken = Omit<Checkpoint, 'record' | 'seal'>;
+
+/** The records of checkpoints that follow each other, from the data as it is now; `before` is the one before the first. */
+async function writeRecords(
+  tx: Transaction,
+  checkpoints: readonly (Taken & { readonly seal?: string })[],
+  before: Checkpoint | undefined,
+): Promise<string[]> {
+  const seals = (await readSeals(tx)).filter((each): each is Seal => each.seal != null);
+  const ranges = checkpoints.map((taken, at) => {
+    const previous = at === 0 ? before : checkpoints[at - 1];
+    const sealed = seals.findLast(({ facts_to }) => facts_to < taken.facts_to);
+    return {
+      ...{ taken, previous, sealed },
+      entries: { after: previous?.entries_to ?? 0, to: taken.entries_to },
+      facts: { after: Math.max(sealed?.facts_to ?? 0, previous?.facts_to ?? 0), to: taken.facts_to },
+    };
+  });
+  const { installation_id, environment } = await readInstallation(tx);
+  const rows = await hashRowsOf(
+    tx,
+    ranges.map(({ entries }) => entries),
+  );
+  const facts = await hashFactsOf(
+    tx,
+    ranges.map((each) => each.facts),
+  );
+  return ranges.map(({ taken, previous, sealed, ...of }, at) => {
+    const lines = [
+      `reckoner checkpoint ${CHECKPOINT_FORM}`,
+      `installation ${installation_id} ${environment}`,
+      `checkpoint ${taken.checkpoint_number}`,
+      `previous ${previous === undefined ? 'none' : `${previous.checkpoint_number} ${previous.seal}`}`,
+      `sealed_after ${sealed === undefined ? 'none' : `${sealed.month} ${sealed.seal}`}`,
+      `taken_at ${instant(taken.taken_at)}`,
+      `entries ${rangeOf(of.entries)}`,
+      `rows_columns ${ROW_COLUMNS.join(' ')}`,
+      ...listOf('rows', rows[at]),
+      `facts ${rangeOf(of.facts)}`,
+      ...listOf('facts_of', facts[at]),
+    ];
+    return lines.map((line) => `${line}\n`).join('');
+  });
+}
+
+const rangeOf = ({ after, to }: Range): string => `${after + 1} to ${to}`;
+
+const listOf = (word: string, found: ReadonlyMap<string, Hashed> = new Map()): string[] =>
+  [...found].map(([name, { count, root }]) => `${word} ${name} ${count} ${root}`).sort();
+
+/** A checkpoint, and its record recomputed from the data as it is now, with the stored seal of the one before. */
+export interface RecomputedCheckpoint {
+  readonly checkpoint: Checkpoint;
+  readonly record: string;
+}
+
+/** Recomputes the checkpoints whose last fact lies in a range: all of them, or those of a month. */
+export async function recomputeCheckpoints(tx: Transaction, facts: Range): Promise<RecomputedCheckpoint[]> {
+  const all = await readCheckpoints(tx);
+  const from = all.findIndex(({ facts_to }) => facts_to > facts.after);
+  const some = all.filter(({ facts_to }) => facts_to > facts.after && facts_to <= facts.to);
+  const records = await writeRecords(tx, some, all[from - 1]);
+  return some.map((checkpoint, at) => ({ checkpoint, record: records[at] ?? '' }));
+}
