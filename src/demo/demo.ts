@@ -3,7 +3,8 @@
  * each month with a clock set to that time. Every step runs the real program.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { acquireEmbeddedServer } from '../database/embedded.ts';
 import type { DocumentJson } from '../documents/document.ts';
@@ -29,13 +30,18 @@ const MONTHS = [
   { month: '2026-09', file: '2026-09.csv', close: 'close', now: '2026-10-01T10:07:00Z' },
 ] as const;
 
-const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
+const { DATABASE_URL: _database, SMTP_URL: _smtp, SEAL_SIGNING_KEY: _key, ...inherited } = process.env;
+/** A key of the demo's own, which signs its seals. */
+const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 
 /** A partner with a connected account, whose transfers are reported by settlement files. */
 const ROUTED = 'p-copperleaf';
 
 function reckoner(args: readonly string[], now: string): string {
-  const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now };
+  const env = {
+    ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
+    SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE,
+  };
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
   // 4: done, but something needs attention, as the demo intends.
   if (status !== 0 && status !== 4) {
@@ -53,6 +59,9 @@ if (existsSync(HOME)) {
   // The folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });
 }
+mkdirSync(HOME, { recursive: true });
+const { privateKey } = generateKeyPairSync('ed25519');
+writeFileSync(SEAL_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
 // Held until the end, so that the commands share one server.
 const server = await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
@@ -80,4 +89,8 @@ for (const document of documents) {
       `  ${relative('.', pdf)}\n  ${relative('.', email)}\n`,
   );
 }
+process.stdout.write(
+  `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
+    `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n`,
+);
 await server.release();

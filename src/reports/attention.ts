@@ -2,10 +2,12 @@
 import { DateTime } from 'luxon';
 import { isIncomplete, missingFeeds } from '../close/feeds.ts';
 import { accountKeyVariable } from '../config/environment.ts';
+import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LinkTrouble } from '../delivery/links/queries.ts';
 import { attentionToWebhooks } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import { keyIdOf } from '../seals/signature.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
@@ -30,6 +32,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
       'it says.',
   ),
   ...attentionToBooks(found.books),
+  ...attentionToSigning(found.signing),
   ...attentionToFeeds(found.feeds),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
@@ -50,6 +53,15 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...attentionToConnected(found.connected),
   ...attentionToWebhooks(found.webhooks, now),
 ];
+
+/** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */
+const attentionToSigning = ({ key, latest }: Status['signing']): string[] =>
+  key !== null || latest === null
+    ? []
+    : [
+        `Seals are signed, and ${SEAL_SIGNING_KEY_FILE} is not set: no month and no books can close. Set it to the file of the ` +
+          `key ${keyIdOf(latest)}; if that key is lost, to a new one.`,
+      ];
 
 /** A month that has ended and is not closed by the hourly job, because feeds are missing. */
 function attentionToFeeds(feeds: Status['feeds']): string[] {

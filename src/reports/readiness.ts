@@ -2,6 +2,7 @@
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
+import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
@@ -86,10 +87,14 @@ function settingsGaps(settings: Settings): Gap[] {
   return gaps;
 }
 
-function environmentGaps({ smtpUrl }: Environment, { missing }: OpenProvider): Gap[] {
+function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenProvider): Gap[] {
   const gaps: Gap[] = [];
   if (smtpUrl === undefined) {
     gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
+  }
+  if (sealKey === undefined) {
+    const needs = 'a key that signs seals: without one, whoever can write to the database can make a seal';
+    gaps.push({ scope: 'environment', id: SEAL_SIGNING_KEY_FILE, needs });
   }
   if (missing !== undefined) gaps.push({ scope: 'environment', id: missing.variable, needs: missing.what });
   return gaps;

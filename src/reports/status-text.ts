@@ -1,5 +1,6 @@
 /** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
 import { missingFeeds } from '../close/feeds.ts';
+import { keyIdOf } from '../seals/signature.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import type { Status } from './status.ts';
@@ -15,6 +16,7 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
       `Books        ${books.closed_to === null ? 'none closed yet' : `closed to ${books.closed_to}`}` +
         (books.open.length > 0 ? `; open: ${books.open.join(', ')}` : ''),
+      `Seals        ${describeSigning(found.signing)}`,
       ...feedLines(found.feeds),
       `Open rows    ${found.open_entries}`,
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
@@ -57,6 +59,11 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
 }
+
+const describeSigning = ({ key, latest }: Status['signing']): string => {
+  if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, and now there is no key`;
+  return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
+};
 
 function webhookLines({ active, waiting, troubled }: Status['webhooks']): string[] {
   if (active + troubled.length === 0) return [];

@@ -15,6 +15,7 @@ import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countExceptions } from '../payments/exceptions.ts';
+import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
@@ -31,6 +32,7 @@ export interface Status {
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
   readonly books: BooksStatus;
+  readonly signing: SigningStatus;
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Open disputes of invoices whose promised date has passed. */
@@ -93,16 +95,7 @@ export async function readStatus(
      FROM installation`,
   );
   const months = await readMonths(tx, now);
-  const { open_entries } = await queryOne<{ open_entries: number }>(
-    tx,
-    // The rows of a void document are unbilled again until another one bills them.
-    `SELECT (count(*) + (
-              SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
-              WHERE d.purpose = 'month' AND NOT EXISTS (
-                SELECT FROM documents later WHERE later.replaces = d.document_id)))::bigint AS open_entries
-     FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
-    { last: months.last_closed },
-  );
+  const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
   const { delayed } = await queryOne<{ delayed: number }>(
@@ -144,6 +137,7 @@ export async function readStatus(
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),
+    signing: await readSigning(tx, context.environment),
     feeds: await readNextFeeds(tx, context.settings, now),
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
@@ -162,6 +156,18 @@ export async function readStatus(
   } as const;
   return { ...found, attention: attentionOf({ ...found, links, delayed }, now) };
 }
+
+const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
+  queryOne(
+    tx,
+    // The rows of a void document are unbilled again until another one bills them.
+    `SELECT (count(*) + (
+              SELECT coalesce(sum(d.entries), 0) FROM documents d JOIN voids v USING (document_id)
+              WHERE d.purpose = 'month' AND NOT EXISTS (
+                SELECT FROM documents later WHERE later.replaces = d.document_id)))::bigint AS open_entries
+     FROM ledger_rows WHERE posted_month > coalesce(:last::text, '')`,
+    { last },
+  );
 
 async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
   const state = await readLedgerState(tx);

@@ -1,6 +1,7 @@
 /** SQL of the seals. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { type SigningKey, vkeyOf } from './signature.ts';
 
 export interface Seal {
   readonly month: Month;
@@ -22,14 +23,22 @@ export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 
   );
 }
 
+/** A seal and the verifier key that it is signed by; null if it is not signed. */
+export interface SignedSeal {
+  readonly seal: string;
+  readonly signed_by: string | null;
+}
+
 /** The seals of these months, by month. */
-export async function readSealsOf(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
-  const rows = await query<Pick<Seal, 'month' | 'seal'>>(
+export async function readSealsOf(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, SignedSeal>> {
+  const rows = await query<Pick<Seal, 'month' | 'seal'> & { key: SigningKey | null }>(
     tx,
-    `SELECT month, seal FROM seals WHERE month = ANY (:months::text[])`,
+    `SELECT m.month, m.seal, CASE WHEN s.fact_id IS NOT NULL THEN to_json(s) END AS key
+     FROM seals m LEFT JOIN seal_signatures s ON s.kind = 'month' AND s.name = m.month
+     WHERE m.month = ANY (:months::text[])`,
     { months },
   );
-  return new Map(rows.map(({ month, seal }) => [month, seal]));
+  return new Map(rows.map(({ month, seal, key }) => [month, { seal, signed_by: key && vkeyOf(key) }]));
 }
 
 /** The last seal; undefined before the first. */

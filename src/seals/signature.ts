@@ -51,6 +51,9 @@ export function vkeyOf(key: SigningKey): string {
   return `${key_name}+${keyId(key).toString('hex')}+${base64(Buffer.concat([ED25519, Buffer.from(public_key, 'base64')]))}`;
 }
 
+/** NAME+KEYID: a verifier key without the key itself, for people. */
+export const keyIdOf = (vkey: string): string => vkey.slice(0, vkey.lastIndexOf('+'));
+
 /** The line of a note, with its line end: the content of a `.sig` file. */
 export const signatureLine = (each: SealSignature): string =>
   `— ${each.key_name} ${base64(Buffer.concat([keyId(each), Buffer.from(each.signature, 'base64')]))}\n`;
@@ -61,13 +64,15 @@ export const noteOf = (record: string, signature: SealSignature): string => `${r
 /** The name of the operator's key. */
 export const keyNameOf = (installationId: string): string => `reckoner-${installationId}`;
 
-export function signRecord(record: string, key: SealKey, installationId: string): SealSignature {
-  return {
-    key_name: keyNameOf(installationId),
-    public_key: base64(key.publicKey),
-    signature: base64(sign(null, Buffer.from(record), key.privateKey)),
-  };
-}
+const signingKeyOf = ({ publicKey }: SealKey, installationId: string): SigningKey => ({
+  key_name: keyNameOf(installationId),
+  public_key: base64(publicKey),
+});
+
+export const signRecord = (record: string, key: SealKey, installationId: string): SealSignature => ({
+  ...signingKeyOf(key, installationId),
+  signature: base64(sign(null, Buffer.from(record), key.privateKey)),
+});
 
 const SPKI_ED25519 = Buffer.from('302a300506032b6570032100', 'hex');
 
@@ -109,10 +114,7 @@ export async function signSeal(
       throw refuse('signing_key_missing', { seal: sealTitle({ kind, name }), key: vkeyOf(before) });
     return;
   }
-  const { installation_id } = await queryOne<{ installation_id: string }>(
-    tx,
-    `SELECT installation_id FROM installation`,
-  );
+  const { installation_id } = await readInstallationId(tx);
   const signature = signRecord(record, environment.sealKey, installation_id);
   if (before?.public_key !== signature.public_key) {
     const details = { key: vkeyOf(signature), previous: before === undefined ? null : vkeyOf(before) };
@@ -126,6 +128,9 @@ export async function signSeal(
   );
 }
 
+const readInstallationId = (tx: Transaction): Promise<{ readonly installation_id: string }> =>
+  queryOne(tx, `SELECT installation_id FROM installation`);
+
 /** The key of the latest signature; undefined before the first. */
 export async function readLatestKey(tx: Transaction): Promise<SigningKey | undefined> {
   const [latest] = await query<SigningKey>(
@@ -133,6 +138,23 @@ export async function readLatestKey(tx: Transaction): Promise<SigningKey | undef
     `SELECT key_name, public_key FROM seal_signatures ORDER BY fact_id DESC LIMIT 1`,
   );
   return latest;
+}
+
+/** How seals are signed. */
+export interface SigningStatus {
+  /** The key that signs the next seal; null without one. */
+  readonly key: string | null;
+  /** The key of the latest signature; null before the first. */
+  readonly latest: string | null;
+}
+
+export async function readSigning(tx: Transaction, { sealKey }: Pick<Environment, 'sealKey'>): Promise<SigningStatus> {
+  const latest = await readLatestKey(tx);
+  const { installation_id } = await readInstallationId(tx);
+  return {
+    key: sealKey === undefined ? null : vkeyOf(signingKeyOf(sealKey, installation_id)),
+    latest: latest === undefined ? null : vkeyOf(latest),
+  };
 }
 
 /** The signature of a seal, and whether it is the first by its key. Undefined if the seal has none. */

@@ -3,11 +3,14 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SealKey } from '../../src/config/seal-key.ts';
 import { WORKER_LOCKS } from '../../src/database/locks.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
 import { booksSealEmail, sealEmail } from '../../src/month-end/emails/seal.ts';
+import { noteOf, type SealSignature, vkeyOf } from '../../src/seals/signature.ts';
 import { startOver } from '../close/start-over.ts';
+import { newSealPem, SEAL_KEY, sealKeyOf } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -132,4 +135,45 @@ test('when books close, their seal is sent once, with the record that hashes to 
   const said = `${text.slice(text.search(/^reckoner books \d/m)).trimEnd()}\n`;
   expect(said).toBe(record);
   expect(createHash('sha256').update(said).digest('hex')).toBe(seal);
+});
+
+describe('a seal that is signed', () => {
+  const other = sealKeyOf(newSealPem());
+  /** Closes a month with a key and gives the plain text of the letter, and its attachment. */
+  async function letterOf(instant: string, sealKey: SealKey) {
+    world.at(instant);
+    Object.assign(world.environment, { sealKey });
+    await world.close();
+    const before = new Set(emails());
+    expect(await send()).toMatchObject([{ status: 'sent' }]);
+    const name = emails().find((each) => !before.has(each)) ?? '';
+    const { text = '', attachments } = await simpleParser(readFileSync(join(outbox(), name)));
+    return { text, attachments };
+  }
+
+  test('is told as a signed note, in the text and as a file, with the key to check it by', async () => {
+    await startOver(world);
+    await world.partners([partner()]);
+    await world.rows([quote()]);
+    const { text, attachments } = await letterOf('2026-08-01T10:00:00Z', SEAL_KEY);
+    const [{ record = '', ...signature } = {}] = await world.sql<SealSignature & { record: string }>(
+      `SELECT record, key_name, public_key, signature FROM seals JOIN seal_signatures ON name = month`,
+    );
+    const note = noteOf(record, signature as SealSignature);
+    expect(text.slice(text.search(/^reckoner seal \d/m)).trimEnd()).toBe(note.trimEnd());
+    expect(attachments.map(({ filename, content }) => [filename, content.toString()])).toEqual([
+      ['seal-2026-07.note.txt', note],
+    ]);
+    expect(text).toContain(`\n  ${vkeyOf(signature as SealSignature)}\n`);
+    expect(text).toMatch(/This is the first letter that is signed\. Compare this key with the operator\nby telephone/);
+    expect(text).not.toContain('NEW KEY');
+  });
+
+  test('by the key of the one before needs no warning; by another key it has one', async () => {
+    const same = await letterOf('2026-09-01T12:00:00Z', SEAL_KEY);
+    expect(same.text).not.toMatch(/first letter|NEW KEY/);
+    const changed = await letterOf('2026-10-01T12:00:00Z', other);
+    expect(changed.text).toMatch(/WARNING: the signature below is by a NEW KEY\. The letter before this one was/);
+    expect(changed.text).not.toMatch(/first letter/);
+  });
 });

@@ -8,11 +8,12 @@ import type { Settings } from '../../src/config/settings.ts';
 import { type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
 import { startOver } from '../close/start-over.ts';
 import { reckoner } from '../support/program.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, realSettings, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ sealKey: SEAL_KEY });
 });
 afterAll(() => world.end());
 beforeEach(async () => {
@@ -173,5 +174,11 @@ test('a connected account needs a key, then a first reading, unless its settleme
       partners: ['p-1'],
     },
     { scope: 'account', id: 'acct_2', needs: expect.stringMatching(/processor poll/), partners: ['p-2'] },
+  ]);
+});
+
+test('production without a key that signs seals is told so', async () => {
+  expect(await gaps({}, { ...READY, sealKey: undefined })).toEqual([
+    { scope: 'environment', id: 'SEAL_SIGNING_KEY_FILE', needs: expect.stringMatching(/^a key that signs seals/) },
   ]);
 });

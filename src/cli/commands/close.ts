@@ -18,7 +18,8 @@ import { EXIT, refuse } from '../../errors/refusals.ts';
 import { countDeliveries } from '../../mail/queries.ts';
 import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
-import { readSealsOf } from '../../seals/queries.ts';
+import { readSealsOf, type SignedSeal } from '../../seals/queries.ts';
+import { keyIdOf } from '../../seals/signature.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
@@ -205,7 +206,7 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
 export function monthJson(
   facts: MonthFacts,
   status: 'closed' | 'preview',
-  seals: ReadonlyMap<Month, string> = new Map(),
+  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
 ): Record<string, unknown> {
   const seal = seals.get(facts.month);
   const { totals, deliveries, ...counts } = facts;
@@ -229,20 +230,20 @@ export function monthJson(
     ),
     deliveries,
     // A preview has none.
-    ...(seal !== undefined && { seal }),
+    ...(seal !== undefined && { seal: seal.seal, ...(seal.signed_by !== null && { signed_by: seal.signed_by }) }),
   };
 }
 
 function describeMonths(
   months: readonly MonthFacts[],
   verb: (facts: MonthFacts) => string,
-  seals: ReadonlyMap<Month, string> = new Map(),
+  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
 ): string {
   if (months.length === 0) return 'Nothing to do: all months that have ended in every time zone are closed.';
   return months.map((facts) => describeMonth(facts, verb(facts), seals.get(facts.month))).join('\n\n');
 }
 
-function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined): string {
+function describeMonth(facts: MonthFacts, verb: string, seal: SignedSeal | undefined): string {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,
@@ -255,7 +256,8 @@ function describeMonth(facts: MonthFacts, verb: string, seal: string | undefined
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
-    ...(seal === undefined ? [] : [`  Seal        ${seal}`]),
+    ...(seal === undefined ? [] : [`  Seal        ${seal.seal}`]),
+    ...(seal?.signed_by ? [`  Signed by   ${keyIdOf(seal.signed_by)}`] : []),
     ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
   ].join('\n');
 }

@@ -6,14 +6,17 @@ import { query, queryOne, type Transaction } from '../../database/transaction.ts
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
+import type { Attachment } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { type Month, monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
 import type { Seal } from '../../seals/queries.ts';
+import { noteOf, readSignature, type SealKind, vkeyOf } from '../../seals/signature.ts';
 
 /** The seals of one kind: both queries give the month and what was sealed. */
 interface Seals {
   readonly kind: 'seal' | 'books_seal';
+  readonly of: SealKind;
   /** What the Message-ID begins with. */
   readonly name: string;
   /** The seal of `:month`. */
@@ -31,6 +34,23 @@ const verifiers = (): readonly { readonly file: string; readonly sha256: string 
       .digest('hex'),
   }));
 
+/** The signed note, and what to say of its key. Without a signature the note is the record. */
+export function noteView(record: string, signature: Awaited<ReturnType<typeof readSignature>>) {
+  if (signature === undefined) return { note: record.trimEnd(), vkey: '', firstKey: false, newKey: false };
+  const { previous_key: previous, public_key: key } = signature;
+  return {
+    note: noteOf(record, signature).trimEnd(),
+    vkey: vkeyOf(signature),
+    firstKey: previous === null,
+    newKey: previous !== null && previous !== key,
+  };
+}
+
+/** The note as a file, which no mail program wraps. */
+export const noteFile = (filename: string, note: string): Attachment => ({
+  ...{ filename, contentType: 'text/plain; charset=utf-8', content: Buffer.from(note) },
+});
+
 const sealEmailOf = (seals: Seals): EmailComposer => ({
   kind: seals.kind,
   queueDue: (tx, context) => queueDue(tx, context, seals),
@@ -39,6 +59,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
     const { seal, record, sealed_at } = await queryOne<Pick<Seal, 'seal' | 'record' | 'sealed_at'>>(tx, seals.read, {
       month,
     });
+    const signature = await readSignature(tx, { kind: seals.of, name: month as Month });
     return {
       to: { name: 'Auditor', address: settings.auditor_email },
       cc: [],
@@ -46,9 +67,11 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
         ...{ month: monthName(month as Month), seal, shortSeal: seal.slice(0, 16), record: record.trimEnd() },
+        ...noteView(record, signature),
         verifiers: verifiers(),
       }),
-      attachments: [],
+      attachments:
+        signature === undefined ? [] : [noteFile(`${seals.name}-${month}.note.txt`, noteOf(record, signature))],
       date: sealed_at,
     };
   },
@@ -56,6 +79,7 @@ const sealEmailOf = (seals: Seals): EmailComposer => ({
 
 export const sealEmail = sealEmailOf({
   kind: 'seal',
+  of: 'month',
   name: 'seal',
   read: `SELECT seal, record, sealed_at FROM seals WHERE month = :month`,
   untold: `SELECT month FROM seals s
@@ -65,6 +89,7 @@ export const sealEmail = sealEmailOf({
 
 export const booksSealEmail = sealEmailOf({
   kind: 'books_seal',
+  of: 'books',
   name: 'books-seal',
   read: `SELECT seal, record, closed_at AS sealed_at FROM book_closes WHERE month = :month`,
   untold: `SELECT month FROM book_closes s
