@@ -20,7 +20,9 @@ import stat
 import sys
 import unicodedata
 from collections import Counter, defaultdict
+from datetime import date, timedelta
 from decimal import Context, Decimal, setcontext
+from urllib.parse import unquote_to_bytes
 
 setcontext(Context(prec=60))
 
@@ -112,7 +114,7 @@ WITH_DIGITS = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]{1,4})?"
 CURRENCY = r"[A-Z]{3}"
 NAME = r"[a-z][a-z0-9_]*"
 INSTALLATION = r"[0-9a-f]{12} (?:production|sandbox)"
-CONTROL = r"[a-z][a-z-]*(?::[a-z][a-z-]*)*"
+CONTROL = r"[a-z][a-z0-9-]*(?::[a-z0-9-]+)*"
 
 
 def form(pattern):
@@ -628,42 +630,85 @@ PAYMENT = (
 COLUMNS = {
     "documents": (
         "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
-        "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason"
+        "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on"
     ).split(),
     "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
-    "voids": ["document_id"] + BILL + ["reason", "voided_on"],
+    "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on"],
     "document_pdfs": ["document_id", "sha256"],
     "book_closes": ["month", "facts_to", "record", "seal"],
+    "credit_applications": (
+        "credit_application_id credit_note_id invoice_id amount applied_on entry_on recorded_at event_id"
+    ).split(),
+    "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
+    "write_offs": "write_off_id document_id amount written_off_on entry_on".split(),
+    "write_off_reversals": "write_off_id reversed_on entry_on".split(),
+    "payments": PAYMENT,
+    "payment_assignments": (
+        "payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
+    ).split(),
+    "payment_applications": (
+        "payment_application_id payment_id document_id partner_id currency amount applied_on entry_on recorded_at evidence"
+    ).split(),
+    "payment_unapplications": "payment_application_id payment_reversal_id unapplied_on entry_on recorded_at".split(),
+    "small_differences": "payment_application_id document_id currency amount entry_on recorded_at".split(),
+    "payment_reversals": (
+        "payment_reversal_id payment_id partner_id currency amount kind code reason booked_to reversed_on entry_on recorded_at"
+    ).split(),
+    "payment_reinstatements": "payment_reversal_id partner_id reinstated_on entry_on".split(),
+    "bank_lines": ["bank_line_id", "bank_reference"],
+    "payouts": "payout_id bank_line_id account currency amount received_on entry_on".split(),
+    "payout_settlements": "payout_id fees entry_on".split(),
+    "credit_refunds": (
+        "credit_refund_id document_id partner_id currency amount account reference refunded_on entry_on recorded_at"
+    ).split(),
+    "credit_refund_returns": "credit_refund_id reason returned_on entry_on recorded_at".split(),
+    "refund_matches": (
+        "refund_match_id account currency amount credit_refund_id payment_reversal_id paid_on entry_on"
+    ).split(),
+    "balance_transactions": ["balance_transaction_id", "id"],
+    "share_allocations": (
+        "share_allocation_id balance_transaction_id partner_id currency amount settled_currency settled_amount occurred_on entry_on"
+    ).split(),
+    "share_payments": ["share_allocation_id", "amount"],
 }
-COLUMNS_OF_KIND = {
-    "events": {"audit_events": EVENT},
-    "payments": {
-        "audit_events": ["event_id", "action"],
-        "payments": PAYMENT,
-        "payment_applications": (
-            "payment_application_id payment_id document_id currency amount applied_on entry_on recorded_at evidence"
-        ).split(),
-        "payment_unapplications": (
-            "payment_application_id payment_reversal_id unapplied_on entry_on recorded_at"
-        ).split(),
-        "small_differences": "payment_application_id document_id currency amount entry_on recorded_at".split(),
-        "payment_reversals": "payment_id currency amount kind code reason reversed_on entry_on recorded_at".split(),
-        "payment_assignments": (
-            "payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
-        ).split(),
-        "credit_applications": (
-            "credit_application_id credit_note_id invoice_id amount applied_on entry_on recorded_at event_id"
-        ).split(),
-        "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
-        "credit_refunds": (
-            "credit_refund_id document_id currency amount reference refunded_on entry_on recorded_at"
-        ).split(),
-        "credit_refund_returns": "credit_refund_id reason returned_on entry_on recorded_at".split(),
-    },
+EVENTS_OF_KIND = {"events": EVENT, "payments": ["event_id", "action"]}
+# The table's own number, and the tables whose facts have the number of another fact.
+NUMBERED = {
+    "documents": "document_id",
+    "credit_applications": "credit_application_id",
+    "write_offs": "write_off_id",
+    "payments": "payment_id",
+    "payment_assignments": "payment_assignment_id",
+    "payment_applications": "payment_application_id",
+    "payment_reversals": "payment_reversal_id",
+    "bank_lines": "bank_line_id",
+    "payouts": "payout_id",
+    "credit_refunds": "credit_refund_id",
+    "refund_matches": "refund_match_id",
+    "balance_transactions": "balance_transaction_id",
+    "share_allocations": "share_allocation_id",
 }
-FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied"]}
-FORMS.update({name: is_number for name in "sequence position count entries facts_to document_id event_id".split()})
-FORMS.update(month=is_month, posted_month=is_month, entry_on=is_day, dated_on=is_day, currency=is_currency)
+NUMBERED_AFTER = {
+    "voids": "documents",
+    "credit_releases": "credit_applications",
+    "write_off_reversals": "write_offs",
+    "payment_unapplications": "payment_applications",
+    "small_differences": "payment_applications",
+    "payment_reinstatements": "payment_reversals",
+    "payout_settlements": "payouts",
+    "credit_refund_returns": "credit_refunds",
+}
+KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.items()}}
+FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees"]}
+FORMS.update(dict.fromkeys("sequence position count entries facts_to event_id".split(), is_number))
+FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces", "credits"], is_number))
+FORMS.update(dict.fromkeys("entry_on dated_on issued_on voided_on".split(), is_day))
+FORMS.update(month=is_month, posted_month=is_month, currency=is_currency, settled_currency=is_currency)
+NULLABLE = {
+    "documents": ("replaces", "credits"),
+    "payment_unapplications": ("payment_reversal_id",),
+    "refund_matches": ("credit_refund_id", "payment_reversal_id"),
+}
 ROW_COLUMNS = (
     "entry_id posted_month partner_id currency arrangement policy_id kind month spot_price partner_cut invoice_amount "
     "accepted_at recorded_at quote_id requote_id reversal_id enrollment_id"
@@ -672,13 +717,13 @@ ENTRY = "fact fact_id entry_on dated_on debit credit currency amount document re
 ACCOUNT = "control account currency amount".split()
 
 
-def check_forms(columns, place):
+def check_forms(columns, place, nullable=()):
     """A function that requires the forms of these (place in the row, name) columns."""
     formed = [(at, name, FORMS[name]) for at, name in columns if name in FORMS]
 
     def check(number, fields):
         for at, name, right in formed:
-            if fields[at] is not None and not right(fields[at]):
+            if name not in nullable if fields[at] is None else not right(fields[at]):
                 raise Malformed("%s: row %d: %s does not have its form" % (place, number, name))
 
     return check
@@ -693,7 +738,7 @@ class Pack:
         self.facts = defaultdict(list)
         self.events, self.first_event = set(), None
         self.groups, self.postings = {}, defaultdict(lambda: defaultdict(Decimal))
-        self.entries = []
+        self.entries = []  # (books, fields)
         self.counts = Counter()
         self.wrong = defaultdict(Findings)
         self.names = check("layout", self._layout, True)
@@ -769,7 +814,7 @@ class Pack:
         return "%d files as in the manifest" % len(self.manifest.files), None
 
     def _tables(self, _):
-        interpreted = {**COLUMNS, **COLUMNS_OF_KIND.get(self.manifest.kind, {})}
+        interpreted = {**COLUMNS, "audit_events": EVENTS_OF_KIND.get(self.manifest.kind)}
         for record in self.records.values():
             seen = set()
             for table in sorted(record.tables, key=lambda each: (each != "audit_events", each)):
@@ -799,7 +844,7 @@ class Pack:
         event_at = columns.index("event_id") if "event_id" in columns else 0
         dated_at = columns.index("entry_on") if "entry_on" in columns else 0
         places = table.places(interpreted) if interpreted else []
-        forms = check_forms(list(zip(places, interpreted or [])), table.name)
+        forms = check_forms(list(zip(places, interpreted or [])), table.name, NULLABLE.get(name, ()))
         before, leaves = 0, MerkleRoot()
         leaves.add("\t".join(columns).encode())
         for number, fields, line in table:
@@ -915,8 +960,7 @@ class Pack:
                 self.wrong["books"]("%s: %s %s is dated %s" % (place, fact, fact_id, entry_on))
             books.moved[debit, currency] += Decimal(amount)
             books.moved[credit, currency] -= Decimal(amount)
-            if self.manifest.kind == "journal":
-                self.entries.append(fields)
+            self.entries.append((books, fields))
 
     def _accounts(self, books):
         books.accounts = {}
@@ -1113,6 +1157,7 @@ def check_books(pack, problem):
         else:
             problem.notes.append("the balances of %s are not added up: the books before it are not in this pack" % month)
         before = books
+    check_postings(pack, problem)
     for close in pack.facts["book_closes"]:
         books = pack.books.get(close["month"])
         if books is None and close["month"] in pack.records:
@@ -1122,6 +1167,311 @@ def check_books(pack, problem):
     for month in pack.records.keys() - pack.books.keys():
         problem.notes.append("the books of %s are open: what is dated in it can still change" % month)
     return "%d months, %d entries, %d balances" % (len(pack.books), pack.counts["entries"], pack.counts["accounts"]), None
+
+
+# --- Posting rules ------------------------------------------------------------------------------------------------------
+
+RECEIVABLE, UNBILLED, DUE_FROM_PROCESSOR = ("assets:receivable:" + each for each in ("billed", "unbilled", "processor"))
+CREDIT, UNAPPLIED, ADJUSTMENTS = "liabilities:partner-credit", "liabilities:unapplied", "income:adjustments"
+BANK, PROCESSOR, CONVERSION = "assets:bank", "assets:processor", "equity:conversion"
+BAD_DEBTS, BANK_CHARGES, FEES = "expenses:bad-debts", "expenses:bank-charges", "expenses:processor-fees"
+MONEY_AT = (BANK, PROCESSOR)
+# The table of each fact, and the control accounts that it may debit and credit; None is any.
+POSTED = {
+    "document_issued": ("documents", (RECEIVABLE, ADJUSTMENTS, UNBILLED), (CREDIT, DUE_FROM_PROCESSOR, UNBILLED)),
+    "document_voided": ("voids", (CREDIT, DUE_FROM_PROCESSOR, UNBILLED), (RECEIVABLE, ADJUSTMENTS, UNBILLED)),
+    "credit_applied": ("credit_applications", (CREDIT,), (RECEIVABLE,)),
+    "credit_released": ("credit_releases", (RECEIVABLE,), (CREDIT,)),
+    "written_off": ("write_offs", (BAD_DEBTS,), (RECEIVABLE,)),
+    "write_off_undone": ("write_off_reversals", (RECEIVABLE,), (BAD_DEBTS,)),
+    "payment_received": ("payments", MONEY_AT, (UNAPPLIED,)),
+    "payment_assigned": ("payment_assignments", (UNAPPLIED,), (UNAPPLIED,)),
+    "payment_applied": ("payment_applications", (UNAPPLIED,), (RECEIVABLE,)),
+    "payment_unapplied": ("payment_unapplications", (RECEIVABLE,), (UNAPPLIED,)),
+    "small_difference": ("small_differences", (BANK_CHARGES,), (RECEIVABLE,)),
+    "small_difference_undone": ("payment_unapplications", (RECEIVABLE,), (BANK_CHARGES,)),
+    "payment_reversed": ("payment_reversals", (UNAPPLIED,), None),
+    "payment_reinstated": ("payment_reinstatements", MONEY_AT, (UNAPPLIED,)),
+    "payout_received": ("payouts", (BANK,), (PROCESSOR,)),
+    "payout_settled": ("payout_settlements", (FEES,), (PROCESSOR,)),
+    "credit_refunded": ("credit_refunds", (CREDIT,), (BANK,)),
+    "credit_refund_returned": ("credit_refund_returns", (BANK,), (CREDIT,)),
+    "refund_matched": ("refund_matches", (BANK,), (BANK,)),
+    "share_received": ("share_allocations", (PROCESSOR,), (DUE_FROM_PROCESSOR,)),
+    "share_reversed": ("share_allocations", (DUE_FROM_PROCESSOR,), (PROCESSOR,)),
+    "share_converted": ("share_allocations", (CONVERSION, PROCESSOR), (CONVERSION, PROCESSOR)),
+}
+
+
+class Older(dict):
+    """A fact that is older than the pack, and whatever follows from it."""
+
+    def __missing__(self, key):
+        return self
+
+
+OLDER = Older()
+
+
+def account_of(control, detail):
+    return OLDER if detail is OLDER else "%s:%s" % (control, detail) if detail else control
+
+
+def billed_to(document):
+    if document is OLDER:
+        return OLDER
+    is_adjustment = document["purpose"] == "adjustment"
+    control = RECEIVABLE if document["document"] == "invoice" else ADJUSTMENTS if is_adjustment else UNBILLED
+    return account_of(control, document["partner_id"])
+
+
+def billed_from(document):
+    if document is OLDER:
+        return OLDER
+    of_processor = document["purpose"] == "missing_shares"
+    control = CREDIT if document["document"] == "credit_note" else DUE_FROM_PROCESSOR if of_processor else UNBILLED
+    return account_of(control, document["partner_id"])
+
+
+def money_of(payment, match=None):
+    if payment is OLDER:
+        return OLDER
+    return PROCESSOR if payment["method"] == "link" else account_of(BANK, (match or payment)["account"])
+
+
+class Facts:
+    """The facts of a pack by number."""
+
+    def __init__(self, pack, problem):
+        self.pack, self.problem, self.each = pack, problem, pack.facts.__getitem__
+        self.index = {table: {row[key]: row for row in pack.facts[table]} for table, key in KEY_OF.items()}
+        self.range = {}
+        for table, rows in self.index.items():
+            if len(rows) != len(pack.facts[table]):
+                problem("%s: a %s is there twice" % (table, KEY_OF[table]))
+            numbers = [int(number) for number in rows]
+            self.range[table] = (min(numbers), max(numbers)) if numbers else None
+        self.paid = defaultdict(Decimal)
+        for row in pack.facts["share_payments"]:
+            self.paid[row["share_allocation_id"]] += Decimal(row["amount"])
+        self.matches = {}
+        for row in pack.facts["refund_matches"]:
+            refund = (row["credit_refund_id"], row["payment_reversal_id"])
+            if refund in self.matches or refund.count(None) != 1:
+                problem("refund_match_id %s does not match one refund, once" % row["refund_match_id"])
+            self.matches[refund] = row
+
+    def is_older(self, table, number):
+        """Whether a fact that is not in the pack may be older than it."""
+        within = self.range[table]
+        return not self.pack.from_the_start and (within is None or int(number) < within[0])
+
+    def of(self, row, column, table="documents"):
+        """The fact that a column names."""
+        number = row[column]
+        if number is OLDER:
+            return OLDER
+        found = self.index[table].get(number)
+        if found is None and not self.is_older(table, number):
+            self.problem("a fact names %s %s, which is not in %s" % (column, number, table))
+        return OLDER if found is None else found
+
+    def match(self, refund, credit_refund_id, payment_reversal_id):
+        return self.matches.get((credit_refund_id, payment_reversal_id), OLDER if refund is OLDER else None)
+
+    def cannot_be(self, books, entry):
+        """Why an entry of no fact of the pack cannot be of an older or a later one; None if it can."""
+        fact, number, _, _, debit, credit, _, amount = entry[:8]
+        if fact not in POSTED or not is_number(number):
+            return "is no entry of a fact"
+        table, debits, credits = POSTED[fact]
+        if number in self.index[table]:
+            return "does not follow from its fact"
+        of = NUMBERED_AFTER.get(table, table)
+        older = number not in self.index[of] and self.is_older(of, number)
+        last = next(reversed(list(self.pack.records.values()))).last
+        later = books.facts_to > last and (of != table or self.range[of] is None or int(number) > self.range[of][1])
+        if not older and not later:
+            return "is of a fact that is not sealed"
+        for side, controls in ((debit, debits), (credit, credits)):
+            if controls and not any(side == each or side.startswith(each + ":") for each in controls):
+                return "is posted to %s" % side
+        return None if Decimal(amount) > 0 else "is of %s" % amount
+
+
+def is_posted(document):
+    return document is OLDER or (document["document"] != "statement" and Decimal(document["invoice_amount"]) > 0)
+
+
+def derive_entries(facts):
+    """The posting rules: fact, its row, dated_on, debit, credit, currency, amount, document, reference."""
+    of, each = facts.of, facts.each
+    for d in each("documents"):
+        if is_posted(d):
+            to, source = billed_to(d), billed_from(d)
+            yield "document_issued", d, d["issued_on"], to, source, d["currency"], d["invoice_amount"], d["number"], None
+    for own in each("voids"):
+        d = of(own, "document_id")
+        if is_posted(d):
+            to, source, day = billed_to(d), billed_from(d), own["voided_on"]
+            yield "document_voided", own, day, source, to, d["currency"], d["invoice_amount"], d["number"], None
+    for table in ("credit_applications", "credit_releases"):
+        for own in each(table):
+            a = own if table == "credit_applications" else of(own, "credit_application_id", "credit_applications")
+            d, note = of(a, "invoice_id"), of(a, "credit_note_id")
+            credit, billed = account_of(CREDIT, d["partner_id"]), account_of(RECEIVABLE, d["partner_id"])
+            money = d["currency"], a["amount"], d["number"], note["number"]
+            if a is own:
+                yield ("credit_applied", own, own["applied_on"], credit, billed, *money)
+            else:
+                yield ("credit_released", own, own["released_on"], billed, credit, *money)
+    for table in ("write_offs", "write_off_reversals"):
+        for own in each(table):
+            w = own if table == "write_offs" else of(own, "write_off_id", "write_offs")
+            d = of(w, "document_id")
+            billed, money = account_of(RECEIVABLE, d["partner_id"]), (d["currency"], w["amount"], d["number"], None)
+            if w is own:
+                yield ("written_off", own, own["written_off_on"], BAD_DEBTS, billed, *money)
+            else:
+                yield ("write_off_undone", own, own["reversed_on"], billed, BAD_DEBTS, *money)
+    for p in each("payments"):
+        money = p["currency"], p["amount"], None, p["reference"]
+        yield ("payment_received", p, p["received_on"], money_of(p), account_of(UNAPPLIED, p["partner_id"]), *money)
+    for own in each("payment_assignments"):
+        p = of(own, "payment_id", "payments")
+        if Decimal(own["amount"]) > 0:
+            debit, credit = (account_of(UNAPPLIED, own[name]) for name in ("from_partner_id", "partner_id"))
+            money = p["currency"], own["amount"], None, p["reference"]
+            yield ("payment_assigned", own, own["assigned_on"], debit, credit, *money)
+    yield from derive_applications(facts)
+    for own in each("payment_reversals"):
+        p = of(own, "payment_id", "payments")
+        credit = own["booked_to"] if own["kind"] == "other" else money_of(p)
+        money = own["currency"], own["amount"], None, p["reference"]
+        yield ("payment_reversed", own, own["reversed_on"], account_of(UNAPPLIED, own["partner_id"]), credit, *money)
+    for own in each("payment_reinstatements"):
+        r = of(own, "payment_reversal_id", "payment_reversals")
+        p, m = of(r, "payment_id", "payments"), facts.match(r, None, own["payment_reversal_id"])
+        debit = OLDER if p is OLDER else money_of(p, p if m is None else {"account": m["account"]})
+        money = r["currency"], r["amount"], None, p["reference"]
+        yield ("payment_reinstated", own, own["reinstated_on"], debit, account_of(UNAPPLIED, own["partner_id"]), *money)
+    for own in each("payouts"):
+        money = own["currency"], own["amount"], None, of(own, "bank_line_id", "bank_lines")["bank_reference"]
+        yield ("payout_received", own, own["received_on"], account_of(BANK, own["account"]), PROCESSOR, *money)
+    for own in each("payout_settlements"):
+        o = of(own, "payout_id", "payouts")
+        line = of(o, "bank_line_id", "bank_lines")
+        if Decimal(own["fees"]) > 0:
+            money = o["currency"], own["fees"], None, line["bank_reference"]
+            yield ("payout_settled", own, own["entry_on"], FEES, PROCESSOR, *money)
+    yield from derive_refunds(facts)
+    yield from derive_shares(facts)
+
+
+def derive_applications(facts):
+    of, each = facts.of, facts.each
+    for a in each("payment_applications"):
+        d, p = of(a, "document_id"), of(a, "payment_id", "payments")
+        debit, credit = account_of(UNAPPLIED, a["partner_id"]), account_of(RECEIVABLE, a["partner_id"])
+        money = a["currency"], a["amount"], d["number"], p["reference"]
+        yield ("payment_applied", a, a["applied_on"], debit, credit, *money)
+    for s in each("small_differences"):
+        a, d = of(s, "payment_application_id", "payment_applications"), of(s, "document_id")
+        money = s["currency"], s["amount"], d["number"], of(a, "payment_id", "payments")["reference"]
+        yield ("small_difference", s, a["applied_on"], BANK_CHARGES, account_of(RECEIVABLE, a["partner_id"]), *money)
+    for own in each("payment_unapplications"):
+        a = of(own, "payment_application_id", "payment_applications")
+        d, p, day = of(a, "document_id"), of(a, "payment_id", "payments"), own["unapplied_on"]
+        debit, credit = account_of(RECEIVABLE, a["partner_id"]), account_of(UNAPPLIED, a["partner_id"])
+        money = a["currency"], a["amount"], d["number"], p["reference"]
+        yield ("payment_unapplied", own, day, debit, credit, *money)
+        small = facts.index["small_differences"].get(own["payment_application_id"], OLDER if a is OLDER else None)
+        if small is not None:
+            money = small["currency"], small["amount"], of(small, "document_id")["number"], p["reference"]
+            yield ("small_difference_undone", own, day, debit, BANK_CHARGES, *money)
+
+
+def derive_refunds(facts):
+    of, each = facts.of, facts.each
+    for f in each("credit_refunds"):
+        debit, credit = account_of(CREDIT, f["partner_id"]), account_of(BANK, f["account"])
+        money = f["currency"], f["amount"], of(f, "document_id")["number"], f["reference"]
+        yield ("credit_refunded", f, f["refunded_on"], debit, credit, *money)
+    for own in each("credit_refund_returns"):
+        f = of(own, "credit_refund_id", "credit_refunds")
+        m = facts.match(f, own["credit_refund_id"], None)
+        debit, credit = account_of(BANK, (f if m is None else m)["account"]), account_of(CREDIT, f["partner_id"])
+        money = f["currency"], f["amount"], of(f, "document_id")["number"], f["reference"]
+        yield ("credit_refund_returned", own, own["returned_on"], debit, credit, *money)
+    for own in each("refund_matches"):
+        if own["credit_refund_id"] is not None:
+            source = of(own, "credit_refund_id", "credit_refunds")
+            number = of(source, "document_id")["number"]
+        else:
+            source = of(of(own, "payment_reversal_id", "payment_reversals"), "payment_id", "payments")
+            number = None
+        if source["account"] != own["account"]:
+            debit, credit = account_of(BANK, source["account"]), account_of(BANK, own["account"])
+            money = own["currency"], own["amount"], number, source["reference"]
+            yield ("refund_matched", own, own["paid_on"], debit, credit, *money)
+
+
+def derive_shares(facts):
+    for own in facts.each("share_allocations"):
+        reference = facts.of(own, "balance_transaction_id", "balance_transactions")["id"]
+        amount, day, is_plus = Decimal(own["amount"]), own["occurred_on"], not own["amount"].startswith("-")
+        due, left = account_of(DUE_FROM_PROCESSOR, own["partner_id"]), amount - facts.paid[own["share_allocation_id"]]
+        money = own["currency"], plain_amount(left if is_plus else -left), None, reference
+        if left and amount:
+            if is_plus:
+                yield ("share_received", own, day, PROCESSOR, due, *money)
+            else:
+                yield ("share_reversed", own, day, due, PROCESSOR, *money)
+        if own["currency"] == own["settled_currency"]:
+            continue
+        sides = (CONVERSION, PROCESSOR) if is_plus else (PROCESSOR, CONVERSION)
+        yield ("share_converted", own, day, *sides, own["currency"], plain_amount(abs(amount)), None, reference)
+        settled = Decimal(own["settled_amount"])
+        if settled:
+            money = own["settled_currency"], plain_amount(abs(settled)), None, reference
+            yield ("share_converted", own, day, *reversed(sides), *money)
+
+
+def plain_amount(amount):
+    return canonical("{:f}".format(amount))
+
+
+# Where what decides whether there is an entry may be older than the pack.
+PERHAPS = ("document_voided", "small_difference_undone", "refund_matched")
+
+
+def check_postings(pack, problem):
+    facts, expected = Facts(pack, problem), {}
+
+    def key(entry):
+        return entry[0], entry[1], entry[6] if entry[0] == "share_converted" else None
+
+    for fact, own, *rest in derive_entries(facts):
+        entry = [fact, own[KEY_OF[POSTED[fact][0]]], own["entry_on"], *rest]
+        expected[key(entry)] = entry
+    apart = 0
+    for books, entry in pack.entries:
+        derived = expected.pop(key(entry), None)
+        wrong = facts.cannot_be(books, entry) if derived is None else None
+        apart += derived is None and not wrong
+        other = [name for name, one, two in zip(ENTRY, entry, derived or entry) if two is not OLDER and one != two]
+        if other:
+            wrong = "does not follow from its fact in " + ", ".join(other)
+        if wrong:
+            problem("the books of %s: %s %s %s" % (books.month, entry[0], entry[1], wrong))
+    first = next(iter(pack.books.values()), None)
+    for entry in expected.values():
+        month = entry[2][:7]
+        perhaps = entry[0] in PERHAPS and entry[4] is OLDER
+        if not perhaps and (month in pack.books or (first and first.previous is None and month < first.month)):
+            problem("the books of %s do not have %s %s" % (month, entry[0], entry[1]))
+    if apart:
+        problem.notes.append("%d entries are of facts that are older than this pack, or later than its last seal" % apart)
 
 
 def check_roll_forward(pack, before, books, problem):
@@ -1487,9 +1837,6 @@ def payment_moves(pack):
             yield each, each["payment_id"], "assigned", None, currency, each["amount"], each["assigned_on"], why
 
 
-OLDER = object()
-
-
 def credit_moves(pack):
     """The same for each fact that moves credit; the id is the credit note's document_id."""
     facts = pack.facts
@@ -1561,19 +1908,20 @@ def check_opening(file):
     return file.result()
 
 
-def check_journal(file):
+OF_LEDGER_ROWS = ("quote_accepted", "requote_accepted", "reversal")
+
+
+def compare_postings(file, postings, text_of):
+    """Compares (entry_on, dated_on, fact, fact_id, account, currency, amount, text) with closed books."""
     pack, problem = file.pack, file.problem
     expected = Counter()
-    for fact, fact_id, entry_on, dated_on, debit, credit, currency, amount, document, reference in pack.entries:
+    for _, (fact, fact_id, entry_on, dated_on, debit, credit, currency, amount, document, reference) in pack.entries:
         if entry_on[:7] < pack.manifest.first:
             continue
         for account, value in ((debit, amount), (credit, negative(amount))):
-            expected[entry_on, dated_on, fact, fact_id, account, currency, value, document or "", reference or ""] += 1
+            expected[entry_on, dated_on, fact, fact_id, account, currency, value, text_of(document, reference)] += 1
     months = defaultdict(lambda: defaultdict(Decimal))
-    for cells, _, _ in file.rows(POSTING):
-        entry_on, dated_on, fact, fact_id, account, _, _, currency, amount, document, reference = (
-            uncover(each, file.csv) for each in cells
-        )
+    for entry_on, dated_on, fact, fact_id, account, currency, amount, text in postings:
         if not is_money(amount):
             raise Malformed("%s: an amount of %s %s is not an amount" % (file.name, fact, fact_id))
         if not is_day(entry_on) or not pack.manifest.first <= entry_on[:7] <= pack.manifest.last:
@@ -1582,16 +1930,16 @@ def check_journal(file):
             file.unsealed["postings of open books"] += 1
             continue
         months[entry_on[:7]][account, currency] += Decimal(amount)
-        if fact in ("quote_accepted", "requote_accepted", "reversal"):
+        if fact in OF_LEDGER_ROWS:
             continue
-        key = (entry_on, dated_on, fact, fact_id, account, currency, canonical(amount), document, reference)
+        key = (entry_on, dated_on, fact, fact_id, account, currency, canonical(amount), text)
         if expected[key] > 0:
             expected[key] -= 1
         else:
             problem("%s %s does not post %s %s to %s as it was sealed" % (fact, fact_id, amount, currency, account))
     for key, count in expected.items():
         if count > 0:
-            problem("it does not have the posting " + " ".join(key))
+            problem("it does not have the posting %s %s of %s %s on %s" % (*key[2:4], *key[6:4:-1], key[0]))
     sums = defaultdict(Decimal, pack.opening)
     for month, books in pack.books.items():
         for key, amount in months[month].items():
@@ -1599,8 +1947,214 @@ def check_journal(file):
         for key in sums.keys() | books.accounts.keys():
             if sums.get(key, 0) != books.accounts.get(key, (None, 0))[1]:
                 problem("%s in %s at the end of %s is not the balance that was sealed" % (*key, month))
-    problem.notes.append(file.name + ": partner_id and policy_id are as of the export, and under no seal")
+
+
+def check_journal(file):
+    def postings():
+        for cells, _, _ in file.rows(POSTING):
+            cells = [uncover(each, file.csv) for each in cells]
+            yield (*cells[:5], *cells[7:9], tuple(cells[9:]))
+
+    compare_postings(file, postings(), lambda document, reference: (document or "", reference or ""))
+    file.problem.notes.append(file.name + ": partner_id and policy_id are as of the export, and under no seal")
     return file.result()
+
+
+# --- The journals for accounting programs -------------------------------------------------------------------------------
+
+# What is escaped could not be written plainly.
+OF_LEDGER = r"[a-z](?:[A-Za-z0-9._:-]|%(?!2D|2E|5F|3[0-9]|[46][1-9A-F]|[57][0-9A])[0-9A-F]{2})*"
+OF_BEANCOUNT = r"[A-Z][A-Za-z0-9:-]*"
+COMMODITY = r"commodity (%s)\n(?:    format 1000\.0+ %s\n)?" % (CURRENCY, CURRENCY)
+OPTION = 'option "operating_currency" "(%s)"\n' % CURRENCY
+ACCOUNT_OF_LEDGER = "account ((%s))\n" % OF_LEDGER
+ACCOUNT_OF_BEANCOUNT = '1970-01-01 open (%s)\n  account: "(%s)"\n' % (OF_BEANCOUNT, OF_LEDGER)
+LEDGER_TITLE = r"; .+\n; For hledger and ledger\. Dates are entry dates\.\n\n"
+# Of each dialect: the number of blocks and the form of its head, currencies, accounts; then the forms of lines.
+DIALECTS = {
+    "ledger": (
+        (4, LEDGER_TITLE + "(?:%s)*\ntag dated\n\n(?:%s)*\n" % (COMMODITY, ACCOUNT_OF_LEDGER), COMMODITY, ACCOUNT_OF_LEDGER),
+        {
+            "opening": r"(%s) \* opening balances" % DAY,
+            "entry": r"(%s) \* \((?P<fact>[a-z_]+):(?P<id>%s)\) (?P=fact)(?P<text>(?: .*)?)" % (DAY, NUMBER),
+            "fact": "(?!)",
+            "dated": "    ; dated: (%s)" % DAY,
+            "posting": "    (%s)    (%s) (%s)" % (OF_LEDGER, WITH_DIGITS, CURRENCY),
+            "closing": r"(%s) \* balances" % DAY,
+            "balance": r"    (?P<account>%s)    0(?:\.0+)? (?P<currency>%s) = (?P<amount>%s) (?P=currency)"
+            % (OF_LEDGER, CURRENCY, WITH_DIGITS),
+        },
+    ),
+    "beancount": (
+        (3, "; .+\n\n(?:%s)*\n(?:%s)*\n" % (OPTION, ACCOUNT_OF_BEANCOUNT), OPTION, ACCOUNT_OF_BEANCOUNT),
+        {
+            "opening": r'(%s) \* "opening balances"' % DAY,
+            "entry": r'(%s) \* "(?P<fact>[a-z_]+)" "(?P<text>[^"\\]*)"' % DAY,
+            "fact": '  fact: "([a-z_]+):(%s)"' % NUMBER,
+            "dated": "  dated: (%s)" % DAY,
+            "posting": "  (%s)  (%s) (%s)" % (OF_BEANCOUNT, WITH_DIGITS, CURRENCY),
+            "closing": "(%s) balance .*" % DAY,
+            "balance": r"(%s) balance (?P<account>%s)  (?P<amount>%s) ~ 0 (?P<currency>%s)"
+            % (DAY, OF_BEANCOUNT, WITH_DIGITS, CURRENCY),
+        },
+    ),
+}
+
+
+def plain_text(*parts):
+    """What is compared of a text: letters and digits of ASCII, and some signs."""
+    return " ".join(re.sub(r"[^A-Za-z0-9._,:/#@+-]", " ", " ".join(part for part in parts if part)).split())
+
+
+def beancount_names(name):
+    """The names in journal.beancount of an account of journal.ledger: its last word as a word, and as a subaccount."""
+    *words, last = name.split(":")
+    words = [word[:1].upper() + word[1:] for word in words]
+    own = "".join(
+        each if re.match("[A-Za-z0-9]", each) else "--" if each == "-" else re.sub("....", r"-\g<0>", each.encode("utf-16-be").hex())
+        for each in unquote_to_bytes(last).decode()
+    )
+    return {":".join([*words, last[:1].upper() + last[1:]]), ":".join([*words, "Id-" + own])}
+
+
+class TextJournal:
+    """Reads journal.ledger or journal.beancount: a head, and then blocks of lines, each followed by an empty line."""
+
+    def __init__(self, file):
+        self.file, self.pack = file, file.pack
+        self.head, lines = DIALECTS[file.name.partition(".")[2]]
+        self.forms = {name: form(pattern) for name, pattern in lines.items()}
+        self.number, self.count, self.names, self.digits, self.sums = 0, 0, {}, {}, {}
+
+    def wrong(self, what):
+        raise Malformed("%s: line %d: what ends here %s" % (self.file.name, self.number, what))
+
+    def blocks(self):
+        block = []
+        for line in read_lines(self.pack.folder, self.file.name):
+            self.number += 1
+            text = decode(line, self.file.name)
+            if re.search("[\x00-\x1f\x7f]", text):
+                self.wrong("has a control character")
+            if text:
+                block.append(text)
+                continue
+            yield block
+            block = []
+        if block:
+            self.wrong("is not followed by an empty line")
+
+    def read_head(self, blocks):
+        count, whole, currency, account = self.head
+        text = "".join("".join(line + "\n" for line in next(blocks, ())) + "\n" for _ in range(count))
+        currencies, names = re.findall(currency, text), re.findall(account, text)
+        if not re.fullmatch(whole, text) or not in_order(currencies) or not in_order([name for name, _ in names]):
+            self.wrong("is not the head of a journal")
+        self.digits = dict.fromkeys(currencies)
+        self.digits.update((each, len(zeros)) for zeros, each in re.findall(r"    format 1000\.(0+) (...)\n", text))
+        for name, escaped in names:
+            self.names[name] = decode(unquote_to_bytes(escaped), self.file.name)
+            if name != escaped and name not in beancount_names(escaped):
+                self.wrong("declares %s as %s" % (name, escaped))
+        if len(set(self.names.values())) != len(names):
+            self.wrong("declares an account twice")
+
+    def amount(self, account, amount, currency):
+        """(account, currency) and the amount, of which each currency has its number of digits."""
+        digits = len(amount.partition(".")[2])
+        if account not in self.names or currency not in self.digits:
+            self.wrong("names what is not declared")
+        if self.digits[currency] is None:
+            self.digits[currency] = digits
+        if self.digits[currency] != digits:
+            self.wrong("has an amount with other digits")
+        return (self.names[account], currency), Decimal(amount)
+
+    def post(self, lines):
+        postings, left = [], defaultdict(Decimal)
+        for line in lines:
+            found = self.forms["posting"](line) or self.wrong("has something else than postings")
+            key, value = self.amount(*found.groups())
+            self.sums[key] = self.sums.get(key, Decimal(0)) + value
+            left[key[1]] += value
+            postings.append((*key, found.group(2)))
+        if not postings or any(left.values()):
+            self.wrong("does not add up to zero")
+        return postings
+
+    def close(self, block, day, stated):
+        """Balances at the end of a day. They are those of all postings before."""
+        first, *lines = block
+        for line in block if self.forms["balance"](first) else lines:
+            found = self.forms["balance"](line) or self.wrong("has something else than balances")
+            key, value = self.amount(*found.group("account", "amount", "currency"))
+            if key in stated or self.sums.get(key) != value or not line.startswith((" ", day)):
+                self.wrong("is not the balance of %s in %s" % key)
+            stated.add(key)
+
+    def postings(self):
+        """All postings of entries. The number of entries is the manifest's number of rows."""
+        manifest, blocks = self.pack.manifest, self.blocks()
+        self.read_head(blocks)
+        month, before, stated = manifest.first, "", set()
+        for block in blocks:
+            first, *lines = block or self.wrong("is empty")
+            opening, entry, closing = (self.forms[name](first) for name in ("opening", "entry", "closing"))
+            if closing:
+                end = (date.fromisoformat(following(month) + "-01") - timedelta(" balance " not in first)).isoformat()
+                if closing.group(1) != end:
+                    self.wrong("is not of the end of %s" % month)
+                self.close(block, end, stated)
+            elif opening:
+                accounts = len(self.sums)
+                postings = self.post(lines)
+                if before or stated or opening.group(1) != month + "-01" or len({each[1] for each in postings}) > 1:
+                    self.wrong("is no opening balance of %s" % month)
+                if len(self.sums) != accounts + len(postings):
+                    self.wrong("opens an account twice")
+                self.pack.opening.update(self.sums)
+            elif entry:
+                if entry.group(1)[:7] != month and self.count:
+                    self.finish(stated, month)
+                    stated = set()
+                elif stated or entry.group(1) < before:
+                    self.wrong("is out of order")
+                self.count += 1
+                month, before = entry.group(1)[:7], entry.group(1)
+                yield from self.entry(entry, lines)
+            else:
+                self.wrong("is nothing that a journal has")
+        self.finish(stated, month)
+
+    def finish(self, stated, month):
+        if len(stated) != len(self.sums):
+            self.wrong("does not have all balances of %s" % month)
+
+    def entry(self, entry, lines):
+        """The postings of one entry."""
+        day, named = entry.group(1), entry.groupdict()
+        fact = (named["fact"], named.get("id"))
+        if fact[1] is None:
+            found = self.forms["fact"](lines.pop(0) if lines else "")
+            fact = found.groups() if found else fact
+        if fact[0] != named["fact"] or fact[1] is None:
+            self.wrong("does not name its fact")
+        dated = self.forms["dated"](lines[0]) if lines else None
+        if dated:
+            lines.pop(0)
+            if dated.group(1) == day:
+                self.wrong("says twice when it is dated")
+        for account, currency, amount in self.post(lines):
+            yield day, dated.group(1) if dated else day, *fact, account, currency, amount, plain_text(named["text"])
+
+
+def check_text_journal(file):
+    journal = TextJournal(file)
+    file.pack.opening = {}
+    compare_postings(file, journal.postings(), plain_text)
+    if journal.count != file.pack.manifest.files[file.name]["rows"]:
+        file.problem("%d entries where the manifest says others" % journal.count)
+    return "%d entries as sealed and as in the manifest" % journal.count, None
 
 
 DATA_CHECKS = {
@@ -1613,6 +2167,8 @@ DATA_CHECKS = {
     "credit-moves": lambda file: check_moves(file, "credit_note", credit_moves(file.pack)),
     "opening-balances": check_opening,
     "journal": check_journal,
+    "journal.ledger": check_text_journal,
+    "journal.beancount": check_text_journal,
 }
 
 # --- An earlier pack, and seals from elsewhere --------------------------------------------------------------------------
@@ -1785,11 +2341,8 @@ def check_pack(report, folder, previous, seals, books):
     if pack.manifest.months[-1]["month"] < pack.manifest.last:
         say("note  nothing after %s is in this pack" % pack.manifest.months[-1]["month"])
     for name in pack.manifest.data:
-        kind, _, fmt = name.partition(".")
-        if fmt not in FORMATS:
-            say("note  %s is compared with nothing: check it with the program that it is for" % name)
-            continue
-        report.check(name, lambda problem: DATA_CHECKS[kind](DataFile(pack, name, problem)))
+        work = DATA_CHECKS.get(name) or DATA_CHECKS[name.partition(".")[0]]
+        report.check(name, lambda problem: work(DataFile(pack, name, problem)))
     if previous is not None:
         report.check("previous", lambda problem: check_previous(pack, previous, problem))
     check_held(
