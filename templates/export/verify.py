@@ -12,6 +12,7 @@ Exit status: 0 all checks hold, 1 refused, 2 nothing could be checked.
 """
 
 import argparse
+import base64
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ import re
 import stat
 import sys
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, namedtuple
 from datetime import date, timedelta
 from decimal import Context, Decimal, setcontext
 from urllib.parse import unquote_to_bytes
@@ -384,8 +385,8 @@ TOP = {"manifest.json", "README.txt"}
 for _kind in ("ledger", "invoices", "payments", "events", "journal"):
     for _format in FORMATS + ("hledger", "beancount"):
         TOP.update(data_files(_kind, _format) or [])
-IN_SEALED = form(r"record\.txt|" + NAME + r"\.tsv")
-IN_BOOKS = form(r"record\.txt|entries\.tsv|accounts\.tsv")
+IN_SEALED = form(r"record\.(?:txt|sig|tsr)|" + NAME + r"\.tsv")
+IN_BOOKS = form(r"record\.(?:txt|sig|tsr)|entries\.tsv|accounts\.tsv")
 
 
 def is_known(parts, is_folder):
@@ -517,7 +518,7 @@ SEAL_LINES = [
     (ONE, "previous", "none|(%s) (%s)" % (MONTH, HASH)),
     (ONE, "issued_on", DAY),
     (ONE, "closed_at", INSTANT),
-    (ONE, "sealed_at", INSTANT),
+    (ONE, "sealed_at", "(%s)" % INSTANT),
     (ONE, "rows", "(%s)" % NUMBER),
     (ONE, "rows_root", "(%s)" % HASH),
     (ONE, "rows_columns", "(%s(?: %s)*)" % (NAME, NAME)),
@@ -537,6 +538,20 @@ BOOKS_LINES = [
     (ONE, "entries", "(%s) (%s)" % (NUMBER, HASH)),
     (ONE, "accounts", "(%s) (%s)" % (NUMBER, HASH)),
     (ANY, "balance", "(%s) (%s) (%s)" % (CONTROL, CURRENCY, AMOUNT)),
+]
+
+CHECKPOINT_LINES = [
+    (ONE, "reckoner", "checkpoint 1"),
+    (ONE, "installation", "(%s)" % INSTALLATION),
+    (ONE, "checkpoint", "([1-9][0-9]{0,14})"),
+    (ONE, "previous", "none|(%s) (%s)" % (NUMBER, HASH)),
+    (ONE, "sealed_after", "none|(%s) (%s)" % (MONTH, HASH)),
+    (ONE, "taken_at", "(%s)" % INSTANT),
+    (ONE, "entries", "({0}) to ({0})".format(NUMBER)),
+    (ONE, "rows_columns", "(%s(?: %s)*)" % (NAME, NAME)),
+    (ANY, "rows", "(%s) ([1-9][0-9]{0,14}) (%s)" % (MONTH, HASH)),
+    (ONE, "facts", "({0}) to ({0})".format(NUMBER)),
+    (ANY, "facts_of", "(%s) ([1-9][0-9]{0,14}) (%s)" % (NAME, HASH)),
 ]
 
 
@@ -565,10 +580,12 @@ def parse_record(text, lines, place):
 class SealRecord:
     def __init__(self, text, place):
         lines = parse_record(text, SEAL_LINES, place)
+        self.text = text
         self.seal = sha256(text.encode())
         (self.installation,) = lines["installation"]
         (self.month,) = lines["month"]
         self.previous = lines["previous"] if lines["previous"][0] else None
+        (self.sealed_at,) = lines["sealed_at"]
         self.rows = int(lines["rows"][0])
         (self.root,) = lines["rows_root"]
         self.columns = lines["rows_columns"][0].split(" ")
@@ -618,6 +635,29 @@ class BooksRecord:
             raise Malformed("%s: %s" % (place, wrong))
 
 
+class Checkpoint:
+    def __init__(self, text, place):
+        lines = parse_record(text, CHECKPOINT_LINES, place)
+        self.text = text
+        self.seal = sha256(text.encode())
+        (self.installation,), (self.number,), (self.taken_at,) = (
+            lines[word] for word in ("installation", "checkpoint", "taken_at")
+        )
+        self.previous, self.sealed_after = (
+            lines[word] if lines[word][0] else None for word in ("previous", "sealed_after")
+        )
+        self.entries, self.facts = (tuple(map(int, lines[word])) for word in ("entries", "facts"))
+        # What the pack has in these ranges: a table's or a month's Merkle tree.
+        self.found, self.found_rows = {}, {}
+        self.columns = lines["rows_columns"][0].split(" ")
+        self.rows = {month: (int(rows), root) for month, rows, root in lines["rows"]}
+        self.tables = {name: (int(rows), root) for name, rows, root in lines["facts_of"]}
+        in_lines = all(in_order([each[0] for each in lines[word]]) for word in ("rows", "facts_of"))
+        ranges = all(last >= first - 1 for first, last in (self.entries, self.facts))
+        if not in_lines or not ranges or len(set(self.columns)) != len(self.columns):
+            raise Malformed(place + ": its lines are not in order, or a range ends before it begins")
+
+
 # --- A parsed pack ----------------------------------------------------------------------------------------------------
 
 SUMS = ["spot_price", "partner_cut", "invoice_amount"]
@@ -636,6 +676,9 @@ COLUMNS = {
     "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on"],
     "document_pdfs": ["document_id", "sha256"],
     "book_closes": ["month", "facts_to", "record", "seal"],
+    "checkpoints": "fact_id checkpoint_number facts_to entries_to taken_at record seal".split(),
+    "seal_signatures": "kind name seal key_name public_key signature signed_at".split(),
+    "seal_time_stamps": "kind name seal response_sha256".split(),
     "credit_applications": (
         "credit_application_id credit_note_id invoice_id amount applied_on entry_on recorded_at event_id"
     ).split(),
@@ -702,7 +745,7 @@ KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.ite
 FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees"]}
 FORMS.update(dict.fromkeys("sequence position count entries facts_to event_id".split(), is_number))
 FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces", "credits"], is_number))
-FORMS.update(dict.fromkeys("entry_on dated_on issued_on voided_on".split(), is_day))
+FORMS.update(dict.fromkeys(("entry_on", "dated_on"), is_day))
 FORMS.update(month=is_month, posted_month=is_month, currency=is_currency, settled_currency=is_currency)
 NULLABLE = {
     "documents": ("replaces", "credits"),
@@ -739,6 +782,9 @@ class Pack:
         self.events, self.first_event = set(), None
         self.groups, self.postings = {}, defaultdict(lambda: defaultdict(Decimal))
         self.entries = []  # (books, fields)
+        self.checkpoints = []  # (record of the month, row, checkpoint or why it is malformed)
+        self.checkpoint = {}  # those, by number
+        self.ranges, self.entry_ranges = defaultdict(list), []
         self.counts = Counter()
         self.wrong = defaultdict(Findings)
         self.names = check("layout", self._layout, True)
@@ -794,6 +840,9 @@ class Pack:
         for month in self.books:
             expected |= {"books/%s/%s" % (month, each) for each in ("record.txt", "entries.tsv", "accounts.tsv")}
         there, listed = set(self.names) - {"manifest.json"}, set(self.manifest.files)
+        # Signatures and time stamps may be there beside each record.
+        beside = {each[:-3] + end for each in expected if each.endswith("/record.txt") for end in ("sig", "tsr")}
+        expected |= beside & (there | listed)
         for name in sorted(expected - there):
             problem(name + " is missing")
         for name in sorted(expected - listed):
@@ -815,6 +864,8 @@ class Pack:
 
     def _tables(self, _):
         interpreted = {**COLUMNS, "audit_events": EVENTS_OF_KIND.get(self.manifest.kind)}
+        for record in self.records.values():
+            self._checkpoints(record)
         for record in self.records.values():
             seen = set()
             for table in sorted(record.tables, key=lambda each: (each != "audit_events", each)):
@@ -845,10 +896,11 @@ class Pack:
         dated_at = columns.index("entry_on") if "entry_on" in columns else 0
         places = table.places(interpreted) if interpreted else []
         forms = check_forms(list(zip(places, interpreted or [])), table.name, NULLABLE.get(name, ()))
-        before, leaves = 0, MerkleRoot()
-        leaves.add("\t".join(columns).encode())
+        header = "\t".join(columns).encode()
+        before, leaves, parts = 0, MerkleRoot(header), RangesOf(self.ranges[record.month])
         for number, fields, line in table:
-            leaves.add(line)
+            leaf = leaf_of(line)
+            leaves.add_leaf(leaf)
             if fields[0] is None or not is_number(fields[0]):
                 raise Malformed("%s: row %d: fact_id is not a number" % (table.name, number))
             fact = int(fields[0])
@@ -859,6 +911,7 @@ class Pack:
             if fact in seen:
                 problem("%s: fact %d is in another table too" % (table.name, fact))
             seen.add(fact)
+            parts.add(fact, leaf, name, header)
             before = fact
             if dated_at and fields[dated_at] is not None:
                 self._dated(table.name, fact, fields[dated_at])
@@ -874,6 +927,23 @@ class Pack:
         if leaves.root() != root:
             problem(table.name + " is not what was sealed")
         self.counts["facts"] += table.rows
+
+    def _checkpoints(self, record):
+        """Reads which facts and rows each checkpoint covers. What is malformed is left to its check."""
+        if "checkpoints" not in record.tables:
+            return
+        table = Table(self.folder, "sealed/%s/checkpoints.tsv" % record.month)
+        at = table.places(COLUMNS["checkpoints"])
+        for number, fields, _ in table:
+            row = dict(zip(COLUMNS["checkpoints"], (fields[each] for each in at)))
+            try:
+                checkpoint = Checkpoint(row["record"] or "", "%s: row %d" % (table.name, number))
+            except Malformed as error:
+                checkpoint = error
+            self.checkpoints.append((record, row, checkpoint))
+            if isinstance(checkpoint, Checkpoint):
+                self.ranges[record.month].append((checkpoint.facts, checkpoint.found))
+                self.entry_ranges.append((checkpoint.entries, checkpoint.found_rows))
 
     def _event(self, place, table, fact, event):
         if table == "audit_events":
@@ -899,9 +969,10 @@ class Pack:
             raise Malformed(table.name + ": its columns are not those of the record")
         places = table.places(ROW_COLUMNS)[:11]
         forms = check_forms(list(enumerate(table.columns)), table.name)
-        totals, leaves, before = {}, MerkleRoot(), 0
+        totals, leaves, before, parts = {}, MerkleRoot(), 0, RangesOf(self.entry_ranges)
         for number, fields, line in table:
-            leaves.add(line)
+            leaf = leaf_of(line)
+            leaves.add_leaf(leaf)
             values = [fields[at] for at in places]
             if None in values:
                 raise Malformed("%s: row %d has a NULL that no row has" % (table.name, number))
@@ -913,6 +984,7 @@ class Pack:
             if int(entry) <= before:
                 problem("%s: row %s is out of order" % (table.name, entry))
             before = int(entry)
+            parts.add(before, leaf, posted)
             if price != cut + share:
                 problem("%s: row %s does not add up" % (table.name, entry))
             if posted != record.month and (record.previous or posted > record.month):
@@ -975,14 +1047,25 @@ class Pack:
             books.accounts[account, currency] = (control, Decimal(amount))
 
 
+def leaf_of(line):
+    return hashlib.sha256(b"\0" + line).digest()
+
+
 class MerkleRoot:
     """The root of RFC 9162, 2.1.1, from leaves one by one: the stack holds complete subtrees, larger ones below."""
 
-    def __init__(self):
-        self.stack = []
+    def __init__(self, *lines):
+        """`lines` are leaves that are no facts: a header."""
+        self.stack, self.size = [], -len(lines)
+        for line in lines:
+            self.add(line)
 
     def add(self, line):
-        size, node = 1, hashlib.sha256(b"\0" + line).digest()
+        self.add_leaf(leaf_of(line))
+
+    def add_leaf(self, node):
+        size = 1
+        self.size += 1
         while self.stack and self.stack[-1][0] == size:
             _, left = self.stack.pop()
             size, node = size * 2, hashlib.sha256(b"\1" + left + node).digest()
@@ -997,6 +1080,218 @@ class MerkleRoot:
         return node.hex()
 
 
+class RangesOf:
+    """Collects what is in ascending ranges of numbers, which come in ascending order."""
+
+    def __init__(self, ranges):
+        self.ranges = iter(ranges)
+        self.range, self.found = next(self.ranges, (None, None))
+
+    def add(self, number, leaf, name, *header):
+        while self.range and number > self.range[1]:
+            self.range, self.found = next(self.ranges, (None, None))
+        if self.range and number >= self.range[0]:
+            if name not in self.found:
+                self.found[name] = MerkleRoot(*header)
+            self.found[name].add_leaf(leaf)
+
+
+# --- Signatures: Ed25519 of RFC 8032, and signed notes --------------------------------------------------------------------
+
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+KEY_NAME = r"[!-*,-~]{1,100}"
+
+
+def add_points(one, other):
+    """Points as (X, Y, Z, T) with x = X/Z, y = Y/Z, xy = T/Z."""
+    a, b = (one[1] - one[0]) * (other[1] - other[0]) % P, (one[1] + one[0]) * (other[1] + other[0]) % P
+    c, d = 2 * one[3] * other[3] * D % P, 2 * one[2] * other[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def point_of(data):
+    """The point that 32 bytes encode; None if they encode none."""
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & (1 << 255) - 1
+    if y >= P:
+        return None
+    u, v = y * y - 1, D * y * y + 1
+    x = u * v**3 * pow(u * v**7 % P, (P - 5) // 8, P) % P
+    if (v * x * x - u) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if (v * x * x - u) % P or (x == 0 and sign):
+        return None
+    x = P - x if x & 1 != sign else x
+    return x, y, 1, x * y % P
+
+
+BASE = point_of((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+
+
+def is_signature(public, message, signature):
+    point, s = point_of(public), int.from_bytes(signature[32:], "little")
+    if point is None or s >= L:
+        return False
+    k = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % L
+    minus = (P - point[0], point[1], 1, P - point[3])
+    terms, sum_ = {1: BASE, 2: minus, 3: add_points(BASE, minus)}, (0, 1, 1, 0)
+    for at in range(252, -1, -1):  # [S]B - [k]A
+        sum_ = add_points(sum_, sum_)
+        both = (s >> at & 1) + 2 * (k >> at & 1)
+        sum_ = add_points(sum_, terms[both]) if both else sum_
+    inverse = pow(sum_[2], P - 2, P)
+    x, y = sum_[0] * inverse % P, sum_[1] * inverse % P
+    return signature[:32] == (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def from_base64(text, length):
+    """The bytes, if the text is their one Base64; else None."""
+    try:
+        data = base64.b64decode(text.encode(), validate=True)
+    except ValueError:
+        return None
+    return data if len(data) == length and base64.b64encode(data).decode() == text else None
+
+
+class Key(namedtuple("Key", "name public")):
+    @property
+    def id(self):
+        return hashlib.sha256(self.name.encode() + b"\n\1" + self.public).digest()[:4]
+
+    def __str__(self):
+        return "%s+%s+%s" % (self.name, self.id.hex(), base64.b64encode(b"\1" + self.public).decode())
+
+
+def parse_key(text):
+    name, plus, rest = text.partition("+")
+    data = from_base64(rest[9:], 33)
+    if data and data[0] == 1 and re.fullmatch(KEY_NAME, name):
+        key = Key(name, data[1:])
+        if str(key) == text:
+            return key
+    raise Unusable("'%s' is not a verifier key: NAME+8 digits+Base64" % text)
+
+
+def parse_signatures(lines, place):
+    """(name of the key, its id, signature) of each signature line."""
+    signatures = []
+    for line in lines:
+        found = re.fullmatch("\u2014 (%s) ([A-Za-z0-9+/]+=*)" % KEY_NAME, line)
+        data = from_base64(found.group(2), 68) if found else None
+        if data is None:
+            raise Malformed(place + ": has a line that is no signature")
+        signatures.append((found.group(1), data[:4], data[4:]))
+    if not 1 <= len(signatures) <= 16 or len({each[:2] for each in signatures}) != len(signatures):
+        raise Malformed(place + ": does not have 1 to 16 signatures by different keys")
+    return signatures
+
+
+def count_valid(keys, text, signatures, place, problem):
+    """How many lines are by one of the keys. Those are valid."""
+    by = [(key, each[2]) for each in signatures for key in keys if (key.name, key.id) == each[:2]]
+    for key, signature in by:
+        if not is_signature(key.public, text.encode(), signature):
+            problem("%s: the signature of %s is not valid" % (place, key.name))
+    return len(by)
+
+
+def all_records(pack):
+    """((kind, name), record, its place without the end) of every record."""
+    for month, record in pack.records.items():
+        yield ("month", month), record, "sealed/%s/record." % month
+    for month, record in pack.books.items():
+        yield ("books", month), record, "books/%s/record." % month
+    for _, _, record in pack.checkpoints:
+        if isinstance(record, Checkpoint):
+            yield ("checkpoint", record.number), record, None
+
+
+def rows_by_record(pack, table, problem):
+    rows = {}
+    for row in pack.facts[table]:
+        key = (row["kind"], row["name"])
+        if key in rows:
+            problem("%s: %s %s is there twice" % (table, *key))
+        if row["kind"] not in ("month", "books", "checkpoint"):
+            problem("%s: the kind %s is not known" % (table, row["kind"]))
+        rows[key] = row
+    return rows
+
+
+def check_signatures(pack, keys, problem):
+    lines, names = {}, set(pack.names)
+    for key, _, place in all_records(pack):
+        if place and place + "sig" in names:
+            name = place + "sig"
+            text = read_small(pack.folder, name)
+            if not text.endswith("\n"):
+                raise Malformed(name + ": its last line does not end")
+            lines[key] = parse_signatures(text[:-1].split("\n"), name)
+            if len(lines[key]) != pack.manifest.files[name]["rows"]:
+                problem(name + ": the manifest gives another number of lines")
+    rows, known = rows_by_record(pack, "seal_signatures", problem), {}
+    for key, row in rows.items():
+        public, signature = from_base64(row["public_key"] or "", 32), from_base64(row["signature"] or "", 64)
+        if public is None or signature is None or not re.fullmatch(KEY_NAME, row["key_name"] or ""):
+            raise Malformed("seal_signatures: that of %s %s does not have its form" % key)
+        rows[key] = (Key(row["key_name"], public), signature, row["seal"])
+        known[str(rows[key][0])] = None
+    for key, record, place in all_records(pack):
+        what = "%s %s" % key
+        if key in rows:
+            by, signature, seal = rows[key]
+            if seal != record.seal:
+                problem("the signature of %s is of %s" % (what, seal))
+            if not is_signature(by.public, record.text.encode(), signature):
+                problem("the signature of %s is not valid" % what)
+            if place and (by.name, by.id, signature) not in lines.get(key, ()):
+                problem("%ssig does not have the signature that was recorded" % place)
+            if place is None:
+                lines[key] = [(by.name, by.id, signature)]
+        if keys and not count_valid(keys, record.text, lines.get(key, ()), what, problem):
+            problem("%s is not signed by a key that you hold" % what)
+    if not keys:
+        problem.notes.append("signatures were not compared with a key that you hold (--key). Here they are by:")
+        problem.notes += ["  " + key for key in known]
+    return "%d records signed" % len(lines), None
+
+
+def check_time_stamps(pack, problem):
+    rows, stamped, names = rows_by_record(pack, "seal_time_stamps", problem), 0, set(pack.names)
+    for key, record, place in all_records(pack):
+        data = None
+        if place and place + "tsr" in names:
+            name = place + "tsr"
+            stamped += 1
+            with open(os.path.join(pack.folder, name), "rb") as file:
+                data = file.read((1 << 16) + 1)
+            if not is_der_sequence(data):
+                raise Malformed(name + ": is not one DER sequence")
+            if b"\4\x20" + bytes.fromhex(record.seal) not in data:
+                problem(name + ": does not contain the seal of its record")
+            if pack.manifest.files[name]["rows"] != 1:
+                problem(name + ": the manifest gives another number of rows")
+        if key in rows:
+            if rows[key]["seal"] != record.seal:
+                problem("the time stamp of %s %s is of %s" % (*key, rows[key]["seal"]))
+            if place and (data is None or sha256(data) != rows[key]["response_sha256"]):
+                problem("%stsr is not the time stamp that was recorded" % place)
+    problem.notes.append(
+        "%d records have a time stamp: openssl ts -verify -data record.txt -in record.tsr -CAfile … proves the authority" % stamped
+    )
+    return "%d time stamps" % stamped, None
+
+
+def is_der_sequence(data):
+    if not 2 <= len(data) <= 1 << 16 or data[0] != 0x30:
+        return False
+    long = data[1] - 128 if data[1] > 128 else 0
+    length = int.from_bytes(data[2 : 2 + long], "big") if long else data[1]
+    return data[1] != 128 and length == len(data) - 2 - long
+
+
 # --- Checks of the sealed evidence ------------------------------------------------------------------------------------
 
 
@@ -1009,6 +1304,57 @@ def check_seals(pack, problem):
         if record.first != before.last + 1:
             problem("%s: its facts begin at %d, after %d" % (record.month, record.first, before.last))
     return "%d months, %d facts, %d rows" % (len(records), pack.counts["facts"], pack.counts["rows"]), None
+
+
+def check_checkpoints(pack, problem):
+    before = (None, None)
+    others, last_month = 0, None
+    for record, row, checkpoint in pack.checkpoints:
+        if isinstance(checkpoint, Malformed):
+            raise checkpoint
+        pack.checkpoint[checkpoint.number] = checkpoint
+        earlier, number = before, int(checkpoint.number)
+        before = (record, checkpoint)
+        known = {month for month in checkpoint.rows.keys() | checkpoint.found_rows.keys() if is_known_month(pack, month)}
+        others += len(checkpoint.rows.keys() - known)
+        first_entry = earlier[1].entries[1] + 1 if earlier[1] else 1 if number == 1 else checkpoint.entries[0]
+        first_fact = earlier[1].facts[1] + 1 if earlier[0] is record else record.first
+        stated = (row["seal"], row["checkpoint_number"], row["facts_to"], row["entries_to"], sealed_time(row["taken_at"] or ""))
+        last = (str(checkpoint.facts[1]), str(checkpoint.entries[1]), plain_time(checkpoint.taken_at))
+        for right, what in (
+            (stated == (checkpoint.seal, checkpoint.number, *last), "is not what its row says"),
+            (checkpoint.installation == pack.manifest.installation, "is of another installation"),
+            ((number == 1) == (checkpoint.previous is None), "is not the first"),
+            (not checkpoint.previous or int(checkpoint.previous[0]) == number - 1, "does not follow the one before it"),
+            (not earlier[1] or checkpoint.previous == (earlier[1].number, earlier[1].seal), "does not follow the one before it"),
+            (earlier[1] or number == 1 or not pack.from_the_start, "is not the first"),
+            (checkpoint.sealed_after == record.previous, "names another seal of the month before"),
+            (not earlier[1] or earlier[1].taken_at <= checkpoint.taken_at, "was taken before the one before it"),
+            (checkpoint.taken_at <= record.sealed_at, "was taken after the seal of %s" % record.month),
+            (checkpoint.facts[0] == first_fact, "has facts that begin at %d" % checkpoint.facts[0]),
+            (is_number(row["fact_id"] or "") and checkpoint.facts[1] < int(row["fact_id"]), "has facts after itself"),
+            (checkpoint.entries[0] == first_entry, "has rows that begin at %d" % checkpoint.entries[0]),
+            (checkpoint.columns == record.columns, "has other columns of rows"),
+            (totals_of(checkpoint.found) == checkpoint.tables, "does not have the facts of %s as they are" % record.month),
+            (
+                pack.manifest.kind != "ledger"
+                or all(totals_of(checkpoint.found_rows).get(month) == checkpoint.rows.get(month) for month in known),
+                "does not have the rows as they are",
+            ),
+        ):
+            if not right:
+                problem("checkpoint %s %s" % (checkpoint.number, what))
+    if others or pack.manifest.kind != "ledger":
+        problem.notes.append("rows of checkpoints whose months are not in this pack were not recomputed")
+    return "%d checkpoints" % len(pack.checkpoints), None
+
+
+def is_known_month(pack, month):
+    return month in pack.records or (pack.from_the_start and month < pack.first.month)
+
+
+def totals_of(trees):
+    return {name: (tree.size, tree.root()) for name, tree in trees.items()}
 
 
 def check_rows(pack, problem):
@@ -2196,6 +2542,14 @@ def check_previous(pack, folder, problem):
             joined = joined or of == ""
             if known[month] != record.seal:
                 problem("%s%s had %s, and has %s" % (of, month, record.seal, known[month]))
+    known = seals_of(pack.checkpoint)
+    then = {each.number: each.seal for _, _, each in earlier.checkpoints if isinstance(each, Checkpoint)}
+    for number, seal in then.items():
+        if known.get(number, seal) != seal:
+            problem("checkpoint %s had %s, and has %s" % (number, seal, known[number]))
+    lowest = min(map(int, known), default=0)
+    if str(lowest) not in then and any(int(number) <= lowest for number in then):
+        problem("checkpoint %d is not in %s" % (lowest, folder))
     if not joined:
         problem("%s was sealed after a month that is not in %s" % (pack.first.month, folder))
     before = earlier.records.get(pack.first.previous[0]) if pack.first.previous else None
@@ -2226,15 +2580,46 @@ def seals_of(records):
     return seals
 
 
-def parse_held(given, option):
+class Note:
+    """A signed note: `month=seal`, or a file with the text of a record and signatures."""
+
+    def __init__(self, path, kind, keys):
+        text = re.sub(r"\n+\Z", "\n", read_small("", path).replace("\r\n", "\n"))
+        if re.search("[\x00-\x09\x0b-\x1f]", text):
+            raise Malformed(path + ": has a control character")
+        self.text, _, lines = text.rpartition("\n\n")
+        self.text += "\n"
+        record = kind(self.text, path)
+        self.path, self.seal = path, record.seal
+        self.name = record.number if kind is Checkpoint else record.month
+        self.signatures = parse_signatures(lines[:-1].split("\n"), path)
+        self.keys = keys
+
+    def check(self, problem):
+        if not count_valid(self.keys, self.text, self.signatures, self.path, problem):
+            problem(self.path + ": is not signed by a key or a witness that you hold")
+
+
+def parse_held(given, option, kind, keys):
+    """(name, seal, note or None) of each."""
     held = []
     for each in given or []:
-        month, equals, seal = each.partition("=")
-        if not equals or not is_month(month):
-            raise Unusable("'%s' does not name a month and a seal: --%s 2026-07=5f0c…" % (each, option))
+        name, equals, seal = each.partition("=")
+        if os.path.isfile(each):
+            if not keys:
+                raise Unusable("%s is a note: give your own key with --witness, or the operator's with --key" % each)
+            try:
+                note = Note(each, kind, keys)
+            except Malformed as error:
+                raise Unusable(str(error)) from None
+            held.append((note.name, note.seal, note))
+            continue
+        if not equals or not (is_number(name) if kind is Checkpoint else is_month(name)):
+            example = "a checkpoint and its seal: --checkpoint 12=5f0c…" if kind is Checkpoint else "a month and a seal: --%s 2026-07=5f0c…" % option
+            raise Unusable("'%s' does not name %s" % (each, example))
         if not re.fullmatch("[0-9A-Fa-f]{64}", seal):
             raise Unusable("'%s' is not a whole seal: it has 64 digits from 0 to f, not 16 as in a subject" % seal)
-        held.append((month, seal.lower()))
+        held.append((name, seal.lower(), None))
     return held
 
 
@@ -2246,18 +2631,20 @@ def check_held(report, first, last, given):
         compared = 0
         for held, records, of in given:
             known = seals_of(records)
-            for month, seal in held:
-                if month in known:
+            for name, seal, note in held:
+                if note:
+                    note.check(problem)
+                if name in known:
                     compared += 1
-                    if known[month] != seal:
+                    if known[name] != seal:
                         problem(
                             "%s%s has %s, and you gave %s: compare it with your copy. If that says the same, %s%s was "
-                            "sealed again" % (of, month, known[month], seal, of, month)
+                            "sealed again" % (of, name, known[name], seal, of, name)
                         )
-                elif first <= month <= last:
-                    problem("%s%s was sealed, and is open in this pack" % (of, month))
+                elif is_month(name) and first <= name <= last:
+                    problem("%s%s was sealed, and is open in this pack" % (of, name))
                 else:
-                    apart.append(of + month)
+                    apart.append(of + name)
         return "%d compared" % compared, None
 
     if any(held for held, _, _ in given):
@@ -2327,11 +2714,17 @@ def check_proof(report, path, held):
 # --- The command ------------------------------------------------------------------------------------------------------
 
 
-def check_pack(report, folder, previous, seals, books):
+def check_pack(report, folder, previous, held, keys):
     pack = Pack(folder, report.check)
     report.check("seals", lambda problem: check_seals(pack, problem))
+    if keys or pack.facts["seal_signatures"] or any(name.endswith(".sig") for name in pack.names):
+        report.check("signatures", lambda problem: check_signatures(pack, keys, problem))
+    if pack.facts["seal_time_stamps"] or any(name.endswith(".tsr") for name in pack.names):
+        report.check("time stamps", lambda problem: check_time_stamps(pack, problem))
     if pack.manifest.kind == "ledger":
         report.check("rows", lambda problem: check_rows(pack, problem))
+    if pack.checkpoints:
+        report.check("checkpoints", lambda problem: check_checkpoints(pack, problem))
     report.check("documents", lambda problem: check_documents(pack, problem))
     report.check("books", lambda problem: check_books(pack, problem))
     say("note  README.txt is for people: it is compared with nothing")
@@ -2349,28 +2742,30 @@ def check_pack(report, folder, previous, seals, books):
         report,
         pack.manifest.first,
         pack.manifest.last,
-        [(seals, pack.records, ""), (books, pack.books, "the books of ")],
+        [(held[0], pack.records, ""), (held[1], pack.books, "the books of "), (held[2], pack.checkpoint, "checkpoint ")],
     )
-    for what, records in (("seal ", pack.records), ("books", pack.books)):
+    for what, records in (("seal ", pack.records), ("books", pack.books), ("checkpoint", pack.checkpoint)):
         for month, record in records.items():
             say("%s %s  %s" % (what, month, record.seal))
 
 
 def run(report, arguments):
-    seals, books = parse_held(arguments.seal, "seal"), parse_held(arguments.books_seal, "books-seal")
+    keys, witnesses = ([parse_key(each) for each in given or []] for given in (arguments.key, arguments.witness))
+    options = (("seal", SealRecord), ("books-seal", BooksRecord), ("checkpoint", Checkpoint))
+    held = [parse_held(getattr(arguments, name.replace("-", "_")), name, kind, witnesses or keys) for name, kind in options]
     place = arguments.place
     if os.path.isdir(place):
-        check_pack(report, place, arguments.previous, seals, books)
+        check_pack(report, place, arguments.previous, held, keys)
     elif not os.path.exists(place):
         raise Unusable(place + " is not there")
     elif place.endswith(".zip"):
         raise Unusable("%s is a .zip: unzip it into an empty folder, and name that folder" % place)
     elif not place.endswith(".json") or not os.path.isfile(place):
         raise Unusable(place + " is neither a folder nor a .json file")
-    elif arguments.previous is not None or books:
+    elif arguments.previous is not None or held[1] or held[2]:
         raise Unusable("a proof is compared with --seal only")
     else:
-        check_proof(report, place, seals)
+        check_proof(report, place, held[0])
 
 
 def main():
@@ -2379,6 +2774,9 @@ def main():
     parser.add_argument("--previous", metavar="PACK")
     parser.add_argument("--seal", action="append", metavar="MONTH=SEAL")
     parser.add_argument("--books-seal", action="append", metavar="MONTH=SEAL")
+    parser.add_argument("--checkpoint", action="append", metavar="NUMBER=SEAL")
+    parser.add_argument("--key", action="append", metavar="VKEY")
+    parser.add_argument("--witness", action="append", metavar="VKEY")
     arguments = parser.parse_args()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
