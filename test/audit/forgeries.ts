@@ -462,7 +462,7 @@ const SEALS: readonly Forgery[] = [
     'seals',
     'ledger-csv',
     'columns of documents that changed their names',
-    fitted((pack) => pack.edit(DOCUMENTS, (text) => swapped(text, 'issued_on', 'due_on'))),
+    fitted((pack) => pack.edit(DOCUMENTS, (text) => swapped(text, 'partner_name', 'contact_name'))),
   ),
   forgery(
     'seals',
