@@ -1,7 +1,7 @@
 -- Who sells: partners, the arrangements under which they sell, the policies that they sell, and their API clients.
 
 CREATE TABLE partners (
-  partner_id text COLLATE "C" PRIMARY KEY CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  partner_id text COLLATE "C" PRIMARY KEY CONSTRAINT partner_id_form CHECK (is_identifier(partner_id)),
   name text NOT NULL CONSTRAINT partner_has_name CHECK (name <> ''),
   address_line1 text NOT NULL,
   address_line2 text NOT NULL,
@@ -96,7 +96,7 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'partner_arrangements');
 
 CREATE TABLE policies (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
-  policy_id text COLLATE "C" NOT NULL CONSTRAINT policy_id_form CHECK (policy_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  policy_id text COLLATE "C" NOT NULL CONSTRAINT policy_id_form CHECK (is_identifier(policy_id)),
   name text NOT NULL CONSTRAINT policy_has_name CHECK (name <> ''),
   kind text NOT NULL CONSTRAINT policy_kind_known CHECK (kind IN ('insurance', 'non_insurance')),
   partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
@@ -125,7 +125,7 @@ CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies
 -- API clients with their secrets, and the keys that sign tokens.
 
 CREATE TABLE api_clients (
-  client_id text COLLATE "C" PRIMARY KEY CONSTRAINT client_id_form CHECK (client_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  client_id text COLLATE "C" PRIMARY KEY CONSTRAINT client_id_form CHECK (is_identifier(client_id)),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   created_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,

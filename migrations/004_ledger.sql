@@ -117,6 +117,9 @@ CREATE TABLE ledger_rows (
               WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
               WHEN 'reversal' THEN reversal_id IS NOT NULL
               ELSE false END),
+  CONSTRAINT ledger_rows_ids_form CHECK (
+    is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE
+    AND is_identifier(enrollment_id) IS NOT FALSE),
   -- A month that no close could come to would never be billed. LIKE costs a row a tenth of the domain's pattern.
   CONSTRAINT ledger_rows_months_form CHECK (month LIKE '____-__' AND posted_month LIKE '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement IN ('invoicing', 'connected_account')),

@@ -2,7 +2,7 @@
 -- of it is append-only.
 
 CREATE TABLE quotes (
-  quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (quote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
   partner_id text COLLATE "C" NOT NULL,
   client_id text COLLATE "C" NOT NULL,
   policy_id text COLLATE "C" NOT NULL,
@@ -49,7 +49,7 @@ CALL make_fact('quote_acceptances');
 
 -- A requote is a step from the last accepted price to a new one. The steps of a quote count from 1.
 CREATE TABLE requotes (
-  requote_id text COLLATE "C" PRIMARY KEY CONSTRAINT requote_id_form CHECK (requote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  requote_id text COLLATE "C" PRIMARY KEY CONSTRAINT requote_id_form CHECK (is_identifier(requote_id)),
   quote_id text COLLATE "C" NOT NULL CONSTRAINT requote_is_of_an_accepted_quote REFERENCES quote_acceptances,
   partner_id text COLLATE "C" NOT NULL,
   client_id text COLLATE "C" NOT NULL,

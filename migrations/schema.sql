@@ -105,6 +105,12 @@ AS $function$
   SELECT to_char((month || '-01')::date + interval '1 month', 'YYYY-MM')
 $function$;
 
+CREATE FUNCTION is_identifier(value text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((value ~ '^[A-Za-z0-9][A-Za-z0-9._:-]*$') AND (length(value) <= 128));
+
 CREATE FUNCTION minor_digits(currency text)
  RETURNS integer
  LANGUAGE sql
@@ -187,7 +193,7 @@ CREATE TABLE partners (
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
-  CONSTRAINT partner_id_form CHECK (partner_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT partner_id_form CHECK (is_identifier(partner_id)),
   CONSTRAINT partner_has_name CHECK (name <> ''),
   CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
@@ -269,7 +275,7 @@ CREATE TABLE policies (
   price_minimum numeric,
   inactive_since timestamp with time zone,
   CONSTRAINT policies_pkey PRIMARY KEY (partner_id, policy_id),
-  CONSTRAINT policy_id_form CHECK (policy_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT policy_id_form CHECK (is_identifier(policy_id)),
   CONSTRAINT policy_has_name CHECK (name <> ''),
   CONSTRAINT policy_kind_known CHECK (kind = ANY (ARRAY['insurance', 'non_insurance'])),
   CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
@@ -301,7 +307,7 @@ CREATE TABLE api_clients (
   fact_id bigint NOT NULL,
   CONSTRAINT api_clients_pkey PRIMARY KEY (client_id),
   CONSTRAINT client_of_partner UNIQUE (client_id, partner_id),
-  CONSTRAINT client_id_form CHECK (client_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT client_id_form CHECK (is_identifier(client_id)),
   CONSTRAINT api_clients_fact_positive CHECK (fact_id > 0),
   CONSTRAINT api_clients_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT api_clients_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
@@ -520,6 +526,7 @@ CASE kind
     WHEN 'reversal' THEN reversal_id IS NOT NULL
     ELSE false
 END),
+  CONSTRAINT ledger_rows_ids_form CHECK (is_identifier(quote_id) AND is_identifier(requote_id) IS NOT FALSE AND is_identifier(reversal_id) IS NOT FALSE AND is_identifier(enrollment_id) IS NOT FALSE),
   CONSTRAINT ledger_rows_months_form CHECK (month ~~ '____-__' AND posted_month ~~ '____-__'),
   CONSTRAINT ledger_rows_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
   CONSTRAINT ledger_rows_posted_in_own_month_or_later CHECK (posted_month >= month)
@@ -622,7 +629,7 @@ CREATE TABLE quotes (
   expires_at timestamp with time zone,
   CONSTRAINT quotes_pkey PRIMARY KEY (quote_id),
   CONSTRAINT quote_of_partner UNIQUE (quote_id, partner_id),
-  CONSTRAINT quote_id_form CHECK (quote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
   CONSTRAINT quote_insures_something CHECK (insured_amount >= 0::numeric),
   CONSTRAINT quote_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
   CONSTRAINT quote_expires_later CHECK (expires_at > quoted_at),
@@ -677,7 +684,7 @@ CREATE TABLE requotes (
   expires_at timestamp with time zone,
   CONSTRAINT requotes_pkey PRIMARY KEY (requote_id),
   CONSTRAINT requote_step UNIQUE (requote_id, quote_id, partner_id, step),
-  CONSTRAINT requote_id_form CHECK (requote_id ~ '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'),
+  CONSTRAINT requote_id_form CHECK (is_identifier(requote_id)),
   CONSTRAINT requote_step_positive CHECK (step > 0),
   CONSTRAINT requote_insures_something CHECK (insured_amount >= 0::numeric),
   CONSTRAINT requote_expires_later CHECK (expires_at > requoted_at),

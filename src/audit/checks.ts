@@ -14,6 +14,7 @@ import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
 import { EVENTS_MATCH_FACTS } from './checks/partner-events.ts';
+import { findChangedPartners } from './checks/partners.ts';
 import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
 import { type CheckScope, checkQuery, listOf } from './checks/query.ts';
@@ -104,6 +105,7 @@ export const CHECKS: readonly Check[] = [
     name: 'rows_have_events',
     run: joinedByHashing(byScope(fromQuery(ROWS_HAVE_EVENTS), fromQuery(ROWS_OF_MONTH_HAVE_EVENTS))),
   },
+  { name: 'partners_as_recorded', run: findChangedPartners },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

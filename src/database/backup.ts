@@ -102,9 +102,9 @@ const OURS = `
       SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
 
-/** The order that triggers demand beyond foreign keys: a row's policy exists, and no row posts to a closed month. */
+/** The order that triggers demand beyond foreign keys: a row's policy and event exist, and no row posts to a closed month. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
-  ledger_rows: ['policies'],
+  ledger_rows: ['policies', 'audit_events'],
   closed_months: ['ledger_rows'],
 };
 

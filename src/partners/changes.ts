@@ -1,14 +1,16 @@
 /** Field by field, what an import changed: an audit event for each partner, `partner.create` or `partner.update`. */
-import type { Transaction } from '../database/transaction.ts';
+import { query, type Transaction } from '../database/transaction.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
 import {
+  applyChanges,
   type ChangeEvent,
   changesBetween,
   type FieldChange,
   fieldsOf,
   readChangeEvents,
+  type Value,
 } from '../people/field-changes.ts';
-import type { PartnerView } from './queries.ts';
+import { ALWAYS, type PartnerView, readArrangements, readInactive, readPartners } from './queries.ts';
 
 const CREATE = 'partner.create';
 const UPDATE = 'partner.update';
@@ -58,3 +60,75 @@ export async function recordPartnerChanges(
 /** Every recorded change of a partner, oldest first. */
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
   readChangeEvents(tx, partnerId, [CREATE, UPDATE]);
+
+// --- What partners are, and what their events say that they are -----------------------------------------------------------
+
+/** Those of the arrangement, which applies from a month on: earlier ones stay beside it. */
+const OF_ARRANGEMENT = [
+  'arrangement',
+  'connected_account_id',
+  'merchant_of_record',
+  'split',
+  'connected_account_type',
+  'connected_account_state',
+  'balance_transactions_from',
+] as const;
+
+type Fields = Map<string, Value>;
+
+/** A partner's own fields, since when what is inactive is, and its arrangements by their months. */
+const whole = (fields: Fields, inactive: Fields, arrangements: ReadonlyMap<string, Fields>): Fields =>
+  new Map([
+    ...[...fields].filter(([field]) => field !== 'arrangement_from' && !OF_ARRANGEMENT.some((own) => own === field)),
+    ...inactive,
+    ...[...arrangements].flatMap(([from, own]) =>
+      [...own].map(([field, value]): [string, Value] => [`arrangements.${from}.${field}`, value]),
+    ),
+  ]);
+
+/** The partners by their ids, with all fields that imports write. */
+export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
+  const inactive = new Map<string, Fields>();
+  for (const { partner_id, field, since } of await readInactive(tx)) {
+    inactive.set(partner_id, (inactive.get(partner_id) ?? new Map()).set(field, since));
+  }
+  const arrangements = new Map<string, Map<string, Fields>>();
+  for (const { partner_id, from_month, ...own } of await readArrangements(tx)) {
+    const of = arrangements.get(partner_id) ?? new Map<string, Fields>();
+    arrangements.set(partner_id, of.set(from_month, fieldsOf(own)));
+  }
+  return new Map(
+    (await readPartners(tx)).map((partner) => {
+      const id = partner.partner_id;
+      return [id, whole(partnerFields(partner), inactive.get(id) ?? new Map(), arrangements.get(id) ?? new Map())];
+    }),
+  );
+}
+
+/** The same as `partner.create` and `partner.update` say, replayed from the first. */
+export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
+  const events = await query<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }>(
+    tx,
+    `SELECT subject AS partner_id, details->'changes' AS changes,
+            to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
+     FROM audit_events WHERE action IN ('${CREATE}', '${UPDATE}') ORDER BY event_id`,
+  );
+  const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();
+  for (const { partner_id, occurred_at, changes } of events) {
+    const of = partners.get(partner_id) ?? { fields: new Map(), inactive: new Map(), arrangements: new Map() };
+    partners.set(partner_id, of);
+    applyChanges(of.fields, changes ?? []);
+    for (const { field, new: active } of changes ?? []) {
+      if (field !== 'active' && !field.endsWith('.active')) continue;
+      const since = field.replace(/active$/, 'inactive_since');
+      if (active === false) of.inactive.set(since, occurred_at);
+      else of.inactive.delete(since);
+    }
+    const from = of.fields.get('arrangement_from') ?? ALWAYS;
+    const own = OF_ARRANGEMENT.map((field): [string, Value | undefined] => [field, of.fields.get(field)]);
+    of.arrangements.set(String(from), new Map(own.filter((each): each is [string, Value] => each[1] !== undefined)));
+  }
+  return new Map(
+    [...partners].map(([id, { fields, inactive, arrangements }]) => [id, whole(fields, inactive, arrangements)]),
+  );
+}

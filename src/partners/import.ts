@@ -10,12 +10,12 @@ import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import type { Month } from '../month.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import type { PartnerRecord } from './file.ts';
 import {
   type AccountUse,
+  ALWAYS,
   type Arrangement,
   latestArrangements,
   latestMonthsWithRows,
@@ -41,9 +41,6 @@ export interface ImportedFile {
   readonly actor: Actor;
   readonly now: DateTime<true>;
 }
-
-/** The first arrangement of a partner applies to all earlier months. */
-const ALWAYS = '0001-01' as Month;
 
 export async function importPartners(
   tx: Transaction,

@@ -16,6 +16,9 @@ export interface Arrangement {
   readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
 }
 
+/** The first arrangement of a partner applies to all earlier months. */
+export const ALWAYS = '0001-01' as Month;
+
 /** Inserts and updates partners; returns the changed ones and whether each is new. */
 export function upsertPartners(
   tx: Transaction,
@@ -113,6 +116,25 @@ export function latestArrangements(tx: Transaction, partnerIds: readonly string[
      WHERE partner_id = ANY (:ids::text[])
      ORDER BY partner_id, from_month DESC`,
     { ids: partnerIds },
+  );
+}
+
+/** Every arrangement of every partner. */
+export const readArrangements = (tx: Transaction): Promise<Arrangement[]> =>
+  query(tx, `SELECT * FROM partner_arrangements ORDER BY partner_id, from_month`);
+
+/** Partners and policies that are inactive, `inactive_since` or `policies.ID.inactive_since`, with the instant. */
+export function readInactive(
+  tx: Transaction,
+): Promise<{ readonly partner_id: string; readonly field: string; readonly since: string }[]> {
+  return query(
+    tx,
+    `SELECT partner_id, field, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS since
+     FROM (
+       SELECT partner_id, 'inactive_since' AS field, inactive_since FROM partners
+       UNION ALL
+       SELECT partner_id, format('policies.%s.inactive_since', policy_id), inactive_since FROM policies) AS sellers
+     WHERE inactive_since IS NOT NULL ORDER BY partner_id, field`,
   );
 }
 

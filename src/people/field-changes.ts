@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { query, type Transaction } from '../database/transaction.ts';
 
-type Value = string | number | boolean | readonly unknown[];
+export type Value = string | number | boolean | readonly unknown[];
 
 export interface FieldChange {
   /** The path of the field: `address.city`. */
@@ -29,6 +29,14 @@ export function changesBetween(before: ReadonlyMap<string, Value>, after: Readon
     .sort()
     .map((field) => ({ field, old: before.get(field) ?? null, new: after.get(field) ?? null }))
     .filter((change) => !isDeepStrictEqual(change.old, change.new));
+}
+
+/** The fields after these changes, in the order of the changes. */
+export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]): void {
+  for (const change of changes) {
+    if (change.new === null) fields.delete(change.field);
+    else fields.set(change.field, change.new);
+  }
 }
 
 /** An event with field changes in its details. */

@@ -8,7 +8,15 @@ import type { Database } from '../database/database.ts';
 import { LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
-import { type ChangeEvent, changesBetween, type FieldChange, fieldsOf, readChangeEvents } from './field-changes.ts';
+import {
+  applyChanges,
+  type ChangeEvent,
+  changesBetween,
+  type FieldChange,
+  fieldsOf,
+  readChangeEvents,
+  type Value,
+} from './field-changes.ts';
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
@@ -31,13 +39,8 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
 }
 
 async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<FieldChange[]> {
-  const recorded = new Map<string, NonNullable<FieldChange['new']>>();
-  for (const { changes } of await readSettingsChanges(tx)) {
-    for (const change of changes) {
-      if (change.new === null) recorded.delete(change.field);
-      else recorded.set(change.field, change.new);
-    }
-  }
+  const recorded = new Map<string, Value>();
+  for (const { changes } of await readSettingsChanges(tx)) applyChanges(recorded, changes);
   const { logo } = settings.issuer;
   const issuer = { ...settings.issuer, logo: logo === null ? null : `sha256 ${logo.sha256}` };
   return changesBetween(recorded, fieldsOf({ ...settings, issuer }));

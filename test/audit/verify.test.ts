@@ -237,6 +237,42 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE audit_events SET action = 'invoice.hold' WHERE event_id = (SELECT max(event_id) FROM voids)`,
   ],
   [
+    "a partner's terms",
+    'partners_as_recorded',
+    `UPDATE partners SET payment_terms_days = 60, contact_email = 'friend@evil.example' WHERE partner_id = 'p-1'`,
+  ],
+  [
+    'a rate of a policy',
+    'partners_as_recorded',
+    `UPDATE policies SET partner_cut_rate = 0.9 WHERE policy_id = 'parking'`,
+  ],
+  [
+    'a partner that is said to be inactive since another day',
+    'partners_as_recorded',
+    `UPDATE policies SET inactive_since = '2026-01-01' WHERE policy_id = 'parking'`,
+  ],
+  [
+    'an arrangement before the present one',
+    'partners_as_recorded',
+    `INSERT INTO partner_arrangements (partner_id, from_month, arrangement) VALUES ('p-1', '2020-01', 'invoicing')`,
+  ],
+  [
+    'a partner that nobody imported',
+    'partners_as_recorded',
+    `INSERT INTO partners (partner_id, name, address_line1, address_line2, address_city, address_region,
+       address_postal_code, address_country, contact_name, contact_email, contact_cc, currency, time_zone, tax_id,
+       purchase_order, legal_note, imported_at)
+     SELECT 'p-99', name, address_line1, address_line2, address_city, address_region, address_postal_code, address_country,
+       contact_name, contact_email, contact_cc, currency, time_zone, tax_id, purchase_order, legal_note, imported_at
+     FROM partners WHERE partner_id = 'p-1'`,
+    `INSERT INTO partner_arrangements (partner_id, from_month, arrangement) VALUES ('p-99', '0001-01', 'invoicing')`,
+  ],
+  [
+    'an event of a change of a partner taken away',
+    'partners_as_recorded',
+    `DELETE FROM audit_events WHERE action = 'partner.create' AND subject = 'p-1'`,
+  ],
+  [
     'an import whose event is taken away',
     'rows_have_events',
     `DELETE FROM audit_events WHERE event_id = (SELECT event_id FROM ledger_rows WHERE entry_id = ${FIRST_ROW})`,

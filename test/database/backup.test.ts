@@ -564,7 +564,7 @@ describe('a database', () => {
     await expect(restore(backup, target.database)).rejects.toMatchObject({
       code: 'database_not_empty',
       exit: 3,
-      facts: { tables: ['partners', 'partner_arrangements', 'policies'] },
+      facts: { tables: ['audit_events', 'partners', 'partner_arrangements', 'policies'] },
     });
     expect(await contentOf(target)).toEqual(before);
   });
@@ -624,6 +624,26 @@ describe('a database', () => {
 describe("an older program's backup", () => {
   let older: string;
   let entries: unknown;
+  /** What the event of its import says of the partner. */
+  const OLD_PARTNER: readonly [field: string, value: unknown][] = [
+    ['name', 'Harbour Lights'],
+    ...Object.entries({ line1: '1 Quay', city: 'New York', region: 'NY', postal_code: '10004', country: 'US' }).map(
+      ([field, value]): [string, string] => [`address.${field}`, value],
+    ),
+    ['invoicing_contact.name', 'Accounts'],
+    ['invoicing_contact.email', 'ap@partner.example'],
+    ['invoicing_contact.cc', []],
+    ['currency', 'USD'],
+    ['time_zone', 'America/New_York'],
+    ['payment_terms_days', 30],
+    ['active', true],
+    ['account_statement', 'none'],
+    ['arrangement', 'invoicing'],
+    ['policies.parking.name', 'Parking'],
+    ['policies.parking.kind', 'insurance'],
+    ['policies.parking.active', true],
+    ['policies.parking.partner_cut_rate', '0.2'],
+  ];
   const OLDER = MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf('004_ledger') + 1);
 
   beforeAll(async () => {
@@ -637,7 +657,13 @@ describe("an older program's backup", () => {
     );
     await sql(
       `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
-       VALUES (now(), 'ledger.import', 'old.csv', '{}', 'ada', 'desk', 'command')`,
+       SELECT '2026-07-20T12:00:00Z', action, subject, details, 'ada', 'desk', 'command'
+       FROM (VALUES
+         ('partner.create', 'p-1', $1::jsonb),
+         ('ledger.import', 'old.csv', '{"totals": {"USD":
+           {"rows": 20, "spotPrice": "200", "partnerCut": "40", "invoiceAmount": "160"}}}'))
+         AS act (action, subject, details)`,
+      [JSON.stringify({ changes: OLD_PARTNER.map(([field, value]) => ({ field, old: null, new: value })) })],
     );
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
     await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, NULL, NULL, NULL)`);
@@ -645,7 +671,7 @@ describe("an older program's backup", () => {
       `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
                             partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
        SELECT 'p-1', '2026-07', 'quote_accepted', 'q-old-' || n, 'parking', 'USD', '2026-07-15T12:00:00Z', 10, 2, 8,
-              'America/New_York', '2026-07', 'invoicing', now(), (SELECT max(event_id) FROM audit_events)
+              'America/New_York', '2026-07', 'invoicing', '2026-07-20T12:00:00Z', (SELECT max(event_id) FROM audit_events)
        FROM generate_series(1, 20) AS n`,
     );
     entries = (await contentOf({ sql }))['ledger_rows'];

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { buildServer } from '../../src/http/server.ts';
 import type { Service } from '../../src/http/shared.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
+import { readPartners } from '../../src/partners/queries.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { contradiction } from './described.ts';
 import type { World } from './world.ts';
@@ -107,7 +108,11 @@ export async function serveWorld(
  * revoked. Every table of the API has rows after.
  */
 export async function tradeByHttp(world: World): Promise<void> {
-  await world.sql(`UPDATE policies SET price_rate = 0.085, price_minimum = 2 WHERE partner_id = 'p-1'`);
+  const [known] = await world.database.reading((tx) => readPartners(tx, 'p-1'));
+  const { account_statement: _, policies = [], ...own } = known ?? {};
+  const price = { rate: '0.085', minimum: '2' };
+  const priced = { ...own, policies: policies.map((policy) => ({ ...policy, price })) };
+  await world.partners([Object.fromEntries(Object.entries(priced).filter(([, value]) => value !== null))]);
   const served = await serveWorld(world);
   const caller = await served.caller('p-1');
   const body = { policy_id: 'ticket-protection', insured_amount: '250' };

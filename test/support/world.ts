@@ -130,13 +130,14 @@ export async function openWorld(
       if (!moved.isValid) throw new Error(`${instant} is no instant`);
       now = moved;
     },
-    partners(partners) {
+    async partners(partners) {
       const file = 'partners.json';
       const text = JSON.stringify(partners);
       const sha256 = createHash('sha256').update(text).digest('hex');
-      return database.transaction((tx) =>
+      const { changes: _, ...counts } = await database.transaction((tx) =>
         importPartners(tx, parsePartners(text, file), { file, sha256, actor: world.actor, now }),
       );
+      return counts;
     },
     file(file, text) {
       const path = join(home, file);

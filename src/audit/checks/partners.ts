@@ -1,0 +1,29 @@
+/** The check that partners, their policies and arrangements are what their audit events say: they are updated in place. */
+import type { Transaction } from '../../database/transaction.ts';
+import { readStoredPartners, replayPartners } from '../../partners/changes.ts';
+import { changesBetween } from '../../people/field-changes.ts';
+import type { Difference, Finding } from '../checks.ts';
+
+const NOTHING = new Map();
+
+/** Replays the events of each partner. Names each field that differs, with its value by the events and its value now. */
+export async function findChangedPartners(tx: Transaction): Promise<Finding> {
+  const recorded = await replayPartners(tx);
+  const stored = await readStoredPartners(tx);
+  const ids = new Set([...recorded.keys(), ...stored.keys()]);
+  const differences: Difference[] = [];
+  for (const id of ids) {
+    const subject = `partner ${id}`;
+    if (!stored.has(id)) differences.push({ subject, detail: 'was imported, and is missing' });
+    else if (!recorded.has(id)) differences.push({ subject, detail: 'was added by no import' });
+    else {
+      for (const change of changesBetween(recorded.get(id) ?? NOTHING, stored.get(id) ?? NOTHING)) {
+        const detail = `${change.field} is ${shown(change.new)}; its events say ${shown(change.old)}`;
+        differences.push({ subject, detail });
+      }
+    }
+  }
+  return { inspected: ids.size, differences };
+}
+
+const shown = (value: unknown): string => (value === null ? 'empty' : JSON.stringify(value));
