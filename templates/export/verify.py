@@ -2580,46 +2580,35 @@ def seals_of(records):
     return seals
 
 
-class Note:
-    """A signed note: `month=seal`, or a file with the text of a record and signatures."""
-
-    def __init__(self, path, kind, keys):
-        text = re.sub(r"\n+\Z", "\n", read_small("", path).replace("\r\n", "\n"))
-        if re.search("[\x00-\x09\x0b-\x1f]", text):
-            raise Malformed(path + ": has a control character")
-        self.text, _, lines = text.rpartition("\n\n")
-        self.text += "\n"
-        record = kind(self.text, path)
-        self.path, self.seal = path, record.seal
-        self.name = record.number if kind is Checkpoint else record.month
-        self.signatures = parse_signatures(lines[:-1].split("\n"), path)
-        self.keys = keys
-
-    def check(self, problem):
-        if not count_valid(self.keys, self.text, self.signatures, self.path, problem):
-            problem(self.path + ": is not signed by a key or a witness that you hold")
+def read_note(path, kind, witnesses, keys, problem):
+    """The name and the seal of a record in a signed note."""
+    text = re.sub(r"\n*\Z", "\n", read_small("", path).replace("\r\n", "\n"))
+    if re.search("[\x00-\x09\x0b-\x1f]", text):
+        raise Malformed(path + ": has a control character")
+    text, _, lines = text.rpartition("\n\n")
+    record, signatures = kind(text + "\n", path), parse_signatures(lines[:-1].split("\n"), path)
+    by_witness, by_key = (count_valid(each, record.text, signatures, path, problem) for each in (witnesses, keys))
+    if not (by_witness if witnesses else by_key):
+        problem(path + ": is not signed by a key or a witness that you hold")
+    return record.number if kind is Checkpoint else record.month, record.seal
 
 
-def parse_held(given, option, kind, keys):
-    """(name, seal, note or None) of each."""
+def parse_held(given, option, kind, witnesses, keys):
+    """For each a function that gives its name and seal, and what is wrong with it."""
     held = []
     for each in given or []:
         name, equals, seal = each.partition("=")
         if os.path.isfile(each):
-            if not keys:
+            if not keys and not witnesses:
                 raise Unusable("%s is a note: give your own key with --witness, or the operator's with --key" % each)
-            try:
-                note = Note(each, kind, keys)
-            except Malformed as error:
-                raise Unusable(str(error)) from None
-            held.append((note.name, note.seal, note))
+            held.append(lambda problem, path=each: read_note(path, kind, witnesses, keys, problem))
             continue
         if not equals or not (is_number(name) if kind is Checkpoint else is_month(name)):
             example = "a checkpoint and its seal: --checkpoint 12=5f0c…" if kind is Checkpoint else "a month and a seal: --%s 2026-07=5f0c…" % option
             raise Unusable("'%s' does not name %s" % (each, example))
         if not re.fullmatch("[0-9A-Fa-f]{64}", seal):
             raise Unusable("'%s' is not a whole seal: it has 64 digits from 0 to f, not 16 as in a subject" % seal)
-        held.append((name, seal.lower(), None))
+        held.append(lambda problem, own=(name, seal.lower()): own)
     return held
 
 
@@ -2631,9 +2620,8 @@ def check_held(report, first, last, given):
         compared = 0
         for held, records, of in given:
             known = seals_of(records)
-            for name, seal, note in held:
-                if note:
-                    note.check(problem)
+            for read in held:
+                name, seal = read(problem)
                 if name in known:
                     compared += 1
                     if known[name] != seal:
@@ -2752,7 +2740,7 @@ def check_pack(report, folder, previous, held, keys):
 def run(report, arguments):
     keys, witnesses = ([parse_key(each) for each in given or []] for given in (arguments.key, arguments.witness))
     options = (("seal", SealRecord), ("books-seal", BooksRecord), ("checkpoint", Checkpoint))
-    held = [parse_held(getattr(arguments, name.replace("-", "_")), name, kind, witnesses or keys) for name, kind in options]
+    held = [parse_held(getattr(arguments, name.replace("-", "_")), name, kind, witnesses, keys) for name, kind in options]
     place = arguments.place
     if os.path.isdir(place):
         check_pack(report, place, arguments.previous, held, keys)
