@@ -7,6 +7,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { compareSchema } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { draftMonth } from '../documents/issue/drafts.ts';
@@ -15,6 +16,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { packageVersion } from '../package.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
 import { signSeal } from '../seals/signature.ts';
@@ -107,9 +109,11 @@ export async function closeNext(
   const previous = await readLastClosed(tx);
   const feeds = await readPartnerFeeds(tx, { allow_empty: false }, month);
   // Also where the settings allow it: which feeds were missing is part of what was closed.
-  const details = isIncomplete(feeds)
+  const missing = isIncomplete(feeds)
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
+  // What closed it, for an auditor to compare.
+  const details = request.preview ? missing : { ...missing, ...(await identity(tx)) };
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
@@ -126,6 +130,9 @@ export async function closeNext(
   }
   return month;
 }
+
+/** The program's version, and the SHA-256 of the schema's objects as found (src/database/schema.ts). */
+const identity = async (tx: Transaction) => ({ program: packageVersion, schema: (await compareSchema(tx)).sha256 });
 
 /** The instant at which a month has ended in all of these zones, and the zone in which it ends last. */
 export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { at: DateTime<true>; zone: string } {

@@ -17,6 +17,8 @@ export function describeClose(report: CloseReport, width?: number): string {
       `  Documents   ${counted(report.invoices, 'invoice')}, ${counted(report.credit_notes, 'credit note')}, ${counted(report.statements, 'statement')}`,
       `  Rows        ${report.entries}, ${report.late_entries} of them late`,
       `  E-mails     ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+      ...(report.program === null ? [] : [`  Program     Reckoner ${report.program}`]),
+      ...(report.schema === null ? [] : [`  Schema      ${report.schema}`]),
     ].join('\n'),
   ];
   const currencies = Object.entries(report.totals);

@@ -26,6 +26,9 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   readonly previous: Month | null;
   readonly issued_on: string;
   readonly closed_at: string;
+  /** The version of the program that closed it, and the SHA-256 of the schema's objects as it found them. */
+  readonly program: string | null;
+  readonly schema: string | null;
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
@@ -55,9 +58,15 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
 
 /** Of one month, or of the one closed last; undefined where none is asked for and none is closed. */
 export async function readCloseReport(tx: Transaction, asked?: Month): Promise<CloseReport | undefined> {
-  const [closed] = await query<{ month: Month; previous: Month | null; issued_on: string; closed_at: string }>(
+  const [closed] = await query<
+    Pick<CloseReport, 'issued_on' | 'closed_at' | 'program' | 'schema'> & { month: Month; previous: Month | null }
+  >(
     tx,
-    `SELECT month, previous, issued_on, closed_at FROM closed_months
+    `SELECT month, previous, issued_on, closed_at, e.details->>'program' AS program, e.details->>'schema' AS schema
+     FROM closed_months
+     LEFT JOIN LATERAL (
+       SELECT details FROM audit_events WHERE action = 'month.close' AND subject = month ORDER BY event_id DESC LIMIT 1
+     ) AS e ON true
      WHERE :month::text IS NULL OR month = :month ORDER BY month DESC LIMIT 1`,
     { month: asked ?? null },
   );

@@ -86,6 +86,8 @@ function viewOf(report: CloseReport) {
     },
     rows: String(report.entries),
     lateRows: String(report.late_entries),
+    program: report.program ?? '',
+    schema: report.schema ?? '',
     previous: report.previous === null ? '' : monthName(report.previous),
     totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => {
       const { shown, rest } = largestChanges(report, currency);
