@@ -5,10 +5,14 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { FORGED_JOURNALS } from './forged-journals.ts';
 import type { Forger, Manifest } from './forger.ts';
 
 export const KINDS = ['ledger-csv', 'ledger-jsonl', 'invoices-csv', 'invoices-jsonl'] as const;
-export const MORE_KINDS = ['payments-csv', 'events-csv', 'events-jsonl', 'journal-csv'] as const;
+export const MORE_KINDS = [
+  ...(['payments-csv', 'events-csv', 'events-jsonl', 'journal-csv'] as const),
+  ...(['journal-hledger', 'journal-beancount'] as const),
+];
 export type Kind = (typeof KINDS)[number] | (typeof MORE_KINDS)[number];
 
 export interface Forgery {
@@ -1028,5 +1032,5 @@ const ELSEWHERE: readonly Forgery[] = [
 
 export const FORGERIES: readonly Forgery[] = [
   ...[...LAYOUT, ...FILES, ...MANIFEST, ...RECORDS, ...TABLES, ...SEALS],
-  ...[...EVIDENCE, ...BOOKS, ...LEDGER_DATA, ...OTHER_DATA, ...ELSEWHERE],
+  ...[...EVIDENCE, ...BOOKS, ...LEDGER_DATA, ...OTHER_DATA, ...ELSEWHERE, ...FORGED_JOURNALS],
 ];
