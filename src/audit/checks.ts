@@ -23,6 +23,7 @@ import { findChangedSchema } from './checks/schema.ts';
 import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
 import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
+import { findBrokenTimeStamps } from './checks/time-stamps.ts';
 
 export interface Difference {
   /** The item that is wrong: a row, a document, a series. */
@@ -99,6 +100,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'seals_recomputed', run: findBrokenSeals },
   { name: 'checkpoints_recomputed', run: findBrokenCheckpoints },
   { name: 'signatures_verify', run: findBrokenSignatures },
+  { name: 'time_stamps_hold', run: findBrokenTimeStamps },
   { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },
   { name: 'facts_have_events', run: fromQuery(FACTS_HAVE_EVENTS) },
   {

@@ -13,6 +13,7 @@ import { packageVersion } from '../package.ts';
 import { type ClosedBooks, copyBookBalances, copyBookEntries, readClosedBooks } from '../seals/books.ts';
 import { copiesOfFacts, copyRows } from '../seals/canonical.ts';
 import { readSignature, type SealName, signatureLine } from '../seals/signature.ts';
+import { readTimeStamp } from '../seals/time-stamps.ts';
 import { cellOf } from '../text.ts';
 import { csvLine } from './csv.ts';
 import {
@@ -377,6 +378,8 @@ async function writeRecord({ tx, pack }: Writing, folder: string, record: string
   await write('txt', record);
   const signature = await readSignature(tx, seal);
   if (signature !== undefined) await write('sig', signatureLine(signature));
+  const stamp = await readTimeStamp(tx, seal);
+  if (stamp !== undefined) await write('tsr', stamp);
 }
 
 /** What the seal of a month's books covers: its record, the entries dated in the month, and the balances at its end. */

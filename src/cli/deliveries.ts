@@ -5,6 +5,7 @@ import type { OtherEmailKind } from '../mail/email.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import { deliverNumbers, type Reporter } from '../month-end/month-end.ts';
+import { type SealName, sealTitle } from '../seals/signature.ts';
 import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
 
@@ -35,6 +36,7 @@ export async function withProgress<Result>(
       onEmail: (result) => {
         if (result.status !== 'sent') remarks.push(describeEmail(result));
       },
+      onNotStamped: (seal, reason) => remarks.push(describeUnstamped(seal, reason)),
     });
   } finally {
     progress?.done();
@@ -49,6 +51,10 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
   }
   return remarks;
 }
+
+/** The reason begins with the authority. */
+export const describeUnstamped = (seal: SealName, reason: string): string =>
+  `The ${sealTitle(seal)} has no time stamp yet: ${reason}`;
 
 export function describeEmail({ email, status, detail }: EmailResult): string {
   const name = nameOf(email);

@@ -197,6 +197,7 @@ const logOf = ({ log }: Job): Reporter => ({
       'email',
     );
   },
+  onNotStamped: (seal, reason) => log.warn({ ...seal, reason }, 'time stamp'),
   onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
   onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
 });

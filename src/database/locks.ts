@@ -10,6 +10,7 @@ export const LOCKS = {
   payments: '7310::integer, 51::integer',
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',
+  timeStamps: '7310::integer, 63::integer',
   processor: '7310::integer, 81::integer',
   /** Held alone, for a moment, before a command begins. */
   settings: '7310::integer, 82::integer',

@@ -11,6 +11,8 @@ import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
 import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import type { SealName } from '../seals/signature.ts';
+import { stampSeals } from '../seals/time-stamps.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
 export interface MonthEndContext extends ActorContext {
@@ -25,6 +27,8 @@ export interface Reporter extends WebhookReporter {
   readonly onDelivery?: (delivery: Delivery) => void;
   /** An e-mail that carries no document was sent, or was not. */
   readonly onEmail?: (result: EmailResult) => void;
+  /** A seal got no time stamp: why. The next run asks again. */
+  readonly onNotStamped?: (seal: SealName, reason: string) => void;
   /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
   /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
@@ -86,9 +90,14 @@ export const deliverNumbers = (
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/** Queues and sends every e-mail that is due and carries no document. */
-export const sendEmails = (context: MonthEndContext, { onEmail }: Pick<Reporter, 'onEmail'>): Promise<void> =>
-  sendOtherEmails({ ...context, composers: COMPOSERS, onEmail });
+/** Queues and sends every e-mail that is due and carries no document, then has the seals stamped that are not. */
+export async function sendEmails(
+  context: MonthEndContext,
+  { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
+): Promise<void> {
+  await sendOtherEmails({ ...context, composers: COMPOSERS, onEmail });
+  await stampSeals(context, onNotStamped);
+}
 
 /** Sends these e-mails, which carry no document, and no other. */
 export const sendTheseEmails = (

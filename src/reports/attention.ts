@@ -33,6 +33,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ),
   ...attentionToBooks(found.books),
   ...attentionToSigning(found.signing),
+  ...attentionToTimeStamps(found.late_time_stamps),
   ...attentionToFeeds(found.feeds),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
@@ -61,6 +62,14 @@ const attentionToSigning = ({ key, latest }: Status['signing']): string[] =>
     : [
         `Seals are signed, and ${SEAL_SIGNING_KEY_FILE} is not set: no month and no books can close. Set it to the file of the ` +
           `key ${keyIdOf(latest)}; if that key is lost, to a new one.`,
+      ];
+
+const attentionToTimeStamps = (late: readonly string[]): string[] =>
+  late.length === 0
+    ? []
+    : [
+        `${plural(late.length, 'seal')} without a time stamp for more than a day, the first the ${late[0]}. Run ` +
+          "'reckoner deliver' and read what it says of the authority, or set another time_stamping_url.",
       ];
 
 /** A month that has ended and is not closed by the hourly job, because feeds are missing. */

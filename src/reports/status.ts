@@ -16,6 +16,7 @@ import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countExceptions } from '../payments/exceptions.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
+import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
@@ -33,6 +34,8 @@ export interface Status {
   };
   readonly books: BooksStatus;
   readonly signing: SigningStatus;
+  /** The seals that wait for a time stamp for more than a day. */
+  readonly late_time_stamps: readonly string[];
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Open disputes of invoices whose promised date has passed. */
@@ -138,6 +141,7 @@ export async function readStatus(
     months,
     books: await readBooksStatus(tx, context),
     signing: await readSigning(tx, context.environment),
+    late_time_stamps: await readLateTimeStamps(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),

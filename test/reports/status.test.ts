@@ -45,6 +45,7 @@ test('a new installation needs no attention', async () => {
     months: { first: null, last_closed: null, due: [], overdue: [] },
     books: { closed_to: null, open: [], due: [] },
     signing: { key: null, latest: null },
+    late_time_stamps: [],
     open_entries: 0,
     deliveries: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     unfinished_emails: [],

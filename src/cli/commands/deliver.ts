@@ -6,7 +6,7 @@ import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/mo
 import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { countKinds, describeEmail, withProgress } from '../deliveries.ts';
+import { countKinds, describeEmail, describeUnstamped, withProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -83,6 +83,7 @@ const notesOf = (output: Output): Reporter => ({
   onEmail: (result) => {
     if (result.status !== 'sent') output.note(describeEmail(result));
   },
+  onNotStamped: (seal, reason) => output.note(describeUnstamped(seal, reason)),
   onWebhookFailed: (partnerId, reason) => output.note(describeRefusedEvent(partnerId, reason)),
   onEventsFailed: (error) => output.note(`Events were not sent to webhooks: ${reasonOf(error)}`),
   onEmailsFailed: (error) => output.note(`The e-mails without a document were not sent: ${reasonOf(error)}`),

@@ -1,0 +1,41 @@
+/** The check of the stored time stamps: each is of a seal that exists, of its hash, and signed as it was when it came. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type SealName, sealTitle } from '../../seals/signature.ts';
+import { checkTimeStamp } from '../../seals/time-stamp.ts';
+import type { CheckContext, Difference, Finding } from '../checks.ts';
+
+interface Found extends SealName {
+  readonly authority: string;
+  readonly response: Buffer;
+  readonly stamped_at: string;
+  readonly stamped: string;
+  /** Null if there is no such seal. */
+  readonly seal: string | null;
+  readonly record: string | null;
+}
+
+async function faultOf({ authority, response, stamped_at, stamped, seal, record }: Found): Promise<string | undefined> {
+  if (seal === null || record === null) return 'has a time stamp, but there is no such seal';
+  if (stamped !== seal) return `is ${seal}, but its time stamp is of ${stamped}`;
+  const checked = await checkTimeStamp(response, record);
+  if ('problem' in checked) return `has a time stamp that does not hold: ${authority} ${checked.problem}`;
+  return Date.parse(checked.stampedAt) === Date.parse(stamped_at)
+    ? undefined
+    : `was stamped at ${checked.stampedAt}, but is recorded as stamped at ${stamped_at}`;
+}
+
+export async function findBrokenTimeStamps(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
+  const found = await query<Found>(
+    tx,
+    `SELECT kind, name, authority, response, stamped_at, s.seal AS stamped, m.seal, m.record
+     FROM seal_time_stamps s LEFT JOIN every_seal m USING (kind, name)
+     WHERE :month::text IS NULL OR name = :month ORDER BY kind, name`,
+    { month },
+  );
+  const differences: Difference[] = [];
+  for (const each of found) {
+    const detail = await faultOf(each);
+    if (detail !== undefined) differences.push({ subject: sealTitle(each), detail });
+  }
+  return { inspected: found.length, differences };
+}

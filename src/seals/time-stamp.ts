@@ -1,0 +1,158 @@
+/**
+ * Time stamps by an authority, RFC 3161: the request for a hash, and the check of the answer. A bad answer is a sentence,
+ * never an exception. The libraries are loaded when a stamp is asked for or checked, and not before: they take 0.1 s.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { DateTime } from 'luxon';
+import type * as Pkijs from 'pkijs';
+import { reasonOf } from '../errors/refusals.ts';
+
+const SHA_256 = '2.16.840.1.101.3.4.2.1';
+const SIGNED_DATA = '1.2.840.113549.1.7.2';
+const TST_INFO = '1.2.840.113549.1.9.16.1.4';
+const EXTENDED_KEY_USAGE = '2.5.29.37';
+const TIME_STAMPING = '1.3.6.1.5.5.7.3.8';
+
+/** An authority answers within a second; a run waits no longer than this for one that hangs. */
+const TIMEOUT_MS = 10_000;
+/** An answer with its certificates has 2 to 8 kB. Verifiers take no more than this. */
+const LARGEST = 65_536;
+/** How far the authority's clock and ours may be apart. */
+const CLOCKS_MINUTES = 5;
+const NONCE_BYTES = 8;
+
+export interface TimeStamp {
+  /** The authority's whole answer, DER. */
+  readonly response: Buffer;
+  /** The time that the authority states, an ISO instant. */
+  readonly stampedAt: string;
+}
+
+export type Answer = TimeStamp | { readonly problem: string };
+
+/** Asks the authority at a URL to stamp the SHA-256 of a record. */
+export async function requestTimeStamp(url: string, record: string, timeoutMs = TIMEOUT_MS): Promise<Answer> {
+  // The first bit is 0 and the first byte is not: the nonce is a positive integer as DER writes it.
+  const nonce = Buffer.concat([Buffer.of(1), randomBytes(NONCE_BYTES)]);
+  const answer = await post(url, await requestFor(hashOf(record), nonce), timeoutMs);
+  if (!Buffer.isBuffer(answer)) return answer;
+  const checked = await checkTimeStamp(answer, record, nonce);
+  if ('problem' in checked) return checked;
+  const apart = Math.abs(DateTime.fromISO(checked.stampedAt).diffNow().as('minutes'));
+  return apart <= CLOCKS_MINUTES
+    ? checked
+    : {
+        problem: `states ${checked.stampedAt}, which is ${Math.round(apart)} minutes from our clock: correct the wrong one`,
+      };
+}
+
+const hashOf = (record: string): Buffer => createHash('sha256').update(record).digest();
+
+async function requestFor(hash: Buffer, nonce: Buffer): Promise<Buffer> {
+  const { AlgorithmIdentifier, MessageImprint, TimeStampReq } = await import('pkijs');
+  const { Integer, Null, OctetString } = await import('asn1js');
+  const request = new TimeStampReq({
+    version: 1,
+    messageImprint: new MessageImprint({
+      hashAlgorithm: new AlgorithmIdentifier({ algorithmId: SHA_256, algorithmParams: new Null() }),
+      hashedMessage: new OctetString({ valueHex: arrayOf(hash) }),
+    }),
+    nonce: new Integer({ valueHex: arrayOf(nonce) }),
+    certReq: true,
+  });
+  return Buffer.from(request.toSchema().toBER());
+}
+
+/** A copy with a memory of its own: a small Buffer shares the memory of others. */
+const arrayOf = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
+
+async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffer | { readonly problem: string }> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const headers = { 'content-type': 'application/timestamp-query', accept: 'application/timestamp-reply' };
+    const answer = await fetch(url, { method: 'POST', headers, body: arrayOf(body), redirect: 'error', signal });
+    if (!answer.ok) {
+      await answer.body?.cancel();
+      return { problem: `answered with HTTP status ${answer.status}` };
+    }
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of answer.body ?? []) {
+      size += chunk.length;
+      if (size > LARGEST) return { problem: `answered with more than ${LARGEST} bytes, which is no time stamp` };
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    if (signal.aborted) return { problem: `did not answer within ${timeoutMs / 1000} seconds` };
+    const { cause } = error as { cause?: unknown };
+    return { problem: `cannot be reached: ${reasonOf(cause ?? error)}` };
+  }
+}
+
+/**
+ * Checks an answer: it is granted, stamps the hash of this record for this nonce (of a stored answer: whatever its nonce), and its token is signed by a
+ * certificate in it that is for time stamping only and was valid at the time. Who that certificate belongs to is not
+ * checked here: `openssl ts -verify` does, with the authority's own certificate.
+ */
+export async function checkTimeStamp(response: Buffer, record: string, nonce?: Buffer): Promise<Answer> {
+  try {
+    const { SignedData, TimeStampResp, TSTInfo } = await import('pkijs');
+    const { status, timeStampToken } = TimeStampResp.fromBER(arrayOf(response));
+    if (status.status > 1) {
+      const said = (status.statusStrings ?? []).map(({ valueBlock: { value } }) => String(value)).join('; ');
+      return { problem: `refused the request with status ${status.status}${said === '' ? '' : `: ${said}`}` };
+    }
+    if (timeStampToken?.contentType !== SIGNED_DATA) return { problem: 'answered without a signed token' };
+    const signed = new SignedData({ schema: timeStampToken.content });
+    const content = signed.encapContentInfo.eContent;
+    if (signed.encapContentInfo.eContentType !== TST_INFO || content === undefined) {
+      return { problem: 'signed something else than a time stamp' };
+    }
+    const info = TSTInfo.fromBER(content.getValue());
+    const problem =
+      faultOfContent(info, hashOf(record), nonce) ?? (await faultOfSignature(signed, record, info.genTime));
+    return problem === undefined ? { response, stampedAt: info.genTime.toISOString() } : { problem };
+  } catch {
+    // Whatever the bytes were: no part of them belongs in a sentence.
+    return { problem: 'answered with something else than a time stamp' };
+  }
+}
+
+function faultOfContent(
+  { messageImprint, nonce: stated }: Pkijs.TSTInfo,
+  hash: Buffer,
+  nonce?: Buffer,
+): string | undefined {
+  const { hashAlgorithm, hashedMessage } = messageImprint;
+  if (hashAlgorithm.algorithmId !== SHA_256 || !hash.equals(Buffer.from(hashedMessage.getValue()))) {
+    return 'stamped another hash than that of the record';
+  }
+  if (nonce === undefined) return undefined;
+  if (stated === undefined || !nonce.equals(Buffer.from(stated.valueBlock.valueHexView))) {
+    return 'answered another request: its nonce is not the one that was sent';
+  }
+  return undefined;
+}
+
+/** What pkijs says where it finds no certificate of the signer: none at all, or others. */
+const NO_CERTIFICATE: readonly (number | undefined)[] = [2, 3];
+
+async function faultOfSignature(signed: Pkijs.SignedData, record: string, at: Date): Promise<string | undefined> {
+  if (signed.signerInfos.length !== 1) return 'signed its token more or less than once';
+  const { signatureVerified, signerCertificate, code } = await signed
+    .verify({ signer: 0, checkChain: false, extendedMode: true, data: arrayOf(Buffer.from(record)) })
+    // It rejects with what it found out.
+    .catch((found: Partial<Pkijs.SignedDataVerifyResult> & { code?: number }) => found);
+  if (NO_CERTIFICATE.includes(code)) return 'left out the certificate that its token is signed by';
+  if (signatureVerified !== true || !signerCertificate) return 'signed its token with a signature that is not valid';
+  const usage = signerCertificate.extensions?.find(({ extnID }) => extnID === EXTENDED_KEY_USAGE);
+  const purposes = (usage?.parsedValue as { keyPurposes?: string[] } | undefined)?.keyPurposes ?? [];
+  if (!usage?.critical || purposes.length !== 1 || purposes[0] !== TIME_STAMPING) {
+    return 'signed its token by a certificate that is not for time stamping only';
+  }
+  if (at < signerCertificate.notBefore.value || at > signerCertificate.notAfter.value) {
+    return 'signed its token by a certificate that was not valid at that time';
+  }
+  return undefined;
+}
