@@ -33,6 +33,7 @@ export async function withProgress<Result>(
         progress?.advance();
         remarks.push(...remarksOn(delivery));
       },
+      onCheckpointRefused: (refusal) => remarks.push(`No checkpoint was taken: ${refusal.message}`),
       onEmail: (result) => {
         if (result.status !== 'sent') remarks.push(describeEmail(result));
       },

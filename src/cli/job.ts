@@ -197,6 +197,8 @@ const logOf = ({ log }: Job): Reporter => ({
       'email',
     );
   },
+  onCheckpoint: ({ checkpoint_number, seal }) => log.info({ checkpoint: checkpoint_number, seal }, 'checkpoint taken'),
+  onCheckpointRefused: (refusal) => logFailure(log, refusal),
   onNotStamped: (seal, reason) => log.warn({ ...seal, reason }, 'time stamp'),
   onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
   onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),

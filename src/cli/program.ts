@@ -16,6 +16,8 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
+  checkpoint: ['Seal what the open month has so far', () => [import('./commands/checkpoint.ts')]],
+  seal: ['List seals and their letters to the auditor', () => [import('./commands/seal.ts')]],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
     'Show, correct and resend documents',

@@ -7,10 +7,13 @@ import { closeMonths, type OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
+import { Refusal } from '../errors/refusals.ts';
 import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
 import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { takeDueCheckpoint } from '../seals/checkpoint.ts';
+import type { Checkpoint } from '../seals/queries.ts';
 import type { SealName } from '../seals/signature.ts';
 import { stampSeals } from '../seals/time-stamps.ts';
 import { COMPOSERS } from './emails/composers.ts';
@@ -31,6 +34,9 @@ export interface Reporter extends WebhookReporter {
   readonly onNotStamped?: (seal: SealName, reason: string) => void;
   /** The e-mails that carry no document could not be looked at. A standing worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
+  /** The day's checkpoint was taken, or refused: then the e-mails go out all the same, and the next run tries again. */
+  readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
+  readonly onCheckpointRefused?: (refusal: Refusal) => void;
   /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
   readonly onCloseFailed?: (error: unknown) => void;
 }
@@ -52,6 +58,7 @@ export async function runMonthEnd(
     reporter.onCloseFailed(error);
   }
   await deliverDocuments(context, reporter, { recorded: closed.length === 0 });
+  await takeDayCheckpoint(context, reporter);
   await sendEmails(context, reporter);
   return closed;
 }
@@ -59,6 +66,7 @@ export async function runMonthEnd(
 /** Delivers what is issued and not delivered, then sends every other e-mail that is due, and partners their events. */
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
   await deliverDocuments(context, reporter, { recorded: true });
+  await takeDayCheckpoint(context, reporter);
   await sendEmails(context, reporter);
   await sendEvents({ ...context, ...reporter });
 }
@@ -70,7 +78,10 @@ export async function deliverAllForever(
   stop: AbortSignal,
 ): Promise<void> {
   const counted = counting(reporter);
-  const sendOthers = () => sendEmails(context, reporter).catch((error: unknown) => reporter.onEmailsFailed?.(error));
+  const sendOthers = () =>
+    takeDayCheckpoint(context, reporter)
+      .then(() => sendEmails(context, reporter))
+      .catch((error: unknown) => reporter.onEmailsFailed?.(error));
   // If one of them fails, the other ends with it.
   const either = new AbortController();
   const both = AbortSignal.any([stop, either.signal]);
@@ -81,6 +92,20 @@ export async function deliverAllForever(
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   await recordRun(context, counted.sent());
+}
+
+/** Before the e-mails are queued, so that its letter goes out at once. */
+async function takeDayCheckpoint(
+  context: MonthEndContext,
+  { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
+): Promise<void> {
+  try {
+    const taken = await takeDueCheckpoint(context.database, context);
+    if (taken !== undefined) onCheckpoint?.(taken);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    onCheckpointRefused?.(error);
+  }
 }
 
 /** Delivers these documents and no other. The act that touched them has recorded an event of its own. */

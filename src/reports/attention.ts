@@ -33,6 +33,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ),
   ...attentionToBooks(found.books),
   ...attentionToSigning(found.signing),
+  ...attentionToCheckpoints(found.checkpoints),
   ...attentionToTimeStamps(found.late_time_stamps),
   ...attentionToFeeds(found.feeds),
   ...attentionToDocuments(found),
@@ -70,6 +71,15 @@ const attentionToTimeStamps = (late: readonly string[]): string[] =>
     : [
         `${plural(late.length, 'seal')} without a time stamp for more than a day, the first the ${late[0]}. Run ` +
           "'reckoner deliver' and read what it says of the authority, or set another time_stamping_url.",
+      ];
+
+/** One is taken each day. After two days without, the jobs do not run, or are refused. */
+const attentionToCheckpoints = ({ last, overdue_days: days }: Status['checkpoints']): string[] =>
+  days < 2
+    ? []
+    : [
+        `No checkpoint of the open month was taken ${last === null ? `for ${days} days` : `since ${last}`}. Run ` +
+          "'reckoner checkpoint' and read what it says; cron's deliver and month-close take one each day.",
       ];
 
 /** A month that has ended and is not closed by the hourly job, because feeds are missing. */

@@ -15,6 +15,7 @@ import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countExceptions } from '../payments/exceptions.ts';
+import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
@@ -34,6 +35,8 @@ export interface Status {
   };
   readonly books: BooksStatus;
   readonly signing: SigningStatus;
+  /** The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, one is overdue. */
+  readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
   /** The seals that wait for a time stamp for more than a day. */
   readonly late_time_stamps: readonly string[];
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
@@ -140,6 +143,7 @@ export async function readStatus(
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),
+    checkpoints: await readCheckpointStatus(tx, context),
     signing: await readSigning(tx, context.environment),
     late_time_stamps: await readLateTimeStamps(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),

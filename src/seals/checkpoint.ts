@@ -15,6 +15,7 @@ import {
   type Checkpoint,
   insertCheckpoint,
   readCheckpoints,
+  readFirstEvent,
   readInstallation,
   readLastCheckpoint,
   readLastEntry,
@@ -45,6 +46,19 @@ export async function readCheckpointDay(
   const last = checkpoint === undefined ? null : dayOf(checkpoint.taken_at, context);
   const today = dayOf(context.environment.now().toISO(), context);
   return { last, today, due: context.settings.checkpoints === 'daily' && (last === null || last < today) };
+}
+
+/** For the status. Before the first checkpoint, days are counted from the first event. */
+export async function readCheckpointStatus(
+  tx: Transaction,
+  context: Clock,
+): Promise<{ readonly last: string | null; readonly overdue_days: number }> {
+  const { last, today, due } = await readCheckpointDay(tx, context);
+  const first = last === null ? await readFirstEvent(tx) : undefined;
+  const since = last ?? (first && dayOf(first.occurred_at, context));
+  if (!due || since === undefined) return { last, overdue_days: 0 };
+  const days = DateTime.fromISO(today).diff(DateTime.fromISO(since), 'days').days;
+  return { last, overdue_days: Math.max(0, Math.round(days) - 1) };
 }
 
 /** Takes the day's checkpoint, if it is due. Of several runs at once, one takes it. */

@@ -157,11 +157,24 @@ export async function readLastEntry(tx: Transaction): Promise<number> {
   return last;
 }
 
+interface Event {
+  readonly event_id: number;
+  readonly action: string;
+  readonly occurred_at: string;
+}
+
+/** The event that was recorded first. */
+export async function readFirstEvent(tx: Transaction): Promise<Event | undefined> {
+  const [first] = await query<Event>(
+    tx,
+    `SELECT event_id, action, occurred_at FROM audit_events ORDER BY event_id LIMIT 1`,
+  );
+  return first;
+}
+
 /** The event that was recorded last. */
-export async function readLastEvent(
-  tx: Transaction,
-): Promise<{ readonly event_id: number; readonly action: string; readonly occurred_at: string } | undefined> {
-  const [last] = await query<{ event_id: number; action: string; occurred_at: string }>(
+export async function readLastEvent(tx: Transaction): Promise<Event | undefined> {
+  const [last] = await query<Event>(
     tx,
     `SELECT event_id, action, occurred_at FROM audit_events ORDER BY event_id DESC LIMIT 1`,
   );

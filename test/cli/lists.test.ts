@@ -45,6 +45,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'payment payouts': 'payout_id,',
   'dispute list': 'number,partner_id,',
   'email list': 'number,kind,',
+  'seal letters': 'kind,name,',
   'client list': 'client_id,partner_id,',
   'webhook list': 'partner_id,url,',
   'remind --dry-run': 'partner_id,partner_name,',

@@ -30,11 +30,21 @@ const UNBALANCED = `(
 /** An import refuses a row that is more than five minutes in the future. */
 const FROM_THE_FUTURE = `accepted_at > recorded_at + interval '1 hour'`;
 
-/** A row posts to its own month, or to the first month that was open: the one after a closed month. */
-const misposted = (of = '') => `(
+/**
+ * A row posts to its own month; if that was closed when the row was recorded, to the month that was open then. A
+ * transaction may wait for a close, but not for a day. A sandbox's clock may be set, so times are compared in production
+ * only.
+ */
+const misposted = (first: string, last: string, of = '') => `(
   ${of}posted_month < ${of}month
-  OR (${of}posted_month > ${of}month
-      AND ${of}posted_month NOT IN (SELECT month_after(m.month) COLLATE "C" FROM closed_months m)))`;
+  OR (${of}posted_month > ${of}month AND NOT EXISTS (
+        SELECT FROM closed_months m CROSS JOIN installation
+        WHERE month_after(m.month) COLLATE "C" = ${of}posted_month
+          AND (environment = 'sandbox' OR m.closed_at <= ${first} + interval '1 day')))
+  OR EXISTS (
+        SELECT FROM closed_months m CROSS JOIN installation
+        WHERE m.month = ${of}posted_month AND environment = 'production'
+          AND m.closed_at < ${last} - interval '1 day'))`;
 
 const IN_SCOPE = `(:month::text IS NULL OR ${OF_MONTH})`;
 
@@ -46,7 +56,8 @@ const SUMMED = sums((column) => `sum(${column})`);
 const SQL = `WITH lines AS MATERIALIZED (
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count,
          ${SUMMED},
-         min(accepted_at) AS earliest, max(accepted_at) AS latest, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced,
+         min(accepted_at) AS earliest, max(accepted_at) AS latest, min(recorded_at) AS first_recorded,
+         max(recorded_at) AS last_recorded, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced,
          bool_or(${FROM_THE_FUTURE}) AS from_the_future
   FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
@@ -58,7 +69,7 @@ rows AS MATERIALIZED (
 ),
 months AS (
   SELECT time_zone, month, min(earliest) AS earliest, max(latest) AS latest,
-    bool_or(from_the_future OR ${misposted()}) AS misposted
+    bool_or(from_the_future OR ${misposted('first_recorded', 'last_recorded')}) AS misposted
   FROM lines GROUP BY time_zone, month
 ),
 -- Each document of a month has the sums of the rows of its partner, currency and arrangement; so do void
@@ -225,8 +236,8 @@ function findMisdated(tx: Transaction, scope: CheckScope, misdated: readonly Zon
      JOIN json_to_recordset(:intervals::json) AS i (
        time_zone text, month text, starts_at timestamptz, ends_at timestamptz)
        ON i.time_zone = e.time_zone AND i.month = e.month
-     WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR ${misposted('e.')}
-            OR ${FROM_THE_FUTURE})
+     WHERE ${IN_SCOPE} AND (e.accepted_at < i.starts_at OR e.accepted_at >= i.ends_at OR ${FROM_THE_FUTURE}
+            OR ${misposted('e.recorded_at', 'e.recorded_at', 'e.')})
      ORDER BY e.entry_id`,
     { month: scope.month, after: scope.after, intervals: JSON.stringify(intervals) },
   );

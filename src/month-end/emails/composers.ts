@@ -6,12 +6,13 @@ import { closeReportEmail } from './close-report.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
 import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
-import { booksSealEmail, sealEmail } from './seal.ts';
+import { booksSealEmail, checkpointEmail, sealEmail } from './seal.ts';
 import { statusEmail } from './status.ts';
 
 export const COMPOSERS: readonly EmailComposer[] = [
   sealEmail,
   booksSealEmail,
+  checkpointEmail,
   accountStatementEmail,
   closeReportEmail,
   missingFeedsEmail,

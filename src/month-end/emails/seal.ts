@@ -1,27 +1,29 @@
-/** The e-mails that tell the auditor the seal of a month, and later that of its books, on the day that each is made. */
+/** The letters to the auditor: the seal of a month, of its books, of a checkpoint, each on the day that it is made. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DateTime } from 'luxon';
+import { readBooksState } from '../../close/books.sql.ts';
+import { booksDueOn, openBooks } from '../../close/books.ts';
+import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
+import { readLedgerState, readPartnerZones } from '../../close/queries.ts';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import type { Attachment } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
-import { type Month, monthName } from '../../month.ts';
+import { monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
-import type { Seal } from '../../seals/queries.ts';
-import { noteOf, readSignature, type SealKind, vkeyOf } from '../../seals/signature.ts';
+import { noteOf, readSignature, type SealKind, type SealName, sealTitle, vkeyOf } from '../../seals/signature.ts';
 
-/** The seals of one kind: both queries give the month and what was sealed. */
+/** The seals of one kind. */
 interface Seals {
-  readonly kind: 'seal' | 'books_seal';
+  readonly kind: 'seal' | 'books_seal' | 'checkpoint';
   readonly of: SealKind;
   /** What the Message-ID begins with. */
   readonly name: string;
-  /** The seal of `:month`. */
-  readonly read: string;
-  /** Those made since `:since` and the latest, without those that an e-mail tells. */
+  /** The names of those made since `:since` and of the latest, without those that an e-mail tells. */
   readonly untold: string;
 }
 
@@ -54,35 +56,78 @@ export const noteFile = (filename: string, note: string): Attachment => ({
 const sealEmailOf = (seals: Seals): EmailComposer => ({
   kind: seals.kind,
   queueDue: (tx, context) => queueDue(tx, context, seals),
-  async compose(tx, { month }, { environment, settings }, templates) {
+  async compose(tx, { month, checkpoint_number }, context, templates) {
+    const { environment, settings } = context;
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
-    const { seal, record, sealed_at } = await queryOne<Pick<Seal, 'seal' | 'record' | 'sealed_at'>>(tx, seals.read, {
-      month,
-    });
-    const signature = await readSignature(tx, { kind: seals.of, name: month as Month });
+    const name = month ?? String(checkpoint_number);
+    const { seal, record, sealed_at, before } = await readPlace(tx, { kind: seals.of, name });
+    const signature = await readSignature(tx, { kind: seals.of, name });
     return {
       to: { name: 'Auditor', address: settings.auditor_email },
       cc: [],
       content: templates.render(seals.kind, {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
-        ...{ month: monthName(month as Month), seal, shortSeal: seal.slice(0, 16), record: record.trimEnd() },
+        ...{ seal, shortSeal: seal.slice(0, 16), record: record.trimEnd() },
+        ...(month === null ? { number: name } : { month: monthName(month) }),
         ...noteView(record, signature),
+        before: before === null ? [] : [{ title: sealTitle(before), seal: before.seal }],
+        due: await readDueLetters(tx, context, sealed_at),
         verifiers: verifiers(),
       }),
       attachments:
-        signature === undefined ? [] : [noteFile(`${seals.name}-${month}.note.txt`, noteOf(record, signature))],
+        signature === undefined ? [] : [noteFile(`${seals.name}-${name}.note.txt`, noteOf(record, signature))],
       date: sealed_at,
     };
   },
 });
 
+/** A seal, and the one that was made before it: its letter is the one before. */
+function readPlace(
+  tx: Transaction,
+  { kind, name }: SealName,
+): Promise<{
+  readonly seal: string;
+  readonly record: string;
+  readonly sealed_at: string;
+  readonly before: (SealName & { readonly seal: string }) | null;
+}> {
+  return queryOne(
+    tx,
+    `SELECT s.seal, s.record, s.sealed_at,
+            (SELECT json_build_object('kind', b.kind, 'name', b.name, 'seal', b.seal) FROM every_seal b
+             WHERE b.facts_to < s.facts_to ORDER BY b.facts_to DESC LIMIT 1) AS before
+     FROM every_seal s WHERE s.kind = :kind AND s.name = :name`,
+    { kind, name },
+  );
+}
+
+/** Which letters come next, and the day by which each is there, in the issuer's time zone. */
+async function readDueLetters(
+  tx: Transaction,
+  { settings }: Pick<EmailContext, 'settings'>,
+  sealedAt: string,
+): Promise<{ readonly what: string; readonly day: string }[]> {
+  const zone = settings.time_zone;
+  const due: { what: string; day: string }[] = [];
+  const dayAfter = (at: DateTime) => at.setZone(zone).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+  if (settings.checkpoints === 'daily') due.push({ what: 'a checkpoint', day: dayAfter(DateTime.fromISO(sealedAt)) });
+  const month = nextToClose(await readLedgerState(tx), undefined);
+  const zones = await readPartnerZones(tx);
+  if (month !== undefined && zones.length > 0) {
+    due.push({ what: `the seal of ${monthName(month)}`, day: dayAfter(endOfMonthEverywhere(month, zones).at) });
+  }
+  const [books] = openBooks(await readBooksState(tx));
+  const booksDue = books && booksDueOn(books, settings);
+  if (books && booksDue) due.push({ what: `the seal of the books of ${monthName(books)}`, day: booksDue });
+  return due;
+}
+
 export const sealEmail = sealEmailOf({
   kind: 'seal',
   of: 'month',
   name: 'seal',
-  read: `SELECT seal, record, sealed_at FROM seals WHERE month = :month`,
-  untold: `SELECT month FROM seals s
+  untold: `SELECT month AS name FROM seals s
      WHERE (sealed_at >= :since::timestamptz OR month = (SELECT max(month) FROM seals))
        AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'seal' AND e.month = s.month) ORDER BY month`,
 });
@@ -91,10 +136,20 @@ export const booksSealEmail = sealEmailOf({
   kind: 'books_seal',
   of: 'books',
   name: 'books-seal',
-  read: `SELECT seal, record, closed_at AS sealed_at FROM book_closes WHERE month = :month`,
-  untold: `SELECT month FROM book_closes s
+  untold: `SELECT month AS name FROM book_closes s
      WHERE (closed_at >= :since::timestamptz OR month = (SELECT max(month) FROM book_closes))
        AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'books_seal' AND e.month = s.month) ORDER BY month`,
+});
+
+export const checkpointEmail = sealEmailOf({
+  kind: 'checkpoint',
+  of: 'checkpoint',
+  name: 'checkpoint',
+  untold: `SELECT checkpoint_number::text AS name FROM checkpoints c
+     WHERE (taken_at >= :since::timestamptz OR checkpoint_number = (SELECT max(checkpoint_number) FROM checkpoints))
+       AND NOT EXISTS (
+         SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_number = c.checkpoint_number)
+     ORDER BY checkpoint_number`,
 });
 
 /** A seal made this lately is mailed; of those made before there was an address, the latest alone, which binds them all. */
@@ -107,8 +162,12 @@ async function queueDue(
 ): Promise<void> {
   if (settings.auditor_email === '') return;
   const now = environment.now();
-  const months = await query<{ month: Month }>(tx, untold, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
-  if (months.length === 0) return;
-  const emails = months.map(({ month }) => ({ kind, month, name: `${name}.${month}` }));
+  const seals = await query<{ name: string }>(tx, untold, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
+  if (seals.length === 0) return;
+  const emails = seals.map((each) => ({
+    kind,
+    ...(kind === 'checkpoint' ? { checkpoint_number: Number(each.name) } : { month: each.name }),
+    name: `${name}.${each.name}`,
+  }));
   await queueEmails(tx, emails, { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
 }

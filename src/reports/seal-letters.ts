@@ -1,0 +1,38 @@
+/** Every seal with the letter that told it: what the auditor should hold. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { EmailStatus } from '../mail/email.ts';
+import type { SealName } from '../seals/signature.ts';
+
+export interface SealLetter extends SealName {
+  readonly seal: string;
+  readonly made_at: string;
+  /** How its letter stands; null if there is none: it was made long before there was an auditor_email. */
+  readonly letter: EmailStatus | null;
+  readonly sent_at: string | null;
+  readonly to: string[] | null;
+  readonly message_id: string | null;
+  /** The name of the key that signed it. */
+  readonly signed_by: string | null;
+  readonly stamped_at: string | null;
+  readonly stamped_by: string | null;
+}
+
+/** In the order in which the seals were made. Of several letters the one that was sent last. */
+export function readSealLetters(tx: Transaction): Promise<SealLetter[]> {
+  return query(
+    tx,
+    `WITH letters AS (
+       SELECT DISTINCT ON (kind, month, checkpoint_number)
+              CASE kind WHEN 'seal' THEN 'month' WHEN 'books_seal' THEN 'books' ELSE 'checkpoint' END AS kind,
+              coalesce(month, checkpoint_number::text) AS name, status, sent_at, recipients, message_id
+       FROM emails WHERE kind IN ('seal', 'books_seal', 'checkpoint')
+       ORDER BY kind, month, checkpoint_number, sent_at DESC NULLS LAST, email_id DESC)
+     SELECT s.kind, s.name, s.seal, s.sealed_at AS made_at, l.status AS letter, l.sent_at, l.recipients AS "to",
+            l.message_id, g.key_name AS signed_by, t.stamped_at, t.authority AS stamped_by
+     FROM every_seal s
+     LEFT JOIN letters l ON l.kind = s.kind AND l.name = s.name
+     LEFT JOIN seal_signatures g ON g.kind = s.kind AND g.name = s.name
+     LEFT JOIN seal_time_stamps t ON t.kind = s.kind AND t.name = s.name
+     ORDER BY s.facts_to`,
+  );
+}
