@@ -2582,7 +2582,7 @@ def seals_of(records):
 
 def read_note(path, kind, witnesses, keys, problem):
     """The name and the seal of a record in a signed note."""
-    text = re.sub(r"\n*\Z", "\n", read_small("", path).replace("\r\n", "\n"))
+    text = read_small("", path).replace("\r\n", "\n").rstrip("\n") + "\n"
     if re.search("[\x00-\x09\x0b-\x1f]", text):
         raise Malformed(path + ": has a control character")
     text, _, lines = text.rpartition("\n\n")

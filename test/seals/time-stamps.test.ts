@@ -1,14 +1,16 @@
 /** Time stamps of seals by a stand-in authority: what is recorded, what OpenSSL says of it, and bad answers. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
+import { packageRoot } from '../../src/package.ts';
 import { readStatus } from '../../src/reports/status.ts';
+import { readLatestKey, type SigningKey, vkeyOf } from '../../src/seals/signature.ts';
 import { checkTimeStamp, requestTimeStamp } from '../../src/seals/time-stamp.ts';
-import { exported } from '../audit/books.ts';
+import { exported, verifyPack } from '../audit/books.ts';
 import { startOver } from '../close/start-over.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
@@ -30,6 +32,12 @@ beforeEach(() => authority.answer());
 const RECORD = 'reckoner seal 1\n';
 const HASH = createHash('sha256').update(RECORD).digest();
 const ask = (timeoutMs?: number) => requestTimeStamp(authority.url, RECORD, timeoutMs);
+
+function verifyPackByPython(args: readonly string[]): { status: number | null; output: string } {
+  const script = join(packageRoot, 'templates/export/verify.py');
+  const { status, stdout, stderr } = spawnSync('python3', [script, ...args], { encoding: 'utf8' });
+  return { status, output: `${stdout}${stderr}` };
+}
 
 /** The outside check. */
 function opensslVerifies(response: Buffer, record: string, ca = authority.ca): boolean {
@@ -171,6 +179,24 @@ describe('seals', () => {
     for (const [at, folder] of ['sealed', 'books'].entries()) {
       expect(readFileSync(join(pack, folder, '2026-07', 'record.tsr'))).toEqual(found[at]?.response);
     }
+    const key = await world.database.reading((tx) => readLatestKey(tx));
+    const vkey = vkeyOf(key as SigningKey);
+    const note = world.file('note.txt', readFileSync(join(pack, 'sealed/2026-07/record.txt'), 'utf8'));
+    appendFileSync(
+      note,
+      `\n${readFileSync(join(pack, 'sealed/2026-07/record.sig'), 'utf8')}\n`.replaceAll('\n', '\r\n'),
+    );
+    const held = [pack, '--key', vkey, '--seal', note];
+    for (const verify of [verifyPack, verifyPackByPython]) {
+      expect(verify(held)).toMatchObject({ status: 0, output: expect.stringMatching(/^ok +held seals/m) });
+    }
+    for (const verified of [verifyPack([pack, '--key', vkey]), verifyPackByPython([pack, '--key', vkey])]) {
+      expect(verified).toMatchObject({ status: 0, output: expect.stringMatching(/^ok +time stamps/m) });
+      expect(verified.output).toMatch(/^ok +signatures/m);
+    }
+    // A stamp taken away, or another record's, is named.
+    writeFileSync(join(pack, 'sealed/2026-07/record.tsr'), found[1]?.response as Buffer);
+    expect(verifyPack([pack]).status).toBe(1);
   });
 
   test('without an authority are not stamped, and nobody is asked', async () => {
