@@ -25,8 +25,6 @@ export const FAILPOINTS = [
   'books.locked',
   'books.recorded',
   'books.committed',
-  'time_stamp.received',
-  'time_stamp.committed',
   'rerun.compared',
   'rerun.issued',
   'rerun.committed',

@@ -7,7 +7,6 @@ import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { LOCKS } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { type SealName, sealTitle } from './signature.ts';
 import { requestTimeStamp, type TimeStamp } from './time-stamp.ts';
@@ -36,9 +35,7 @@ export async function stampSeals(
   for (const seal of await database.reading(readUnstamped)) {
     const answer = await requestTimeStamp(authority, seal.record);
     if ('problem' in answer) return onFailed(seal, `${authority} ${answer.problem}`);
-    failpoint('time_stamp.received');
     await database.transaction((tx) => recordTimeStamp(tx, context, { seal, authority, answer }));
-    failpoint('time_stamp.committed');
   }
 }
 
