@@ -11,6 +11,7 @@ import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
+import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 export const month = (text: string): Month => text as Month;
@@ -70,6 +71,8 @@ export async function openBooks(options: Parameters<typeof openWorld>[0] = {}): 
   await world.rows([quote({ accepted_at: '2026-10-01T08:00:00Z' })]);
   return world;
 }
+
+export const checkpoint = (world: World) => world.database.transaction((tx) => takeCheckpoint(tx, world));
 
 let packs = 0;
 

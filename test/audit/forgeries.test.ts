@@ -8,7 +8,7 @@ import { type Proof, proveRow } from '../../src/audit/proof.ts';
 import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-import { exported, month, openBooks } from './books.ts';
+import { checkpoint, exported, month, openBooks } from './books.ts';
 import { Forger, type Manifest } from './forger.ts';
 import { FORGERIES, KINDS, type Kind, MORE_KINDS } from './forgeries.ts';
 
@@ -19,11 +19,13 @@ let proof: Proof;
 beforeAll(async () => {
   world = await openBooks();
   const books = booksOf(world);
+  await checkpoint(world);
   world.at('2026-10-15T10:00:00Z');
   const paid = { amount: '5', number: 'INV-2026-000004', currency: 'USD', receivedOn: '2026-10-15' };
   const { paymentId } = await books.record({ ...paid, reference: 'FT-1' });
   await books.unapply(paymentId);
   await books.record({ ...paid, amount: '7', reference: '=FT-2' });
+  await checkpoint(world);
   world.at('2026-11-01T10:00:00Z');
   await world.close();
   for (const kind of [...KINDS, ...MORE_KINDS]) {

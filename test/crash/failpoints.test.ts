@@ -10,6 +10,7 @@ const COMMANDS = {
   partners: ({ partnersFile }: Story) => ['partner', 'import', partnersFile],
   import: ({ rowsFile }: Story) => ['ledger', 'import', rowsFile],
   close: () => ['close'],
+  checkpoint: () => ['checkpoint'],
   credit: () => ['invoice', 'credit', 'INV-2026-000001', '--amount', '2.50', '--reason', 'as agreed'],
   rename: ({ renamedFile }: Story) => ['partner', 'import', renamedFile],
   rerun: () => ['invoice', 'rerun', '--month', '2026-08', '--changed'],
@@ -50,16 +51,18 @@ const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'as
 const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receipt'];
 const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute_closing', 'deliver'];
 const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
+const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
-  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF],
+  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT],
 ];
 
 /**
- * Not repeated after their commits: a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
+  'checkpoint.committed',
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',

@@ -28,6 +28,7 @@ import { sendStatements } from '../../src/month-end/emails/account-statement.ts'
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
 import { EVENT_ACTS } from '../partner-events/acts.ts';
@@ -482,6 +483,14 @@ export const ACTS: readonly Act[] = [
         sendStatements(tx, history.world, { month, partnerId }),
       );
       return emails.length > 0;
+    },
+  },
+  {
+    name: 'a checkpoint is taken',
+    weight: 2,
+    async run({ world }) {
+      await world.database.transaction((tx) => takeCheckpoint(tx, world));
+      return true;
     },
   },
   {
