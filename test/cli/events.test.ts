@@ -65,7 +65,13 @@ const STORY: readonly [
   ['close --dry-run', '2026-08-01T10:00:00Z'],
   ['close --no-deliver', '2026-08-01T10:00:00Z', ['month.close', '2026-07']],
   ['close --no-deliver', '2026-08-01T10:00:00Z'],
-  ['deliver', '2026-08-01T10:00:00Z', ['delivery.run', '2 sent'], ['report.close', '2026-07']],
+  [
+    'deliver',
+    '2026-08-01T10:00:00Z',
+    ['delivery.run', '2 sent'],
+    ['checkpoint.take', '1'],
+    ['report.close', '2026-07'],
+  ],
   ['deliver', '2026-08-01T10:00:00Z'],
   ['invoice resend INV-2026-000001', '2026-08-02T10:00:00Z', ['invoice.resend', 'INV-2026-000001']],
   ['invoice hold INV-2026-000001', '2026-08-02T10:00:00Z', ['invoice.hold', 'INV-2026-000001']],
@@ -84,7 +90,13 @@ const STORY: readonly [
     ['payment.record', 'INV-2026-000003'],
   ],
   ['client create p-1', '2026-08-03T10:00:00Z', ['client.create', /^c-/]],
-  ['close 2026-08 --allow-empty', '2026-09-01T10:00:00Z', ['month.close', '2026-08'], ['report.close', '2026-08']],
+  [
+    'close 2026-08 --allow-empty',
+    '2026-09-01T10:00:00Z',
+    ['month.close', '2026-08'],
+    ['checkpoint.take', '2'],
+    ['report.close', '2026-08'],
+  ],
   ['invoice list', '2026-09-01T10:00:00Z'],
   ['verify', '2026-09-01T10:00:00Z'],
   ['status', '2026-09-01T10:00:00Z'],
@@ -144,6 +156,7 @@ test('jobs record their events under their own names', async () => {
   expect(await eventsAfter(before)).toMatchObject([
     { action: 'settings.change', subject: 'settings.json', claimed_by: 'month-close', via: 'job' },
     { action: 'month.close', subject: '2026-09', claimed_by: 'month-close', via: 'job' },
+    { action: 'checkpoint.take', subject: '3', claimed_by: 'month-close', via: 'job' },
     { action: 'report.close', subject: '2026-09', claimed_by: 'month-close', via: 'job' },
   ]);
 }, 60_000);
