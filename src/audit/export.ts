@@ -3,7 +3,7 @@
  */
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
-import { copyOut, countLines, wholeLines } from '../database/copy.ts';
+import { copyOut, countLines, csvRowCounter, wholeLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
 import { readDocuments } from '../documents/queries.ts';
@@ -16,16 +16,10 @@ import { readSignature, type SealName, signatureLine } from '../seals/signature.
 import { readTimeStamp } from '../seals/time-stamps.ts';
 import { cellOf } from '../text.ts';
 import { csvLine } from './csv.ts';
+import { copyOf, ROWS } from './data-files.sql.ts';
+import { columnNames, type DataFile, dictionaryOf, headerOf, type TableFormat } from './dictionary.ts';
 import {
-  AS_IT_IS,
   type BilledMonth,
-  cell,
-  copyCreditMoves,
-  copyEventsCsv,
-  copyEventsJson,
-  copyPaymentMoves,
-  copyPayments,
-  countEvents,
   readBilledMonths,
   readDocumentIds,
   readDocumentNumbers,
@@ -34,14 +28,13 @@ import {
   readLedgerTotals,
   readPaymentTotals,
 } from './export-queries.ts';
-import { copyJournalCsv, copyJournalJson, readOpeningBalances, writeJournalText } from './journal.ts';
+import { readOpeningBalances, writeJournalText } from './journal.ts';
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
-import { LEDGER_HEADER, ledgerRows } from './ledger-rows.ts';
+import { ledgerRows } from './ledger-rows.ts';
 import { type FileInPack, Pack, type PackedFile, type Totals } from './pack.ts';
 
-const EXPORT_KINDS = ['ledger', 'journal', 'invoices', 'payments', 'events'] as const;
+export const EXPORT_KINDS = ['ledger', 'invoices', 'payments', 'partners', 'journal', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
-export type TableFormat = 'csv' | 'jsonl';
 /** hledger and beancount: only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 
@@ -52,6 +45,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   /** A folder, or a file that ends in .zip. */
   readonly out: string;
+  /** Adds each data file as Parquet; only with csv and jsonl. */
+  readonly parquet?: boolean;
 }
 
 export interface Exported {
@@ -84,6 +79,8 @@ export async function exportPack(
   try {
     const writing: Writing = { tx, pack, months, request, onProgress };
     await WRITERS[kind](writing);
+    if (request.parquet) await writeParquetFiles(pack, tableFormat(writing));
+    await writeDictionary(pack);
     for (const month of months) await writeEvidence(writing, month);
     const books = new Map((await readClosedBooks(tx)).map((each) => [each.month, each]));
     for (const { month } of months) await writeBooksEvidence(writing, books.get(month));
@@ -125,29 +122,62 @@ const WRITERS: Record<ExportKind, (writing: Writing) => Promise<void>> = {
   ledger: writeLedger,
   invoices: writeInvoices,
   payments: writePayments,
-  events: writeEvents,
+  partners: writePartners,
+  events: (writing) => writeTable(writing, 'events'),
   journal: writeJournal,
 };
 
-/** Streams the output of a COPY to a file and returns its number of lines. */
-async function streamTo(writing: Writing, file: FileInPack, statement: string): Promise<number> {
+/** Streams a COPY in text format to a file and returns its number of lines. */
+async function streamTo(writing: Writing, file: FileInPack, statement: string, count = countLines): Promise<number> {
   let lines = 0;
   await copyOut(writing.tx, statement, (chunk) => {
-    lines += countLines(chunk);
+    lines += count(chunk);
     writing.onProgress(chunk.length);
     return file.write(chunk);
   });
   return lines;
 }
 
+const tableFormat = ({ request }: Writing): TableFormat => (request.format === 'csv' ? 'csv' : 'jsonl');
+
+/** Streams the rows of a data file that the database writes. */
+async function writeTable(writing: Writing, name: keyof typeof ROWS, totals?: Totals): Promise<void> {
+  const { tx, pack, request } = writing;
+  const format = tableFormat(writing);
+  const file = await pack.file(`${name}.${format}`);
+  const facts = await readFactsOf(tx, request.from, request.to);
+  const statement = copyOf(name, format, ROWS[name]({ ...request, facts }));
+  const lines = await streamTo(writing, file, statement, format === 'csv' ? csvRowCounter() : countLines);
+  await file.end({ rows: format === 'csv' ? lines - 1 : lines, ...(totals && { totals }) });
+}
+
+/** Each data file as Parquet, made from what was just written. */
+async function writeParquetFiles(pack: Pack, format: TableFormat): Promise<void> {
+  const { writeParquet } = await import('./parquet.ts');
+  for (const { name, rows } of pack.files.filter((each) => !each.name.includes('/'))) {
+    const file = name.slice(0, name.lastIndexOf('.')) as DataFile;
+    const out = await pack.file(`${file}.parquet`);
+    await writeParquet({ file, path: pack.pathOf(name), format }, out);
+    await out.end({ rows });
+  }
+}
+
+/** What the columns of the data files mean. */
+async function writeDictionary(pack: Pack): Promise<void> {
+  const { text, rows } = dictionaryOf(pack.files.map(({ name }) => name));
+  const file = await pack.file('dictionary.csv');
+  await file.write(text);
+  await file.end({ rows });
+}
+
 // --- Ledger -----------------------------------------------------------------------------------------------------------
 
 /** Reads a month's rows once for two files: the sealed lines, and the ledger rows made from them. */
 async function writeLedger(writing: Writing): Promise<void> {
-  const { tx, pack, months, request, onProgress } = writing;
-  const format = request.format === 'csv' ? 'csv' : 'jsonl';
+  const { tx, pack, months, onProgress } = writing;
+  const format = tableFormat(writing);
   const file = await pack.file(`ledger.${format}`);
-  if (format === 'csv') await file.write(LEDGER_HEADER);
+  if (format === 'csv') await file.write(headerOf('ledger'));
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;
   // Enough to sort half a million rows in memory in each of the server's processes.
@@ -211,24 +241,18 @@ const SUMMED = [
   'balance',
 ] as const;
 
-const DOCUMENT_COLUMNS = [
-  ...['number', 'series', 'sequence', 'document', 'purpose', 'status', 'partner_id', 'partner_name', 'month'],
-  ...['currency', 'arrangement', 'issued_on', 'due_on', 'enrollments', ...SUMMED, 'payment_link', 'pdf_sha256'],
-  ...['email_status', 'sent_at', 'replaces', 'replaced_by', 'credits', 'reason', 'voided_on', 'void_reason'],
-];
-const LINE_COLUMNS = [
-  ...['number', 'position', 'policy_id', 'policy_name', 'kind', 'month', 'count'],
-  ...['currency', 'spotPrice', 'partnerCut', 'invoiceAmount'],
-];
+const DOCUMENT_COLUMNS = columnNames('invoices');
+const LINE_COLUMNS = columnNames('invoice-lines');
 
 /** The documents of the months as they are now. CSV: headers and lines in two files. JSON Lines: the shape of the API. */
-async function writeInvoices({ tx, pack, request, onProgress }: Writing): Promise<void> {
+async function writeInvoices(writing: Writing): Promise<void> {
+  const { tx, pack, request, onProgress } = writing;
   const { from, to, format } = request;
   const ids = await readDocumentIds(tx, from, to);
   const documents = await pack.file(`invoices.${format}`);
   const lines = format === 'csv' ? await pack.file('invoice-lines.csv') : undefined;
-  await documents.write(format === 'csv' ? csvLine(DOCUMENT_COLUMNS) : '');
-  await lines?.write(csvLine(LINE_COLUMNS));
+  await documents.write(format === 'csv' ? headerOf('invoices') : '');
+  await lines?.write(headerOf('invoice-lines'));
   const totals = new Map<string, Record<string, Amount>>();
   let lineCount = 0;
   for (let at = 0; at < ids.length; at += BATCH) {
@@ -261,6 +285,8 @@ async function writeInvoices({ tx, pack, request, onProgress }: Writing): Promis
   }
   await documents.end({ rows: ids.length, totals: totalsJson(totals) });
   await lines?.end({ rows: lineCount });
+  await writeTable(writing, 'voids');
+  await writeTable(writing, 'write-offs');
 }
 
 function addUp(totals: Map<string, Record<string, Amount>>, json: DocumentJson): void {
@@ -281,40 +307,21 @@ const csvOf = (columns: readonly string[], values: Readonly<Record<string, unkno
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
-/** Payments by entry date; in further files their applications and reversals, and what became of open credit. */
+/** Payments by entry date, their applications and reversals, what became of open credit, and the lines of the bank. */
 async function writePayments(writing: Writing): Promise<void> {
-  const { tx, pack, request } = writing;
-  const { from, to } = request;
-  const format = request.format === 'csv' ? 'csv' : 'jsonl';
-  const payments = await pack.file(`payments.${format}`);
-  await streamTo(writing, payments, copyPayments(from, to, format));
-  const totals = await readPaymentTotals(tx, from, to);
-  await payments.end({
-    rows: totals.reduce((sum, each) => sum + each.rows, 0),
-    totals: totalsJson(
-      new Map(totals.map(({ currency, amount }) => [currency, { amount: Amount.of(amount, currency) }])),
-    ),
-  });
-  for (const [name, copy] of [
-    ['payment-moves', copyPaymentMoves],
-    ['credit-moves', copyCreditMoves],
-  ] as const) {
-    const moves = await pack.file(`${name}.${format}`);
-    const lines = await streamTo(writing, moves, copy(from, to, format));
-    await moves.end({ rows: format === 'csv' ? lines - 1 : lines });
-  }
+  const { tx, request } = writing;
+  const totals = (await readPaymentTotals(tx, request.from, request.to)).map(
+    ({ currency, amount }) => [currency, { amount: Amount.of(amount, currency) }] as const,
+  );
+  await writeTable(writing, 'payments', totalsJson(new Map(totals)));
+  for (const name of ['payment-moves', 'credit-moves', 'bank-lines'] as const) await writeTable(writing, name);
 }
 
-// --- Events -----------------------------------------------------------------------------------------------------------
+// --- Partners ---------------------------------------------------------------------------------------------------------
 
-/** The audit events recorded under the months' seals; for a month still open, those under none yet. */
-async function writeEvents(writing: Writing): Promise<void> {
-  const { tx, pack, request } = writing;
-  const file = await pack.file(`events.${request.format}`);
-  const range = await readFactsOf(tx, request.from, request.to);
-  const statement = request.format === 'csv' ? copyEventsCsv(range) : copyEventsJson(range);
-  await streamTo(writing, file, statement);
-  await file.end({ rows: await countEvents(tx, range) });
+/** Partners and policies as they are now, and every change of them under the months' seals. */
+async function writePartners(writing: Writing): Promise<void> {
+  for (const name of ['partners', 'policies', 'partner-changes'] as const) await writeTable(writing, name);
 }
 
 // --- Journal ----------------------------------------------------------------------------------------------------------
@@ -335,17 +342,15 @@ async function writeJournal(writing: Writing): Promise<void> {
     return;
   }
   const opening = await pack.file(`opening-balances.${format}`);
-  const columns = ['account', 'currency', 'amount'];
   const balances = await readOpeningBalances(tx, from);
-  if (format === 'csv') await opening.write(csvLine(columns));
+  if (format === 'csv') await opening.write(headerOf('opening-balances'));
   for (const balance of balances) {
-    await opening.write(format === 'csv' ? csvOf(columns, balance) : `${JSON.stringify(balance)}\n`);
+    await opening.write(
+      format === 'csv' ? csvOf(columnNames('opening-balances'), balance) : `${JSON.stringify(balance)}\n`,
+    );
   }
   await opening.end({ rows: balances.length });
-  const file = await pack.file(`journal.${format}`);
-  const statement = format === 'csv' ? copyJournalCsv(from, to, cell) : copyJournalJson(from, to, AS_IT_IS);
-  const lines = await streamTo(writing, file, statement);
-  await file.end({ rows: format === 'csv' ? lines - 1 : lines });
+  await writeTable(writing, 'journal');
 }
 
 // --- Evidence ---------------------------------------------------------------------------------------------------------

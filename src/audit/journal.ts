@@ -106,33 +106,6 @@ export async function writeJournalText(
 
 // --- Tables -----------------------------------------------------------------------------------------------------------
 
-const TEXTS = ['fact', 'account', 'partner_id', 'policy_id', 'currency', 'document', 'reference'];
-
-const JOURNAL = (cell: (column: string) => string): readonly (readonly [string, string])[] => [
-  ['entry_on', 'entry_on'],
-  ['dated_on', 'dated_on'],
-  ['fact', cell('fact')],
-  ['fact_id', 'fact_id'],
-  ...TEXTS.slice(1, 5).map((name) => [name, cell(name)] as const),
-  ['amount', 'round(amount, minor_digits(currency))::text'],
-  ...TEXTS.slice(5).map((name) => [name, cell(name)] as const),
-];
-
-const rows = (from: Month, to: Month) =>
-  `FROM journal WHERE month BETWEEN '${from}' AND '${to}'
-   ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`;
-
-/** One line per posting: debits are positive, credits negative. */
-export const copyJournalCsv = (from: Month, to: Month, cell: (column: string) => string): string =>
-  `COPY (SELECT ${JOURNAL(cell)
-    .map(([name, value]) => `${value} AS ${name}`)
-    .join(', ')} ${rows(from, to)}) TO STDOUT (FORMAT csv, HEADER)`;
-
-export const copyJournalJson = (from: Month, to: Month, asItIs: string): string =>
-  `COPY (SELECT json_strip_nulls(json_build_object(${JOURNAL((column) => column)
-    .map(([name, value]) => `'${name}', ${value}`)
-    .join(', ')})) ${rows(from, to)}) TO STDOUT (${asItIs})`;
-
 /** The opening balances of a month. */
 export async function readOpeningBalances(tx: Transaction, from: Month): Promise<Omit<Sum, 'control'>[]> {
   return (await readOpening(tx, from)).map(({ account, currency, amount }) => ({

@@ -7,14 +7,10 @@ import type { Month } from '../month.ts';
 import { ROW_COLUMNS } from '../seals/canonical.ts';
 import { cellOf } from '../text.ts';
 import { csvLine } from './csv.ts';
+import { columnNames, type TableFormat } from './dictionary.ts';
 
 /** The columns of a ledger import, and four more. */
-const COLUMNS = [
-  ...['kind', 'partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id', 'currency'],
-  ...['accepted_at', 'spotPrice', 'partnerCut', 'invoiceAmount', 'entry_id', 'posted_month', 'recorded_at', 'document'],
-] as const;
-
-export const LEDGER_HEADER = `${COLUMNS.join(',')}\n`;
+const COLUMNS = columnNames('ledger');
 
 /** The numbers of the documents that bill a month's rows, by `documentKey`. */
 export type DocumentNumbers = ReadonlyMap<string, string>;
@@ -22,7 +18,7 @@ export const documentKey = (partnerId: string, currency: string, arrangement: st
   `${partnerId}\t${currency}\t${arrangement}`;
 
 /** Turns complete sealed lines into lines of CSV or JSON. `month` is the month that bills them. */
-export function ledgerRows(format: 'csv' | 'jsonl', month: Month, numbers: DocumentNumbers): (lines: Buffer) => string {
+export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => string {
   return (content) => {
     const text = content.toString();
     const plain = format === 'csv' && !UNUSUAL.test(text);

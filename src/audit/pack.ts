@@ -79,6 +79,11 @@ export class Pack {
     });
   }
 
+  /** Where a complete file is until the pack is published. */
+  pathOf(name: string): string {
+    return join(this.draft.path, name);
+  }
+
   /** Adds the manifest of all other files and moves the pack to its destination. Returns the manifest's SHA-256. */
   publish(manifest: object): Promise<string> {
     return guarded(this.out, async () => {

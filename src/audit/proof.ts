@@ -1,44 +1,183 @@
-/** The proof that a row is under a month's seal: its line, its path to the Merkle root, and the seal record. */
-import type { Transaction } from '../database/transaction.ts';
-import { query } from '../database/transaction.ts';
+/**
+ * Proofs that one thing is under the seals of closed months, without the other rows and facts: the lines about it, the path
+ * of each to the Merkle root of its table, and the seal records (docs/pack-format.md, Proofs).
+ * Refusals: row_unknown, document_unknown, payment_unknown, event_unknown, not_sealed, not_as_sealed.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
-import { readRowLine } from '../seals/canonical.ts';
-import { leafHash } from '../seals/merkle.ts';
-import { hashRows } from '../seals/seal.ts';
+import { copiesOfFacts, ROW_COLUMNS, readRowLine, SEALED_TABLES } from '../seals/canonical.ts';
+import { hashFacts, hashRows } from '../seals/seal.ts';
+
+export type Subject =
+  | { readonly row: number }
+  | { readonly document: string }
+  | { readonly payment: number }
+  | { readonly event: number };
+
+/** A line with its inclusion path (RFC 9162, 2.1.3), siblings from the leaf upwards. */
+export interface ProvedFact {
+  readonly month: Month;
+  readonly table: string;
+  /** The header of the table: leaf 0 of a table of facts. */
+  readonly columns: string;
+  /** Null for `ledger_rows`, whose columns the record states. */
+  readonly columns_path: readonly string[] | null;
+  readonly line: string;
+  readonly index: number;
+  readonly leaves: number;
+  readonly path: readonly string[];
+}
 
 export interface Proof {
   readonly format: 'reckoner-proof';
-  readonly version: 1;
-  readonly month: Month;
-  readonly entry_id: number;
-  /** The row in canonical form. */
-  readonly line: string;
-  /** SHA-256 of 0x00 and the line. */
-  readonly leaf: string;
-  /** The row's index in the month, from 0, and the number of rows. */
-  readonly index: number;
-  readonly rows: number;
-  /** The siblings from the leaf upwards (RFC 9162, 2.1.3). */
-  readonly path: readonly string[];
-  readonly root: string;
-  readonly record: string;
-  /** SHA-256 of the record. */
-  readonly seal: string;
+  readonly version: 2;
+  /** `row 12`, `document INV-2026-000001`, `payment 3`, `event 40`. */
+  readonly subject: string;
+  readonly records: readonly { readonly month: Month; readonly seal: string; readonly record: string }[];
+  readonly facts: readonly ProvedFact[];
 }
 
-/** Refusals: row_unknown, month_not_closed. */
-export async function proveRow(tx: Transaction, entryId: number): Promise<Proof> {
-  const [place] = await query<{
-    month: Month;
-    previous: Month | null;
-    record: string | null;
-    seal: string | null;
-    posted_month: Month;
-    index: number;
-  }>(
+export interface Proved {
+  readonly proof: Proof;
+  /** Facts of the subject that no seal covers yet, by table: they are not in the proof. */
+  readonly unsealed: readonly { readonly table: string; readonly facts: number }[];
+}
+
+export async function prove(tx: Transaction, subject: Subject): Promise<Proved> {
+  const [[kind, id] = ['', '']] = Object.entries(subject);
+  const name = `${kind} ${id}`;
+  if ('row' in subject) return proveRow(tx, subject.row, name);
+  const found = await readFacts(tx, subject);
+  const main = MAIN_TABLE[kind as keyof typeof MAIN_TABLE];
+  const first = found.find(({ table }) => table === main);
+  if (first === undefined) throw refuseUnknown(subject);
+  if (first.month === null) throw refuse('not_sealed', { subject: name });
+  const sealed = found.filter((each): each is SealedFact => each.month !== null);
+  const months = [...new Set(sealed.map(({ month }) => month))].sort();
+  const [records, facts]: [SealedMonth[], ProvedFact[]] = [await readSealedMonths(tx, months), []];
+  for (const month of records) {
+    const own = sealed.filter((each) => each.month === month.month);
+    facts.push(...(await proveFacts(tx, month, own, name)));
+  }
+  const waiting = found.filter(({ month }) => month === null).map(({ table }) => table);
+  const unsealed = [...new Set(waiting)].map((table) => ({
+    table,
+    facts: waiting.filter((each) => each === table).length,
+  }));
+  return { proof: proofOf(name, records, facts), unsealed };
+}
+
+const proofOf = (subject: string, records: readonly SealedMonth[], facts: readonly ProvedFact[]): Proof => ({
+  format: 'reckoner-proof',
+  version: 2,
+  subject,
+  records: records.map(({ month, seal, record }) => ({ month, seal, record })),
+  facts,
+});
+
+// --- Which facts ------------------------------------------------------------------------------------------------------
+
+const MAIN_TABLE = { document: 'documents', payment: 'payments', event: 'audit_events' } as const;
+
+function refuseUnknown(subject: Exclude<Subject, { row: number }>) {
+  if ('document' in subject) return refuse('document_unknown', { number: subject.document });
+  if ('payment' in subject) return refuse('payment_unknown', { payment_id: subject.payment });
+  return refuse('event_unknown', { event_id: subject.event });
+}
+
+interface Fact {
+  readonly table: string;
+  readonly fact_id: number;
+  /** The month whose seal covers it; null if none does yet. */
+  readonly month: Month | null;
+}
+interface SealedFact extends Fact {
+  readonly month: Month;
+}
+
+const OF_PAYMENT = SEALED_TABLES.filter(({ columns }) => columns.includes('payment_id')).map(({ name }) => name);
+const OF_DOCUMENT = ['documents', 'document_lines', 'document_pdfs', 'voids'];
+
+const factsIn = (tables: readonly string[], having: string) =>
+  `SELECT f."table", f.fact_id, s.month
+   FROM (${tables
+     .map((name) => `SELECT '${name}' AS "table", fact_id FROM ${name} WHERE ${having}`)
+     .join(' UNION ALL ')}) AS f
+   LEFT JOIN LATERAL (SELECT month FROM seals WHERE facts_to >= f.fact_id ORDER BY month LIMIT 1) AS s ON true
+   ORDER BY f.fact_id`;
+
+/** The facts of a subject in every table, with the month that seals each. */
+function readFacts(tx: Transaction, subject: Exclude<Subject, { row: number }>): Promise<Fact[]> {
+  if ('document' in subject) {
+    const its = 'document_id = (SELECT document_id FROM documents WHERE number = :number)';
+    return query(tx, factsIn(OF_DOCUMENT, its), { number: subject.document });
+  }
+  if ('payment' in subject) return query(tx, factsIn(OF_PAYMENT, 'payment_id = :id::bigint'), { id: subject.payment });
+  return query(tx, factsIn(['audit_events'], 'event_id = :id::bigint'), { id: subject.event });
+}
+
+interface SealedMonth {
+  readonly month: Month;
+  readonly record: string;
+  readonly seal: string;
+  readonly facts_after: number;
+  readonly facts_to: number;
+}
+
+function readSealedMonths(tx: Transaction, months: readonly Month[]): Promise<SealedMonth[]> {
+  return query(
     tx,
-    `SELECT m.month, m.previous, s.record, s.seal, e.posted_month,
+    `SELECT s.month, s.record, s.seal, s.facts_to, coalesce(p.facts_to, 0) AS facts_after
+     FROM seals s LEFT JOIN seals p ON p.month = s.previous
+     WHERE s.month = ANY (:months::text[]) ORDER BY s.month`,
+    { months },
+  );
+}
+
+// --- Their paths ------------------------------------------------------------------------------------------------------
+
+const TAB = 0x09;
+const hex = (path: readonly Buffer[] | undefined) => (path ?? []).map((hash) => hash.toString('hex'));
+
+/** The facts of one month: each table is read once, in constant memory, and compared with the record. */
+async function proveFacts(
+  tx: Transaction,
+  { month, record, facts_after: after, facts_to: to }: SealedMonth,
+  facts: readonly SealedFact[],
+  subject: string,
+): Promise<ProvedFact[]> {
+  const names = new Set(facts.map(({ table }) => table));
+  const tables = SEALED_TABLES.filter(({ name }) => names.has(name));
+  const proved: ProvedFact[] = [];
+  for (const { name: table, copy } of (await copiesOfFacts(tx, { after, to }, tables)).sort(byName)) {
+    const wanted = new Set(facts.filter((each) => each.table === table).map(({ fact_id }) => fact_id));
+    const lines = new Map<number, string>();
+    const tree = await hashFacts(tx, copy, (line, index) => {
+      if (index > 0 && !wanted.has(Number(line.toString('latin1', 0, line.indexOf(TAB))))) return false;
+      lines.set(index, line.toString());
+      return true;
+    });
+    const { root, paths } = tree.finish();
+    const { leaves } = tree;
+    if (!record.includes(`\nfacts_of ${table} ${leaves - 1} ${root.toString('hex')}\n`))
+      throw refuse('not_as_sealed', { subject, month, table });
+    const columns = lines.get(0) as string;
+    const columns_path = hex(paths.get(0));
+    for (const [index, line] of lines) {
+      if (index > 0)
+        proved.push({ month, table, columns, columns_path, line, index, leaves, path: hex(paths.get(index)) });
+    }
+  }
+  return proved;
+}
+
+const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1);
+
+async function proveRow(tx: Transaction, entryId: number, subject: string): Promise<Proved> {
+  const [place] = await query<{ month: Month | null; previous: Month | null; index: number }>(
+    tx,
+    `SELECT s.month, m.previous,
             (SELECT count(*) FROM ledger_rows earlier
              WHERE earlier.posted_month > coalesce(m.previous, '') AND earlier.posted_month <= m.month
                AND earlier.entry_id < e.entry_id) AS index
@@ -49,23 +188,17 @@ export async function proveRow(tx: Transaction, entryId: number): Promise<Proof>
     { entryId },
   );
   if (place === undefined) throw refuse('row_unknown', { entry_id: entryId });
-  const { month, previous, record, seal, index } = place;
-  if (record === null || seal === null) throw refuse('month_not_closed', { month: place.posted_month });
+  const { month, previous, index } = place;
+  if (month === null) throw refuse('not_sealed', { subject });
+  const records = await readSealedMonths(tx, [month]);
   const line = (await readRowLine(tx, entryId)) as string;
   const tree = await hashRows(tx, { after: previous ?? '', to: month }, index);
-  const { root, path } = tree.finish();
-  return {
-    format: 'reckoner-proof',
-    version: 1,
-    month,
-    entry_id: entryId,
-    line,
-    leaf: leafHash(Buffer.from(line)).toString('hex'),
-    index,
-    rows: tree.leaves,
-    path: path.map((hash) => hash.toString('hex')),
-    root: root.toString('hex'),
-    record,
-    seal,
+  const { root, paths } = tree.finish();
+  if (!records[0]?.record.includes(`\nrows_root ${root.toString('hex')}\n`))
+    throw refuse('not_as_sealed', { subject, month, table: 'ledger_rows' });
+  const fact = {
+    ...{ month, table: 'ledger_rows', columns: ROW_COLUMNS.join('\t'), columns_path: null, line },
+    ...{ index, leaves: tree.leaves, path: hex(paths.get(index)) },
   };
+  return { proof: proofOf(subject, records, [fact]), unsealed: [] };
 }

@@ -66,10 +66,3 @@ export function wholeNumberArgument(argument: string, least: number, most: numbe
     throw refuse('argument_invalid', { argument, value, reason: `is not a whole number from ${least} to ${most}` });
   };
 }
-
-/** The number of a ledger row. */
-export function rowArgument(value: string): number {
-  const id = Number(value);
-  if (/^\d{1,15}$/.test(value) && id > 0) return id;
-  throw refuse('argument_invalid', { argument: '--row', value, reason: 'is not the entry_id of a ledger row' });
-}

@@ -68,3 +68,20 @@ export function countLines(content: Buffer): number {
   for (let at = content.indexOf(NEWLINE); at >= 0; at = content.indexOf(NEWLINE, at + 1)) lines += 1;
   return lines;
 }
+
+const QUOTE = 0x22;
+
+/** Counts the rows of a CSV that comes in pieces: a line end inside quotes ends none. The header is one of them. */
+export function csvRowCounter(): (content: Buffer) => number {
+  let quoted = false;
+  return (content) => {
+    // Most pieces have no quote.
+    if (!quoted && !content.includes(QUOTE)) return countLines(content);
+    let rows = 0;
+    for (const byte of content) {
+      if (byte === QUOTE) quoted = !quoted;
+      else if (byte === NEWLINE && !quoted) rows += 1;
+    }
+    return rows;
+  };
+}

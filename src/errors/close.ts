@@ -12,6 +12,20 @@ export const CLOSE = {
     (f) =>
       `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger --month MONTH --format csv --out DIR' lists the ids of all rows.`,
   ),
+  event_unknown: badInput<{ event_id: number }>(
+    (f) =>
+      `No such audit event: ${f.event_id}. 'reckoner export events --month MONTH --out DIR' lists the ids of all events.`,
+  ),
+  not_sealed: refused<{ subject: string }>(
+    (f) =>
+      `No seal covers ${f.subject} yet, so it cannot be proved. The close of the next month seals it: ` +
+      "prove it after 'reckoner close'.",
+  ),
+  not_as_sealed: refused<{ subject: string; month: string; table: string }>(
+    (f) =>
+      `${f.table} is not as the seal of ${f.month} covers it, so ${f.subject} cannot be proved. ` +
+      "'reckoner verify' names what differs.",
+  ),
   month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>(
     (f) =>
       `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at.slice(0, 16).replace('T', ' ')}. ` +

@@ -22,27 +22,32 @@ function nodeHash(left: Hash, right: Hash): Hash {
   return sha256(node);
 }
 
+/** A leaf whose inclusion path is wanted. */
+interface Chosen {
+  readonly index: number;
+  readonly siblings: Hash[];
+}
+const NONE: readonly Chosen[] = [];
+
 interface Subtree {
   readonly hash: Hash;
   readonly leaves: number;
-  /** Contains the chosen leaf. */
-  readonly chosen: boolean;
+  readonly chosen: readonly Chosen[];
 }
 
 export class MerkleTree {
   /** Full trees from left to right, each smaller than the one before. */
   private readonly subtrees: Subtree[] = [];
-  private readonly chosen: number | undefined;
-  private readonly siblings: Hash[] = [];
+  private readonly chosen: Chosen[] = [];
   private count = 0;
-
-  /** `chosen` is the index of the leaf whose inclusion path `finish` returns. */
-  constructor(chosen?: number) {
-    this.chosen = chosen;
-  }
 
   get leaves(): number {
     return this.count;
+  }
+
+  /** `finish` returns the inclusion path of the leaf that is added next. */
+  chooseNext(): void {
+    this.chosen.push({ index: this.count, siblings: [] });
   }
 
   /** Adds the next leaf's hash: 32 bytes of `content` from the offset `from`. */
@@ -57,7 +62,8 @@ export class MerkleTree {
   }
 
   private append(hash: Hash): void {
-    let subtree: Subtree = { hash, leaves: 1, chosen: this.count === this.chosen };
+    const chosen = this.chosen.at(-1);
+    let subtree: Subtree = { hash, leaves: 1, chosen: chosen?.index === this.count ? [chosen] : NONE };
     this.count += 1;
     for (let left = this.subtrees.at(-1); left?.leaves === subtree.leaves; left = this.subtrees.at(-1)) {
       this.subtrees.pop();
@@ -66,23 +72,25 @@ export class MerkleTree {
     this.subtrees.push(subtree);
   }
 
-  /** The root, and the chosen leaf's siblings from the leaf upwards. Call it once, after the last leaf. */
-  finish(): { root: Buffer; path: readonly Buffer[] } {
+  /** The root, and the siblings of each chosen leaf from the leaf upwards, by its index. Call it once, after the last leaf. */
+  finish(): { root: Buffer; paths: ReadonlyMap<number, readonly Buffer[]> } {
     let subtree = this.subtrees.pop();
-    if (subtree === undefined) return { root: bufferOf(sha256(Buffer.alloc(0))), path: [] };
+    if (subtree === undefined) return { root: bufferOf(sha256(Buffer.alloc(0))), paths: new Map() };
     for (let left = this.subtrees.pop(); left !== undefined; left = this.subtrees.pop()) {
       subtree = this.join(left, subtree);
     }
-    return { root: bufferOf(subtree.hash), path: this.siblings.map(bufferOf) };
+    const paths = subtree.chosen.map(({ index, siblings }) => [index, siblings.map(bufferOf)] as const);
+    return { root: bufferOf(subtree.hash), paths: new Map(paths) };
   }
 
   private join(left: Subtree, right: Subtree): Subtree {
-    if (left.chosen) this.siblings.push(right.hash);
-    if (right.chosen) this.siblings.push(left.hash);
+    for (const { siblings } of left.chosen) siblings.push(right.hash);
+    for (const { siblings } of right.chosen) siblings.push(left.hash);
     return {
       hash: nodeHash(left.hash, right.hash),
       leaves: left.leaves + right.leaves,
-      chosen: left.chosen || right.chosen,
+      chosen:
+        left.chosen === NONE ? right.chosen : right.chosen === NONE ? left.chosen : [...left.chosen, ...right.chosen],
     };
   }
 }

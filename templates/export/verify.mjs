@@ -115,7 +115,7 @@ const NAME = '[a-z][a-z0-9_]*';
 const INSTALLATION = '[0-9a-f]{12} (?:production|sandbox)';
 const CONTROL = '[a-z][a-z0-9-]*(?::[a-z0-9-]+)*';
 const [IS_NUMBER, IS_MONTH, IS_DAY, IS_HASH] = [NUMBER, MONTH, DAY, HASH].map(whole);
-const [IS_NAME, IS_CURRENCY, IS_WITH_DIGITS] = [NAME, CURRENCY, WITH_DIGITS].map(whole);
+const [IS_NAME, IS_CURRENCY, IS_AMOUNT, IS_WITH_DIGITS] = [NAME, CURRENCY, AMOUNT, WITH_DIGITS].map(whole);
 
 /** The lines of each kind of record in order: the first word, the form of the rest, and whether there can be many. */
 const PREVIOUS = `none|(?<month>${MONTH}) (?<seal>${HASH})`;
@@ -196,7 +196,13 @@ const INTERPRETED = {
   payment_reinstatements: 'payment_reversal_id partner_id reinstated_on entry_on',
   payouts: 'payout_id bank_line_id account currency amount received_on entry_on',
   payout_settlements: 'payout_id fees entry_on',
-  bank_lines: 'bank_line_id bank_reference',
+  bank_lines:
+    'bank_line_id account currency direction amount bank_booked_on value_on bank_reference text payer_name payer_account ' +
+    'type is_reversal return_code',
+  bank_statement_lines: 'bank_statement_id position bank_line_id',
+  bank_statements: 'bank_statement_id bank_file_id reference opening closing credits debits lines',
+  bank_line_outcomes: 'bank_line_id outcome payment_id payout_id payment_reversal_id needs_review reason',
+  bank_files: 'bank_file_id name sha256 recorded_at',
   credit_refunds: `credit_refund_id document_id partner_id account currency amount reference refunded_on ${MOVED}`,
   credit_refund_returns: `credit_refund_id reason returned_on ${MOVED}`,
   refund_matches: 'refund_match_id credit_refund_id payment_reversal_id account currency amount paid_on entry_on',
@@ -212,6 +218,7 @@ const INTERPRETED = {
 /** Those that only a pack of their kind compares. */
 const INTERPRETED_FOR = {
   events: { audit_events: EVENT.join(' ') },
+  partners: { audit_events: EVENT.join(' ') },
   payments: { audit_events: 'event_id action' },
 };
 const ROW = ['entry_id', 'posted_month', ...BILL, 'policy_id', 'kind', ...SUMS];
@@ -223,7 +230,7 @@ const FORMS = new Map(
   Object.entries({
     [AMOUNT]: [...SUMS, 'amount', 'credit_applied', 'fees', 'settled_amount'],
     [NUMBER]: words(
-      'sequence position count entries facts_to entries_to document_id event_id entry_id checkpoint_number',
+      'sequence position count entries lines facts_to entries_to document_id event_id entry_id checkpoint_number',
     ),
     [MONTH]: ['month', 'posted_month'],
     [DAY]: ['entry_on', 'dated_on'],
@@ -253,6 +260,28 @@ const DATA_COLUMNS = {
   payments: [...PAYMENT, 'applied', 'reversed', 'unapplied', 'status'],
   'payment-moves': words(`payment_id ${MOVE}`),
   'credit-moves': words(`credit_note ${MOVE}`),
+  voids: words(
+    'number document_id partner_id month currency arrangement reason voided_on entry_on recorded_at event_id',
+  ),
+  'write-offs': words(
+    'fact_id write_off_id move document partner_id currency amount reason dated_on entry_on recorded_at event_id',
+  ),
+  'bank-lines': words(
+    'bank_statement_id position bank_line_id account currency direction amount bank_booked_on value_on bank_reference ' +
+      'text payer_name payer_account type is_reversal return_code outcome payment_id payout_id payment_reversal_id ' +
+      'needs_review reason statement file file_sha256 recorded_at',
+  ),
+  partners: words(
+    'partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country ' +
+      'invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active ' +
+      'tax_id purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id ' +
+      'merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
+  ),
+  policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum'),
+  'partner-changes': words(
+    'event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via',
+  ),
+  dictionary: words('file column type meaning'),
   'opening-balances': words('account currency amount'),
   journal: words('entry_on dated_on fact fact_id account partner_id policy_id currency amount document reference'),
 };
@@ -274,15 +303,17 @@ function dataFiles(kind, format) {
   if (!CSV_OR_JSON.includes(format)) return undefined;
   const names = {
     ledger: ['ledger'],
-    invoices: format === 'csv' ? ['invoices', 'invoice-lines'] : ['invoices'],
-    payments: ['payments', 'payment-moves', 'credit-moves'],
+    invoices: ['invoices', ...(format === 'csv' ? ['invoice-lines'] : []), 'voids', 'write-offs'],
+    payments: ['payments', 'payment-moves', 'credit-moves', 'bank-lines'],
+    partners: ['partners', 'policies', 'partner-changes'],
     events: ['events'],
     journal: ['opening-balances', 'journal'],
   };
   return Object.hasOwn(names, kind) ? names[kind].map((name) => `${name}.${format}`) : undefined;
 }
 
-const DATA_FILE = `(?:${Object.keys(DATA_COLUMNS).join('|')})\\.(?:csv|jsonl)|journal\\.(?:ledger|beancount)`;
+const isTable = (name) => /\.(?:csv|jsonl)$/.test(name);
+const DATA_FILE = `(?:${Object.keys(DATA_COLUMNS).join('|')})\\.(?:csv|jsonl|parquet)|journal\\.(?:ledger|beancount)`;
 const KNOWN_FILE = whole(
   `manifest\\.json|README\\.txt|${DATA_FILE}|` +
     `sealed/${MONTH}/(?:record\\.(?:txt|sig|tsr)|${NAME}\\.tsv)|` +
@@ -541,12 +572,20 @@ function countKeys(value) {
 }
 const jsonCell = (value) => (isObject(value) || Array.isArray(value) ? value : String(value ?? ''));
 
+function columnsOfFile(name) {
+  const [kind, format] = name.split('.');
+  return (format === 'csv' ? undefined : JSON_COLUMNS[kind]) ?? DATA_COLUMNS[kind];
+}
+
 /** The rows of a data file as texts by column. NULL is an empty text, amounts and times are as in the sealed tables. */
 function* dataRows(pack, name) {
   const [kind, format] = name.split('.');
   const csv = format === 'csv';
-  const columns = (csv ? undefined : JSON_COLUMNS[kind]) ?? DATA_COLUMNS[kind];
-  const plain = columns.map((each) => (AMOUNTS.has(each) ? plainAmount : TIMES.has(each) ? plainTime : plainText));
+  const columns = columnsOfFile(name);
+  const plain = columns.map((each) => {
+    if (isValue(kind, each)) return plainValue;
+    return AMOUNTS.has(each) ? plainAmount : TIMES.has(each) ? plainTime : plainText;
+  });
   const row = (cells) => {
     const object = {};
     for (let index = 0; index < columns.length; index += 1)
@@ -557,7 +596,7 @@ function* dataRows(pack, name) {
   else
     for (const line of linesOf(pack, name)) {
       const object = jsonRow(name, line, columns);
-      yield { row: row(columns.map((each) => jsonCell(object[each]))), line };
+      yield { row: row(columns.map((each) => (isValue(kind, each) ? object[each] : jsonCell(object[each])))), line };
     }
 }
 
@@ -566,6 +605,19 @@ const plainAmount = (cell, _, name) =>
 /** A sealed time `2026-07-15 12:00:00.25+00` is exported with T and Z, and may have zeros at the end of its fraction. */
 const plainTime = (cell) => cell.replace(/(\.\d*?)0+Z$/, '$1Z').replace('.Z', 'Z');
 const exportedTime = (sealed) => sealed.replace(' ', 'T').replace(/\+00$/, 'Z');
+/** A value of a partner as a text: a text is itself, anything else its JSON. In JSON Lines the two are not the same. */
+const isValue = (kind, column) =>
+  kind === 'partners' || kind === 'policies' || (kind === 'partner-changes' && (column === 'old' || column === 'new'));
+const plainValue = (cell, csv, name) => valueText(csv ? plainText(cell, csv, name) : cell, csv);
+function valueText(value, csv) {
+  if (typeof value !== 'string') return (value ?? null) === null ? '' : `${csv ? '' : '='}${JSON.stringify(value)}`;
+  if (!/^[[{]/.test(value)) return value;
+  try {
+    return JSON.stringify(JSON.parse(value));
+  } catch {
+    return value;
+  }
+}
 /** In CSV, a text that a spreadsheet could run has an apostrophe in front of it. */
 const COULD_RUN = /^['=+@\t\r-]/;
 function plainText(cell, csv, name) {
@@ -809,7 +861,14 @@ function readRecords(pack) {
 function checkFiles(pack) {
   const { manifest, records, books } = pack;
   const found = (problem) => pack.found('files', problem);
-  const expected = new Set(['README.txt', ...manifest.data]);
+  const expected = new Set(['README.txt', 'dictionary.csv', ...manifest.data]);
+  const parquet = manifest.data.filter(isTable).map((name) => name.replace(/[a-z]+$/, 'parquet'));
+  if (parquet.some((name) => pack.names.includes(name) || manifest.files.has(name)))
+    for (const [index, name] of parquet.entries()) {
+      expected.add(name);
+      if (manifest.files.get(name)?.rows !== manifest.files.get(manifest.data[index])?.rows)
+        found(`${name} has other rows than ${manifest.data[index]}`);
+    }
   for (const [month, { tables }] of records) {
     expected.add(`sealed/${month}/record.txt`);
     if (manifest.kind === 'ledger') expected.add(`sealed/${month}/ledger_rows.tsv`);
@@ -1854,6 +1913,7 @@ function compareInvoices(pack, name, csv) {
   const columns = csv ? DATA_COLUMNS.invoices : JSON_COLUMNS.invoices;
   const missing = new Set(documentsInOrder(pack).map((each) => each.number));
   const later = { documents: 0, PDFs: 0, voids: 0, replacements: 0 };
+  const voids = [];
   let before = ['', 0];
   readData(pack, name, (row) => {
     const { number, series, status } = row;
@@ -1862,6 +1922,7 @@ function compareInvoices(pack, name, csv) {
     if (series < before[0] || (series === before[0] && !(sequence > before[1]))) found(' is out of order');
     before = [series, sequence];
     checkStanding(row, found);
+    if (status === 'void') voids.push(voidOf(row, csv));
     const pdf = csv ? row.pdf_sha256 : (readPart(name, row.pdf, ['sha256', 'bytes'])?.[0] ?? '');
     if (!csv) readPart(name, row.email, words('status to message_id sent_at'));
     if (pdf !== '' && !(typeof pdf === 'string' && IS_HASH.test(pdf))) found(': the hash of its PDF is none');
@@ -1884,11 +1945,16 @@ function compareInvoices(pack, name, csv) {
     }
     if (!csv) compareJsonLines(pack, name, document, list(`${name}: lines`, row.lines));
   });
+  pack.statedVoids = voids;
   for (const number of missing) pack.found(name, `${number} is missing`);
   for (const [what, count] of Object.entries(later)) unsealed(pack, count, `${what} of ${name} are`);
   statedNow(pack, name, 'status, credited, amount_paid, balance, payment_link, and what is said of e-mails,');
 }
 
+const voidOf = ({ number, partner_id, month, currency, void_reason, voided_on }, csv) => ({
+  ...{ number, partner_id, month, currency, reason: void_reason },
+  ...(csv && { voided_on }),
+});
 const readPart = (name, value, keys) => (value === '' ? undefined : valuesOf(name, value, keys));
 
 /** What is due, what is left and the status follow from the other columns. */
@@ -1913,10 +1979,11 @@ function compareJsonLines(pack, name, { number, lines: sealed }, lines) {
 }
 
 /** Compares rows with sealed ones in the same order, and returns how many others there are. */
-function compareInOrder(pack, name, sealed, isLater, alsoCompare = () => {}) {
+function compareInOrder(pack, name, sealed, { isLater, eachRow = () => {}, alsoCompare = () => {} }) {
   let [next, later] = [0, 0];
   readData(pack, name, (row, line) => {
     const expected = sealed[next];
+    eachRow(row);
     if (isLater(row, expected)) later += 1;
     else if (expected === undefined) pack.found(name, `${Object.values(row).slice(0, 2).join(' ')} was not sealed`);
     else {
@@ -1937,7 +2004,7 @@ function compareInvoiceLines(pack, name) {
       values: { ...sealedValues(columns, line), number, currency },
     })),
   );
-  const later = compareInOrder(pack, name, sealed, ({ number }) => !pack.numbers.has(number));
+  const later = compareInOrder(pack, name, sealed, { isLater: ({ number }) => !pack.numbers.has(number) });
   unsealed(pack, later, `lines of ${name} are of documents`);
 }
 
@@ -1953,42 +2020,234 @@ function compareEvents(pack, name, csv) {
     ...{ what: `event ${event.event_id}`, details: event.details },
     values: { ...sealedValues(EVENT, event), ...(!csv && { details: undefined }) },
   }));
-  const isLater = (_, expected) => expected === undefined && open;
-  const later = compareInOrder(pack, name, sealed, isLater, ({ what, details }, line) => {
+  const alsoCompare = ({ what, details }, line) => {
     if (csv) return;
     // In JSON Lines the details are the sealed text as it stands, not a text of it.
     const at = line.indexOf(BEFORE_DETAILS);
     if (at < 0 || !line.startsWith(`${details}, "claimed_by" : `, at + BEFORE_DETAILS.length))
       pack.found(name, `${what} is not as it was sealed in details`);
-  });
+  };
+  const isLater = (_, expected) => expected === undefined && open;
+  const later = compareInOrder(pack, name, sealed, { isLater, alsoCompare });
   unsealed(pack, later, `events of ${name} are`);
 }
 
 const isDated = ({ entry_on }, { from, to }) => entry_on.slice(0, 7) >= from && entry_on.slice(0, 7) <= to;
 
-function comparePayments(pack, name) {
-  const sealed = new Map(pack.of('payments').map((each) => [each.payment_id, each]));
-  const missing = new Set(
-    [...sealed.values()].filter((each) => isDated(each, pack.manifest)).map((each) => each.payment_id),
-  );
-  let [later, before] = [0, 0];
+/** Compares rows with sealed ones by their key of numbers, by which they ascend. Returns how many others there are. */
+function compareByKey(pack, name, what, key, sealed) {
+  const missing = new Set([...sealed].filter(([, { required }]) => required).map(([id]) => id));
+  let later = 0;
+  let before = key.map(() => 0);
   readData(pack, name, (row) => {
-    const id = row.payment_id;
-    if (!(Number(id) > before)) pack.found(name, `payment ${id} is out of order`);
-    before = Number(id);
+    const numbers = key.map((column) => Number(row[column]));
+    const id = key.map((column) => row[column]).join(' ');
+    const at = numbers.findIndex((number, index) => number !== before[index]);
+    if (at < 0 || !(numbers[at] > before[at])) pack.found(name, `${what} ${id} is out of order`);
+    before = numbers;
     missing.delete(id);
-    const payment = sealed.get(id);
-    // A payment may be assigned to its partner later, by a fact of its own.
-    if (payment === undefined) later += 1;
-    else
-      compareRow(pack, name, `payment ${id}`, row, {
-        ...sealedValues(PAYMENT, payment),
-        partner_id: payment.partner_id ?? undefined,
-      });
+    const expected = sealed.get(id);
+    if (expected === undefined) later += 1;
+    else compareRow(pack, name, `${what} ${id}`, row, expected.values);
   });
-  for (const id of missing) pack.found(name, `payment ${id} is missing`);
+  for (const id of missing) pack.found(name, `${what} ${id} is missing`);
+  return later;
+}
+
+function comparePayments(pack, name) {
+  const sealed = new Map();
+  for (const payment of pack.of('payments')) {
+    // A payment may be assigned to its partner later, by a fact of its own.
+    const values = { ...sealedValues(PAYMENT, payment), partner_id: payment.partner_id ?? undefined };
+    sealed.set(payment.payment_id, { values, required: isDated(payment, pack.manifest) });
+  }
+  const later = compareByKey(pack, name, 'payment', ['payment_id'], sealed);
   unsealed(pack, later, `payments of ${name} are`);
   statedNow(pack, name, 'applied, reversed, unapplied, status, and a partner assigned later');
+}
+
+/** The rows are the void documents of invoices.F, in its order. */
+function compareVoids(pack, name) {
+  let [at, later] = [0, 0];
+  const stated = pack.statedVoids;
+  readData(pack, name, (row) => {
+    if (stated !== undefined && stated[at] === undefined) pack.found(name, `${row.number} is not void in the invoices`);
+    else if (stated !== undefined) compareRow(pack, name, `the void of ${row.number}`, row, stated[at]);
+    at += 1;
+    const document = pack.numbers.get(row.number);
+    if (document?.void === undefined) later += 1;
+    else {
+      const values = { ...sealedValues(DATA_COLUMNS.voids, document.void), number: document.number };
+      compareRow(pack, name, `the void of ${row.number}`, row, values);
+    }
+  });
+  for (const { number } of stated?.slice(at) ?? []) pack.found(name, `the void of ${number} is missing`);
+  unsealed(pack, later, `voids of ${name} are`);
+}
+
+function compareWriteOffs(pack, name) {
+  const writeOffs = byId(pack, 'write_offs', 'write_off_id');
+  const sealed = new Map();
+  const add = (fact, writeOff, move) => {
+    const document = pack.documents.get(writeOff?.document_id);
+    const amount = writeOff && (move === 'reversed' ? negated(writeOff.amount) : writeOff.amount);
+    const values = {
+      ...sealedValues(DATA_COLUMNS['write-offs'], fact),
+      ...{ fact_id: String(fact.fact), move, document: document?.number, amount },
+      ...{ partner_id: document?.partner_id, currency: document?.currency },
+      dated_on: move === 'reversed' ? fact.reversed_on : fact.written_off_on,
+    };
+    sealed.set(values.fact_id, { values, required: isDated(fact, pack.manifest) });
+  };
+  for (const fact of writeOffs.values()) add(fact, fact, 'written_off');
+  for (const fact of pack.of('write_off_reversals')) add(fact, writeOffs.get(fact.write_off_id), 'reversed');
+  const later = compareByKey(pack, name, 'write-off of fact', ['fact_id'], sealed);
+  unsealed(pack, later, `rows of ${name} are`);
+}
+
+function compareBankLines(pack, name) {
+  const columns = DATA_COLUMNS['bank-lines'];
+  const lines = byId(pack, 'bank_lines', 'bank_line_id');
+  const outcomes = byId(pack, 'bank_line_outcomes', 'bank_line_id');
+  const statements = byId(pack, 'bank_statements', 'bank_statement_id');
+  const files = byId(pack, 'bank_files', 'bank_file_id');
+  const { from, to } = pack.manifest;
+  const sealed = new Map();
+  const ofStatement = new Map();
+  for (const each of pack.of('bank_statement_lines')) {
+    const line = lines.get(each.bank_line_id);
+    const statement = statements.get(each.bank_statement_id);
+    const file = files.get(statement?.bank_file_id);
+    const values = {
+      ...sealedValues(columns, {
+        ...outcomes.get(each.bank_line_id),
+        ...line,
+        ...each,
+        recorded_at: file?.recorded_at,
+      }),
+      ...{ statement: statement && (statement.reference ?? ''), file: file?.name, file_sha256: file?.sha256 },
+    };
+    const month = line?.bank_booked_on.slice(0, 7);
+    sealed.set(`${each.bank_statement_id} ${each.position}`, { values, required: month >= from && month <= to });
+    groupBy(ofStatement, each.bank_statement_id).push(line);
+  }
+  const later = compareByKey(pack, name, 'line', ['bank_statement_id', 'position'], sealed);
+  for (const statement of statements.values())
+    checkStatement(statement, ofStatement.get(statement.bank_statement_id) ?? [], (problem) =>
+      pack.found(name, `statement ${statement.bank_statement_id} ${problem}`),
+    );
+  unsealed(pack, later, `rows of ${name} are`);
+}
+
+/** A statement has as many lines as it says, and they add up to its totals. */
+function checkStatement(statement, lines, found) {
+  if (String(lines.length) !== statement.lines) found(`has ${lines.length} lines, and says ${statement.lines}`);
+  const totals = words('opening closing credits debits').map((each) => statement[each]);
+  if (totals.some((each) => each !== null && !IS_AMOUNT.test(each))) found('has totals that are no amounts');
+  else {
+    const [opening, closing, credits, debits] = totals.map((each) => (each === null ? undefined : units(each)));
+    if (opening !== undefined && closing !== undefined && opening + credits - debits !== closing)
+      found('does not lead from its opening to its closing balance');
+    if (lines.includes(undefined)) return;
+    const sum = (isCredit) =>
+      lines
+        .filter(({ direction }) => (direction === 'credit') === isCredit)
+        .reduce((all, { amount }) => all + units(amount), 0n);
+    if (sum(true) !== credits || sum(false) !== debits) found('is not the sum of its lines');
+  }
+}
+
+/** Partner and field of a change; a policy's field is `policies.`, its id, and one of its columns. */
+const POLICY_COLUMNS = DATA_COLUMNS.policies.slice(2);
+const POLICY_FIELD = whole(`policies\\.(.+)\\.(${POLICY_COLUMNS.join('|').replaceAll('.', '\\.')})`);
+
+/** The last values that the changes of partner-changes.F give, by file and row, then column. */
+function lastChanges(pack, format) {
+  const last = { partners: new Map(), policies: new Map() };
+  const under = (rows, key) => rows.get(key) ?? rows.set(key, new Map()).get(key);
+  try {
+    for (const { row } of dataRows(pack, `partner-changes.${format}`)) {
+      const [, policy, column] = POLICY_FIELD.exec(row.field) ?? [];
+      if (policy === undefined) under(last.partners, row.partner_id).set(row.field, row.new);
+      else under(last.policies, `${row.partner_id}\t${policy}`).set(column, row.new);
+    }
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    return undefined;
+  }
+  for (const [key, values] of last.policies)
+    if ([...values.values()].every((value) => value === '')) last.policies.delete(key);
+  return last;
+}
+
+/** Partners or policies as of the export. If all changes are in the pack, they give exactly these. */
+function comparePresent(pack, name, csv) {
+  const [kind] = name.split('.');
+  const key = kind === 'partners' ? ['partner_id'] : ['partner_id', 'policy_id'];
+  const last = lastChanges(pack, csv ? 'csv' : 'jsonl')?.[kind];
+  const closed = pack.manifest.months.some(({ month, seal }) => month === pack.manifest.to && seal !== null);
+  const replays = pack.fromTheStart && !closed && last !== undefined;
+  const left = new Set(last?.keys());
+  let [before, changed] = [[], 0];
+  readData(pack, name, (row) => {
+    const own = key.map((column) => row[column]);
+    const id = own.join('\t');
+    if (!isAfter(own, before)) pack.found(name, `${own.join(' ')} is out of order`);
+    before = own;
+    const values = last?.get(id);
+    left.delete(id);
+    if (values === undefined && replays) pack.found(name, `${own.join(' ')} is in no change`);
+    for (const column of DATA_COLUMNS[kind].slice(key.length)) {
+      const value = values?.get(column);
+      if ((value ?? '') === row[column] || values === undefined) continue;
+      if (replays) pack.found(name, `${own.join(' ')}: ${column} is not what the last change gives`);
+      else if (value !== undefined) changed += 1;
+    }
+  });
+  if (replays) for (const id of left) pack.found(name, `${id.replace('\t', ' ')} is missing`);
+  if (changed > 0) pack.note(`${name}: ${changed} values have changed since the last change in this pack`);
+  statedNow(pack, name, 'its values');
+}
+const isAfter = (own, before) => {
+  const at = own.findIndex((each, index) => each !== before[index]);
+  return before.length === 0 || (at >= 0 && compareBytes(own[at], before[at]) > 0);
+};
+const compareBytes = (one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other));
+
+function comparePartnerChanges(pack, name, csv) {
+  const sealed = pack.of('audit_events').flatMap((event) => {
+    if (event.action !== 'partner.create' && event.action !== 'partner.update') return [];
+    const { changes = [], import_event_id = null } = jsonOrEmpty(event.details);
+    const common = { ...sealedValues(EVENT, event), details: undefined, partner_id: event.subject };
+    return list(name, changes).map((each) => ({
+      what: `the change of ${each?.field} by event ${event.event_id}`,
+      values: {
+        ...{ ...common, import_event_id: valueText(import_event_id, true), field: valueText(each?.field, true) },
+        ...{ old: valueText(each?.old, csv), new: valueText(each?.new, csv) },
+      },
+    }));
+  });
+  const last = new Map();
+  const columns = new Set(DATA_COLUMNS.partners);
+  const eachRow = (row) => {
+    const key = `${row.partner_id}\t${row.field}`;
+    const what = `the change of ${row.field} of ${row.partner_id} by event ${row.event_id}`;
+    if (!columns.has(row.field) && !POLICY_FIELD.test(row.field)) pack.found(name, `${what} is of no known field`);
+    const before = last.get(key) ?? (pack.fromTheStart ? '' : row.old);
+    if (row.old !== before) pack.found(name, `${what} does not begin with what was before`);
+    last.set(key, row.new);
+  };
+  const open = endsOpen(pack);
+  const isLater = (_, expected) => expected === undefined && open;
+  unsealed(pack, compareInOrder(pack, name, sealed, { isLater, eachRow }), `changes of ${name} are`);
+}
+
+function jsonOrEmpty(json) {
+  try {
+    return JSON.parse(json) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 /** The moves of payments that the sealed facts give: id, move, id of the document, currency, amount, day, why, fact. */
@@ -1997,7 +2256,7 @@ function* paymentMoves(pack) {
   const differences = byId(pack, 'small_differences', 'payment_application_id');
   const payments = byId(pack, 'payments', 'payment_id');
   for (const each of applications.values()) {
-    const why = jsonMember(each.evidence, 'why');
+    const why = jsonOrEmpty(each.evidence).why ?? '';
     yield [each.payment_id, 'applied', each.document_id, each.currency, each.amount, each.applied_on, why, each];
   }
   for (const each of differences.values()) {
@@ -2048,14 +2307,6 @@ function* creditMoves(pack) {
     if (of === undefined) continue;
     const what = [of.document_id, 'refund_returned', null, of.currency, negated(of.amount)];
     yield [...what, each.returned_on, each.reason, each];
-  }
-}
-
-function jsonMember(json, key) {
-  try {
-    return JSON.parse(json)[key] ?? '';
-  } catch {
-    return '';
   }
 }
 
@@ -2143,6 +2394,12 @@ const COMPARED = {
   payments: comparePayments,
   'payment-moves': (pack, name) => compareMoves(pack, name, paymentMoves(pack)),
   'credit-moves': (pack, name) => compareMoves(pack, name, creditMoves(pack)),
+  voids: compareVoids,
+  'write-offs': compareWriteOffs,
+  'bank-lines': compareBankLines,
+  partners: comparePresent,
+  policies: comparePresent,
+  'partner-changes': comparePartnerChanges,
   'opening-balances': compareOpening,
   journal: compareJournal,
 };
@@ -2159,6 +2416,33 @@ function checkData(pack) {
       return `${pack.manifest.files.get(name).rows} rows as sealed and as in the manifest`;
     });
   }
+  check(pack.findings, 'dictionary.csv', () => checkDictionary(pack, 'dictionary.csv'));
+}
+
+const TYPES = new Set(words('text integer decimal amount date month instant boolean list object json'));
+const INSIDE = {
+  ...{ lines: LINE_IN_JSON, pdf: ['sha256', 'bytes'] },
+  email: words('status to message_id sent_at'),
+};
+/** The dictionary names every column of the data files. What it says of them is for people. */
+function checkDictionary(pack, name) {
+  const expected = pack.manifest.data.filter(isTable).flatMap((file) => {
+    const columns = columnsOfFile(file);
+    const named = columns.flatMap((each) =>
+      file === 'invoices.jsonl' && Object.hasOwn(INSIDE, each)
+        ? [each, ...INSIDE[each].map((inside) => `${each}.${inside}`)]
+        : [each],
+    );
+    return named.map((column) => ({ what: `${column} of ${file}`, values: { file, column } }));
+  });
+  compareInOrder(pack, name, expected, {
+    isLater: () => false,
+    eachRow: ({ file, column, type, meaning }) => {
+      if (!TYPES.has(type) || meaning === '') pack.found(name, `${column} of ${file} has no known type, or no meaning`);
+    },
+  });
+  pack.note('what dictionary.csv says of the columns is for people: it is compared with nothing');
+  return `${expected.length} columns`;
 }
 
 // === THE ORDER OF CHECKS =============================================================================================
@@ -2207,6 +2491,8 @@ function checkPack(folder, options) {
   check(findings, 'documents', () => checkDocuments(pack));
   check(findings, 'books', () => checkBooks(pack));
   print('note  README.txt is for people: it is compared with nothing');
+  if (pack.names.some((name) => name.endsWith('.parquet')))
+    print('note  .parquet files are compared with the manifest only');
   for (const { month, seal } of manifest.months)
     if (seal === null) print(`note  ${month} is open: nothing of it is sealed`);
   const last = manifest.months.at(-1).month;
@@ -2369,8 +2655,6 @@ function checkHeld(findings, now, options, where, isOpen) {
 
 // === PROOFS ==========================================================================================================
 
-const PROOF = words('format version month entry_id line leaf index rows path root record seal');
-
 /** The root to which a path leads from a leaf (RFC 9162, 2.1.3.2); undefined if it cannot be a path of that leaf. */
 function rootOf(leaf, index, size, path) {
   let [at, last, root] = [index, size - 1, leaf];
@@ -2384,41 +2668,181 @@ function rootOf(leaf, index, size, path) {
   return last === 0 ? hexOf(root) : undefined;
 }
 
+/** Whether a line is the leaf at this index of a tree with this root. */
+function isUnder(place, line, index, leaves, path, root) {
+  const siblings = list(place, path).map((each) => Buffer.from(text(place, each, HASH), 'hex').toString('latin1'));
+  if (rootOf(leafHash(line), index, leaves, siblings) !== root) malformed(place, 'does not lead to the sealed root');
+}
+
+const SUBJECT = `(row|payment|event) (${NUMBER})|(document) ([A-Z]+-\\d{4}-\\d{6,})`;
+
 function readProof(path) {
-  const proof = asObject(PROOF, valuesOf('proof', jsonOf(textOf('', path), 'proof'), PROOF));
-  const { line } = proof;
-  if (proof.format !== 'reckoner-proof' || proof.version !== 1) malformed('proof', 'is not of version 1');
-  if (typeof proof.record !== 'string' || typeof line !== 'string') malformed('proof', 'its record or line is no text');
-  const record = readSealRecord('record', proof.record);
-  const siblings = list('path', proof.path).map((each) =>
-    Buffer.from(text('path', each, HASH), 'hex').toString('latin1'),
+  const proof = jsonOf(textOf('', path), 'proof');
+  const [format, version, subject, records, facts] = valuesOf(
+    'proof',
+    proof,
+    words('format version subject records facts'),
   );
-  const fields = line.split('\t');
-  if (/[\n\r]/.test(line) || fields.length !== record.columns.length) malformed('line', 'is not a line of rows');
-  const size = number('rows', proof.rows);
-  if (record.seal !== proof.seal) malformed('seal', `the record hashes to ${record.seal}`);
-  if (record.month !== proof.month) malformed('month', `the record is of ${record.month}`);
-  if (record.rows !== size || number('index', proof.index) >= size)
-    malformed('rows', `the month has ${record.rows} rows`);
-  if (fields[record.columns.indexOf('entry_id')] !== String(number('entry_id', proof.entry_id)))
-    malformed('entry_id', 'the line is of another row');
-  if (hexOf(leafHash(line)) !== proof.leaf) malformed('leaf', 'is not the hash of the line');
-  if (record.root !== proof.root || rootOf(leafHash(line), proof.index, size, siblings) !== proof.root)
-    malformed('path', 'does not lead to the root of the record');
-  for (const [place, column] of record.columns.entries()) print(`      ${column.padEnd(16)} ${fields[place]}`);
-  return record;
+  if (format !== 'reckoner-proof' || version !== 2) malformed('proof', 'is not of version 2');
+  text('subject', subject, SUBJECT);
+  const sealed = readRecordsOfProof(records);
+  const read = list('facts', facts).map((fact, index) => readFactOfProof(fact, sealed, `fact ${index + 1}`));
+  const numbers = new Set();
+  for (const [index, { month, table, leaf, columns, columnsPath, values }] of read.entries()) {
+    const before = read[index - 1];
+    const place = `fact ${index + 1}`;
+    const same = before?.month === month && before.table === table;
+    if (
+      before &&
+      (before.month > month || (before.month === month && before.table > table) || (same && before.leaf >= leaf))
+    )
+      malformed(place, 'is out of order');
+    if (same && (before.columns !== columns || String(before.columnsPath) !== String(columnsPath)))
+      malformed(place, 'has other columns than the fact before it');
+    if (table === 'ledger_rows') continue;
+    if (numbers.has(values.fact_id) || (same && Number(before.values.fact_id) >= Number(values.fact_id)))
+      malformed(place, 'its fact_id does not ascend');
+    numbers.add(values.fact_id);
+  }
+  for (const month of sealed.keys()) if (!read.some((fact) => fact.month === month)) malformed(month, 'has no fact');
+  const [, kind = 'document', name = subject.slice('document '.length)] = whole(SUBJECT).exec(subject);
+  BELONGS[kind](name, read, sealed);
+  return { subject, facts: read, records: sealed };
+}
+
+function readRecordsOfProof(records) {
+  const sealed = new Map();
+  let before;
+  for (const each of list('records', records)) {
+    const [month, seal, content] = valuesOf('records', each, words('month seal record'));
+    if (typeof content !== 'string') malformed('records', 'a record is no text');
+    const record = readSealRecord(`the record of ${text('records', month, MONTH)}`, content);
+    const place = `the record of ${month}`;
+    if (record.month !== month || record.seal !== seal) malformed(place, `it is of ${record.month}, ${record.seal}`);
+    if (before !== undefined) {
+      const follows = record.previous && sealed.get(record.previous.month);
+      if (before.month >= month || record.first <= before.last) malformed(place, 'is out of order');
+      if (record.installation !== before.installation) malformed(place, 'is of another installation');
+      if (record.previous === null || (follows && (follows !== before || follows.seal !== record.previous.seal)))
+        malformed(place, 'does not follow the record before it');
+    }
+    sealed.set(month, record);
+    before = record;
+  }
+  if (sealed.size === 0) malformed('records', 'are missing');
+  return sealed;
+}
+
+const FACT_KEYS = words('month table columns columns_path line index leaves path');
+function readFactOfProof(fact, sealed, place) {
+  const [month, table, columns, columnsPath, line, index, leaves, path] = valuesOf(place, fact, FACT_KEYS);
+  const record = sealed.get(month) ?? malformed(place, 'is of a month without a record');
+  for (const each of [columns, line])
+    if (typeof each !== 'string' || /[\n\r]/.test(each)) malformed(place, 'its columns or its line are no line');
+  const names = columnsOf(columns, place);
+  const fields = fieldsOf(line, place);
+  if (fields.length !== names.length) malformed(place, `does not have ${names.length} fields`);
+  const values = asObject(names, fields);
+  const read = { month, table, columns, columnsPath, leaf: number(place, index), names, values };
+  const isRow = table === 'ledger_rows';
+  const sealedTable = isRow ? { rows: record.rows, hash: record.root } : record.tables.get(table);
+  if (sealedTable === undefined) malformed(place, `is of the table ${table}, which the record does not have`);
+  if (number(place, leaves) !== sealedTable.rows + (isRow ? 0 : 1) || index >= leaves)
+    malformed(place, 'is of a tree of another size');
+  if (isRow) {
+    if (columns !== record.columns.join('\t') || columnsPath !== null) malformed(place, 'has other columns of rows');
+  } else {
+    isUnder(`${place}: columns_path`, columns, 0, leaves, columnsPath, sealedTable.hash);
+    const id = Number(values.fact_id);
+    if (
+      index < 1 ||
+      names[0] !== 'fact_id' ||
+      !IS_NUMBER.test(values.fact_id ?? '') ||
+      id < record.first ||
+      id > record.last
+    )
+      malformed(place, 'is not a fact of its record');
+  }
+  isUnder(`${place}: path`, line, index, leaves, path, sealedTable.hash);
+  return read;
+}
+
+const taken = (values, columns) => interpreter('proof', Object.keys(values), columns)(Object.values(values), 1);
+
+/** What belongs to each kind of subject, and nothing else. */
+const BELONGS = {
+  row(id, facts, sealed) {
+    const [{ table, month, values }] = facts;
+    if (facts.length !== 1 || table !== 'ledger_rows' || values.entry_id !== id)
+      malformed('facts', `are not row ${id}`);
+    const row = taken(values, ROW);
+    const [spotPrice, partnerCut, invoiceAmount] = SUMS.map((each) => units(row[each]));
+    if (spotPrice !== partnerCut + invoiceAmount) malformed('facts', `row ${id} does not add up`);
+    if (sealed.get(month).previous === null ? row.posted_month > month : row.posted_month !== month)
+      malformed('facts', `row ${id} was posted to ${row.posted_month}`);
+  },
+  event(id, facts) {
+    if (facts.length !== 1 || facts[0].table !== 'audit_events' || facts[0].values.event_id !== id)
+      malformed('facts', `are not event ${id}`);
+  },
+  payment(id, facts) {
+    const belongs = ({ table, values }) =>
+      table !== 'audit_events' && table !== 'ledger_rows' && values.payment_id === id;
+    if (facts.filter(({ table }) => table === 'payments').length !== 1 || !facts.every(belongs))
+      malformed('facts', `are not those of payment ${id}`);
+  },
+  document(number, facts) {
+    const of = (table) => facts.filter((each) => each.table === table);
+    const [document, ...others] = of('documents');
+    if (document === undefined || others.length > 0 || document.values.number !== number)
+      malformed('facts', `are not document ${number}`);
+    const header = taken(document.values, words(INTERPRETED.documents));
+    if (number !== `${header.series}-${header.sequence.padStart(6, '0')}`) malformed(number, 'is not its own number');
+    for (const { table, month, values } of facts) {
+      const known = ['documents', 'document_lines', 'document_pdfs', 'voids'].includes(table);
+      if (!known || values.document_id !== header.document_id || month < document.month)
+        malformed('facts', `one of ${table} does not belong to ${number}`);
+      if (table === 'document_lines' && month !== document.month) malformed('facts', 'a line is of another month');
+    }
+    if (of('document_pdfs').length > 1 || of('voids').length > 1) malformed('facts', `${number} has two PDFs or voids`);
+    checkLinesOfProof(number, header, of('document_lines'));
+  },
+};
+
+/** All lines of a document are there: they add up to it. */
+function checkLinesOfProof(number, header, facts) {
+  if (header.purpose === 'adjustment') {
+    if (facts.length > 0) malformed('facts', `${number} has no lines`);
+    return;
+  }
+  const sums = [0n, 0n, 0n, 0n];
+  for (const [index, { values }] of facts.entries()) {
+    const line = taken(values, words(INTERPRETED.document_lines));
+    if (line.position !== String(index + 1) || line.count === '0') malformed('facts', `line ${index + 1} is missing`);
+    for (const [at, amount] of [...SUMS.map((each) => units(line[each])), BigInt(line.count)].entries())
+      sums[at] += amount;
+  }
+  const counted = header.purpose === 'missing_shares' ? header.enrollments : header.entries;
+  if (facts.length === 0 || String(sums) !== String([...SUMS.map((each) => units(header[each])), counted]))
+    malformed('facts', `${number} is not the sum of its lines`);
 }
 
 function checkProof(path, options) {
   const findings = new Findings();
-  let record;
+  let proof;
   check(findings, 'proof', () => {
-    record = readProof(path);
-    return `a row under the seal of ${record.month}`;
+    proof = readProof(path);
+    return `${proof.subject}: ${proof.facts.length} facts under ${proof.records.size} seals`;
   });
-  const { month, seal } = record;
-  checkHeld(findings, { seal: sealsOf([record]) }, options, 'this proof', () => false);
-  print(`seal  ${month}  ${seal}`);
+  for (const { month, table, names, values } of proof.facts) {
+    print(`${table} of ${month}`);
+    for (const name of names) if (values[name] !== null) print(`      ${name} = ${values[name]}`);
+  }
+  print('note  it shows that this was recorded, and not that nothing recorded later undid it');
+  const known = [...proof.records.values()].flatMap(({ previous }) => (previous ? [previous] : []));
+  const months = [...known.filter(({ month }) => !proof.records.has(month)), ...proof.records.values()];
+  checkHeld(findings, { seal: sealsOf(months) }, options, 'this proof', () => false);
+  for (const [month, { seal }] of proof.records) print(`seal  ${month}  ${seal}`);
 }
 
 // === THE COMMAND =====================================================================================================

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks a pack exported by Reckoner, or the proof of a row. Python 3.9 or later, standard library only; it only reads.
+"""Checks a pack exported by Reckoner, or a proof. Python 3.9 or later, standard library only; it only reads.
 
     python3 verify.py PACK [--previous PACK] [--seal MONTH=SEAL] [--books-seal MONTH=SEAL]
     python3 verify.py PROOF.json [--seal MONTH=SEAL]
@@ -365,26 +365,30 @@ def read_rows(folder, name, columns):
 FORMATS = ("csv", "jsonl")
 
 
+DATA = {
+    "ledger": ["ledger"],
+    "invoices": ["invoices", "invoice-lines", "voids", "write-offs"],
+    "payments": ["payments", "payment-moves", "credit-moves", "bank-lines"],
+    "events": ["events"],
+    "partners": ["partners", "policies", "partner-changes"],
+    "journal": ["opening-balances", "journal"],
+}
+
+
 def data_files(kind, fmt):
     """The data files of a kind of pack; None if there is no such kind or format."""
     if kind == "journal" and fmt in ("hledger", "beancount"):
         return ["journal.ledger" if fmt == "hledger" else "journal.beancount"]
-    names = {
-        "ledger": ["ledger"],
-        "invoices": ["invoices"] + (["invoice-lines"] if fmt == "csv" else []),
-        "payments": ["payments", "payment-moves", "credit-moves"],
-        "events": ["events"],
-        "journal": ["opening-balances", "journal"],
-    }
-    if not isinstance(kind, str) or kind not in names or fmt not in FORMATS:
+    if not isinstance(kind, str) or kind not in DATA or fmt not in FORMATS:
         return None
-    return ["%s.%s" % (name, fmt) for name in names[kind]]
+    return ["%s.%s" % (name, fmt) for name in DATA[kind] if (name, fmt) != ("invoice-lines", "jsonl")]
 
 
-TOP = {"manifest.json", "README.txt"}
-for _kind in ("ledger", "invoices", "payments", "events", "journal"):
+TOP = {"manifest.json", "README.txt", "dictionary.csv"}
+for _kind in DATA:
     for _format in FORMATS + ("hledger", "beancount"):
         TOP.update(data_files(_kind, _format) or [])
+    TOP.update(name + ".parquet" for name in DATA[_kind])
 IN_SEALED = form(r"record\.(?:txt|sig|tsr)|" + NAME + r"\.tsv")
 IN_BOOKS = form(r"record\.(?:txt|sig|tsr)|entries\.tsv|accounts\.tsv")
 
@@ -518,7 +522,7 @@ SEAL_LINES = [
     (ONE, "previous", "none|(%s) (%s)" % (MONTH, HASH)),
     (ONE, "issued_on", DAY),
     (ONE, "closed_at", INSTANT),
-    (ONE, "sealed_at", "(%s)" % INSTANT),
+    (ONE, "sealed_at", INSTANT),
     (ONE, "rows", "(%s)" % NUMBER),
     (ONE, "rows_root", "(%s)" % HASH),
     (ONE, "rows_columns", "(%s(?: %s)*)" % (NAME, NAME)),
@@ -585,7 +589,6 @@ class SealRecord:
         (self.installation,) = lines["installation"]
         (self.month,) = lines["month"]
         self.previous = lines["previous"] if lines["previous"][0] else None
-        (self.sealed_at,) = lines["sealed_at"]
         self.rows = int(lines["rows"][0])
         (self.root,) = lines["rows_root"]
         self.columns = lines["rows_columns"][0].split(" ")
@@ -667,13 +670,18 @@ PAYMENT = (
     "payment_id received_on entry_on partner_id currency amount method account reference payer_name payer_account "
     "source identity recorded_at"
 ).split()
+BANK_LINE = (
+    "account currency direction amount bank_booked_on value_on bank_reference text payer_name payer_account type "
+    "is_reversal return_code"
+).split()
+OUTCOME = "outcome payment_id payout_id payment_reversal_id needs_review reason".split()
 COLUMNS = {
     "documents": (
         "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
         "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on"
     ).split(),
     "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
-    "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on"],
+    "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on", "recorded_at", "event_id"],
     "document_pdfs": ["document_id", "sha256"],
     "book_closes": ["month", "facts_to", "record", "seal"],
     "checkpoints": "fact_id checkpoint_number facts_to entries_to taken_at record seal".split(),
@@ -683,8 +691,8 @@ COLUMNS = {
         "credit_application_id credit_note_id invoice_id amount applied_on entry_on recorded_at event_id"
     ).split(),
     "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
-    "write_offs": "write_off_id document_id amount written_off_on entry_on".split(),
-    "write_off_reversals": "write_off_id reversed_on entry_on".split(),
+    "write_offs": "fact_id write_off_id document_id amount reason written_off_on entry_on recorded_at event_id".split(),
+    "write_off_reversals": "fact_id write_off_id reason reversed_on entry_on recorded_at event_id".split(),
     "payments": PAYMENT,
     "payment_assignments": (
         "payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
@@ -698,7 +706,11 @@ COLUMNS = {
         "payment_reversal_id payment_id partner_id currency amount kind code reason booked_to reversed_on entry_on recorded_at"
     ).split(),
     "payment_reinstatements": "payment_reversal_id partner_id reinstated_on entry_on".split(),
-    "bank_lines": ["bank_line_id", "bank_reference"],
+    "bank_lines": ["bank_line_id"] + BANK_LINE,
+    "bank_statements": "bank_statement_id bank_file_id reference opening closing credits debits lines".split(),
+    "bank_statement_lines": ["bank_statement_id", "position", "bank_line_id"],
+    "bank_files": ["bank_file_id", "name", "sha256", "recorded_at"],
+    "bank_line_outcomes": ["bank_line_id"] + OUTCOME,
     "payouts": "payout_id bank_line_id account currency amount received_on entry_on".split(),
     "payout_settlements": "payout_id fees entry_on".split(),
     "credit_refunds": (
@@ -714,7 +726,7 @@ COLUMNS = {
     ).split(),
     "share_payments": ["share_allocation_id", "amount"],
 }
-EVENTS_OF_KIND = {"events": EVENT, "payments": ["event_id", "action"]}
+EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT, "payments": ["event_id", "action"]}
 # The table's own number, and the tables whose facts have the number of another fact.
 NUMBERED = {
     "documents": "document_id",
@@ -742,14 +754,16 @@ NUMBERED_AFTER = {
     "credit_refund_returns": "credit_refunds",
 }
 KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.items()}}
-FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees"]}
+FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees", "opening", "closing", "credits", "debits"]}
 FORMS.update(dict.fromkeys("sequence position count entries facts_to event_id".split(), is_number))
-FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces", "credits"], is_number))
+FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces"], is_number))
 FORMS.update(dict.fromkeys(("entry_on", "dated_on"), is_day))
 FORMS.update(month=is_month, posted_month=is_month, currency=is_currency, settled_currency=is_currency)
 NULLABLE = {
     "documents": ("replaces", "credits"),
     "payment_unapplications": ("payment_reversal_id",),
+    "bank_line_outcomes": ("payment_id", "payout_id", "payment_reversal_id"),
+    "bank_statements": ("opening", "closing"),
     "refund_matches": ("credit_refund_id", "payment_reversal_id"),
 }
 ROW_COLUMNS = (
@@ -782,6 +796,7 @@ class Pack:
         self.events, self.first_event = set(), None
         self.groups, self.postings = {}, defaultdict(lambda: defaultdict(Decimal))
         self.entries = []  # (books, fields)
+        self.void_rows = None
         self.checkpoints = []  # (record of the month, row, checkpoint or why it is malformed)
         self.checkpoint = {}  # those, by number
         self.ranges, self.entry_ranges = defaultdict(list), []
@@ -796,6 +811,10 @@ class Pack:
         self.from_the_start = self.first.previous is None
         check("files", self._files, True)
         check("tables", self._tables, True)
+
+    def is_open_at_end(self):
+        last = self.manifest.months[-1]
+        return last["seal"] is None or last["month"] < self.manifest.last
 
     def _layout(self, problem):
         names = scan(self.folder, problem)
@@ -833,7 +852,14 @@ class Pack:
         into[month] = record
 
     def _files(self, problem):
-        expected = {"README.txt", *self.manifest.data}
+        expected = {"README.txt", "dictionary.csv", *self.manifest.data}
+        parquet = {name.partition(".")[0] + ".parquet" for name in self.manifest.data if name.partition(".")[2] in FORMATS}
+        if parquet & {*self.names, *self.manifest.files}:
+            expected |= parquet
+            for name in self.manifest.data:
+                beside = self.manifest.files.get(name.partition(".")[0] + ".parquet")
+                if beside and name in self.manifest.files and beside["rows"] != self.manifest.files[name]["rows"]:
+                    problem("the manifest gives %s and its .parquet different numbers of rows" % name)
         for month, record in self.records.items():
             tables = [*record.tables, *(["ledger_rows"] if self.manifest.kind == "ledger" else [])]
             expected |= {"sealed/%s/record.txt" % month, *("sealed/%s/%s.tsv" % (month, each) for each in tables)}
@@ -1330,7 +1356,6 @@ def check_checkpoints(pack, problem):
             (earlier[1] or number == 1 or not pack.from_the_start, "is not the first"),
             (checkpoint.sealed_after == record.previous, "names another seal of the month before"),
             (not earlier[1] or earlier[1].taken_at <= checkpoint.taken_at, "was taken before the one before it"),
-            (checkpoint.taken_at <= record.sealed_at, "was taken after the seal of %s" % record.month),
             (checkpoint.facts[0] == first_fact, "has facts that begin at %d" % checkpoint.facts[0]),
             (is_number(row["fact_id"] or "") and checkpoint.facts[1] < int(row["fact_id"]), "has facts after itself"),
             (checkpoint.entries[0] == first_entry, "has rows that begin at %d" % checkpoint.entries[0]),
@@ -2006,7 +2031,7 @@ def document_values(pack, document):
 def check_invoices(file):
     pack, problem = file.pack, file.problem
     columns = INVOICE if file.csv else INVOICE_JSON
-    missing = {each["number"] for each in documents_in_order(pack)}
+    missing, voids = {each["number"] for each in documents_in_order(pack)}, []
     before = (b"", 0)
     for cells, value, _ in file.rows(columns):
         row = dict(zip(columns, cells))
@@ -2017,6 +2042,8 @@ def check_invoices(file):
             problem("%s is out of order" % number)
         before = place
         check_standing(row, problem)
+        if row["status"] == "void":
+            voids.append(row)
         pdf = row.get("pdf_sha256", "")
         if not file.csv:
             pdf = "" if value.get("pdf") is None else take(value["pdf"], ["sha256", "bytes"], file.name)[0]
@@ -2055,6 +2082,7 @@ def check_invoices(file):
                 file.compare("line %s of %s" % (sealed["position"], number), LINE_JSON, found, values)
     for number in sorted(missing):
         problem(number + " is missing")
+    pack.void_rows = voids
     problem.notes.append(
         file.name + ": status, credited, amount_paid, balance, payment_link, and what is said of e-mails, are as of the "
         "export, and under no seal"
@@ -2096,8 +2124,7 @@ def check_invoice_lines(file):
 def check_events(file):
     pack, problem = file.pack, file.problem
     sealed = iter(pack.facts["audit_events"])
-    last = pack.manifest.months[-1]
-    still_open = last["seal"] is None or last["month"] < pack.manifest.last
+    still_open = pack.is_open_at_end()
     for cells, _, text in file.rows(EVENT):
         event = next(sealed, None)
         if event is None:
@@ -2503,7 +2530,296 @@ def check_text_journal(file):
     return "%d entries as sealed and as in the manifest" % journal.count, None
 
 
+# --- Voids, write-offs, bank lines, partners ------------------------------------------------------------------------------
+
+VOID = "number document_id partner_id month currency arrangement reason voided_on entry_on recorded_at event_id".split()
+WRITE_OFF = (
+    "fact_id write_off_id move document partner_id currency amount reason dated_on entry_on recorded_at event_id"
+).split()
+BANK_ROW = ["bank_statement_id", "position", "bank_line_id"] + BANK_LINE + OUTCOME + "statement file file_sha256 recorded_at".split()
+PARTNER = (
+    "partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country "
+    "invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active tax_id "
+    "purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id merchant_of_record "
+    "split connected_account_type connected_account_state balance_transactions_from"
+).split()
+POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum".split()
+CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
+TYPES = "text integer decimal amount date month instant boolean list object json".split()
+
+
+def check_voids(file):
+    pack, problem = file.pack, file.problem
+    expected = iter(pack.void_rows or [])
+    for cells, _, _ in file.rows(VOID):
+        row = dict(zip(VOID, cells))
+        if pack.void_rows is not None:
+            invoice = next(expected, {})
+            names = [name for name in ("number", "partner_id", "month", "currency", "voided_on") if name in invoice]
+            if not invoice or any(row[name] != invoice[name] for name in names) or row["reason"] != invoice["void_reason"]:
+                problem("%s is not the void document of the invoices that comes next" % row["number"])
+        document = pack.numbers.get(row["number"])
+        if document is None or not document["void"]:
+            file.unsealed["voids"] += 1
+        else:
+            file.compare("the void of " + row["number"], VOID, cells, {**document["void"], "number": document["number"]})
+    for invoice in expected:
+        problem("the void of %s is missing" % invoice["number"])
+    return file.result()
+
+
+def known_values(values):
+    return {name: value for name, value in values.items() if value is not OLDER}
+
+
+def compare_in_order(file, columns, key_columns, sealed, what, values_of):
+    """Rows that ascend by the numbers of their key. `sealed` has those that must be there."""
+    missing, before = set(sealed), ()
+    for cells, _, _ in file.rows(columns):
+        row = dict(zip(columns, cells))
+        key = tuple(int(row[name]) if is_number(row[name]) else 0 for name in key_columns)
+        if key <= before:
+            file.problem("%s %s is out of order" % (what, " ".join(map(str, key))))
+        before = key
+        missing.discard(key)
+        values = values_of(key, row)
+        if values is None:
+            file.unsealed["rows"] += 1
+        else:
+            file.compare("%s %s" % (what, " ".join(map(str, key))), columns, cells, known_values(values))
+    for key in sorted(missing):
+        file.problem("%s %s is missing" % (what, " ".join(map(str, key))))
+    return file.result()
+
+
+def check_write_offs(file):
+    pack = file.pack
+    sealed = {}
+    of = {each["write_off_id"]: each for each in pack.facts["write_offs"]}
+    for table in ("write_offs", "write_off_reversals"):
+        for own in pack.facts[table]:
+            written = of.get(own["write_off_id"], OLDER)
+            document = OLDER if written is OLDER else pack.documents.get(written["document_id"], OLDER)
+            is_undone = table == "write_off_reversals"
+            amount = written["amount"]
+            sealed[(int(own["fact_id"]),)] = {
+                **own,
+                **{name: document[name] for name in ("partner_id", "currency")},
+                "document": document["number"],
+                "move": "reversed" if is_undone else "written_off",
+                "amount": negative(amount) if is_undone and amount is not OLDER else amount,
+                "dated_on": own["reversed_on" if is_undone else "written_off_on"],
+            }
+    there = {key for key, each in sealed.items() if is_dated(pack, each)}
+    return compare_in_order(file, WRITE_OFF, ["fact_id"], there, "the write-off of fact", lambda key, _: sealed.get(key))
+
+
+def check_bank_lines(file):
+    pack, problem = file.pack, file.problem
+    lines, files, outcomes = (
+        {row[key]: row for row in pack.facts[table]}
+        for table, key in (("bank_lines", "bank_line_id"), ("bank_files", "bank_file_id"), ("bank_line_outcomes", "bank_line_id"))
+    )
+    statements = {row["bank_statement_id"]: row for row in pack.facts["bank_statements"]}
+    sealed, of_statement = {}, defaultdict(list)
+    for row in pack.facts["bank_statement_lines"]:
+        sealed[int(row["bank_statement_id"]), int(row["position"])] = row
+        of_statement[row["bank_statement_id"]].append(lines.get(row["bank_line_id"], OLDER))
+    for number, statement in statements.items():
+        own = of_statement[number]
+        if len(own) != int(statement["lines"]):
+            problem("bank statement %s has %d lines and says %s" % (number, len(own), statement["lines"]))
+        if any(line is OLDER for line in own):
+            continue
+        sums = [sum(Decimal(line["amount"]) for line in own if (line["direction"] == "credit") is credit) for credit in (True, False)]
+        if sums != [Decimal(statement["credits"]), Decimal(statement["debits"])]:
+            problem("the lines of bank statement %s do not add up" % number)
+    for number, statement in statements.items():
+        opening, closing = statement["opening"], statement["closing"]
+        moved = Decimal(statement["credits"]) - Decimal(statement["debits"])
+        if None not in (opening, closing) and Decimal(opening) + moved != Decimal(closing):
+            problem("bank statement %s does not add up" % number)
+
+    def values_of(key, row):
+        own = sealed.get(key)
+        if own is None:
+            return None
+        line, statement = lines.get(own["bank_line_id"], OLDER), statements.get(own["bank_statement_id"], OLDER)
+        outcome, source = outcomes.get(own["bank_line_id"]), OLDER
+        if statement is not OLDER:
+            source = files.get(statement["bank_file_id"], OLDER)
+        values = {**own, **{name: line[name] for name in BANK_LINE}, "statement": statement["reference"]}
+        values.update(file=source["name"], file_sha256=source["sha256"], recorded_at=source["recorded_at"])
+        if outcome:
+            values.update((name, outcome[name]) for name in OUTCOME)
+        elif any(row[name] for name in OUTCOME):
+            file.unsealed["outcomes of lines"] += 1
+        return values
+
+    first, last = pack.manifest.first, pack.manifest.last
+    there = {
+        key
+        for key, row in sealed.items()
+        if row["bank_line_id"] in lines and first <= (lines[row["bank_line_id"]]["bank_booked_on"] or "")[:7] <= last
+    }
+    return compare_in_order(file, BANK_ROW, ["bank_statement_id", "position"], there, "bank line", values_of)
+
+
+def is_value(cell, value, csv):
+    """Whether a cell says a JSON value. Null and an empty text are the same."""
+    if value is None or value == "":
+        return cell is None or cell == ""
+    if not csv or isinstance(value, str):
+        return (uncover(cell, csv) if csv else cell) == value and type(cell) is type(value)
+    try:
+        return parse_json(cell, "") == value
+    except Malformed:
+        return False
+
+
+def read_values(file, columns):
+    """The rows of a file with JSON values: by column, texts in CSV and values in JSON Lines."""
+    for cells, value, _ in file.rows(columns):
+        yield cells, dict(zip(columns, cells)) if file.csv else {name: value.get(name) for name in columns}
+
+
+def last_changes(pack, name):
+    """The last `new` of each field in partner-changes.F, by the key of its row in `name` and its column."""
+    latest, changes = {}, "partner-changes." + name.partition(".")[2]
+    csv = changes.endswith(".csv")
+    for cells, value, _ in read_rows(pack.folder, changes, CHANGE):
+        row = dict(zip(CHANGE, cells)) if csv else value
+        partner, field = (uncover(row.get(each) or "", csv) for each in ("partner_id", "field"))
+        policy = re.fullmatch(r"policies\.(.*)\.(%s)" % "|".join(map(re.escape, POLICY[2:])), field, re.DOTALL)
+        if name.startswith("policies") and policy:
+            latest.setdefault((partner, policy.group(1)), {})[policy.group(2)] = row.get("new")
+        elif name.startswith("partners") and not policy:
+            latest.setdefault((partner,), {})[field] = row.get("new")
+    if name.startswith("policies"):
+        return {key: each for key, each in latest.items() if any(not is_empty(value) for value in each.values())}
+    return latest
+
+
+def is_empty(value):
+    return value is None or value == ""
+
+
+def check_partners(file, columns, keys):
+    """The present values. Where the pack has every change, they follow from the changes."""
+    pack, problem, before = file.pack, file.problem, ()
+    latest = last_changes(pack, file.name)
+    is_whole = pack.from_the_start and pack.manifest.last not in pack.records
+    missing = set(latest)
+    for cells, row in read_values(file, columns):
+        key = tuple(uncover(each, file.csv) if isinstance(each, str) else "" for each in cells[:keys])
+        if tuple(each.encode() for each in key) <= before:
+            problem("%s is out of order" % " ".join(key))
+        before = tuple(each.encode() for each in key)
+        missing.discard(key)
+        changed = latest.get(key)
+        if changed is None and is_whole:
+            problem("%s was recorded by no change" % " ".join(key))
+            continue
+        for name in columns[keys:] if is_whole else changed or ():
+            value = (changed or {}).get(name)
+            if value != row.get(name) and not (is_empty(value) and is_empty(row.get(name))):
+                if is_whole:
+                    problem("%s of %s does not follow from the changes" % (name, " ".join(key)))
+                else:
+                    file.unsealed["values that were changed since, and are"] += 1
+    for key in sorted(missing) if is_whole else ():
+        problem("%s is missing" % " ".join(key))
+    problem.notes.append(file.name + " is as of the export, and under no seal")
+    return file.result()
+
+
+def check_partner_changes(file):
+    pack, problem, latest = file.pack, file.problem, {}
+    sealed, still_open = iter(sealed_changes(pack)), pack.is_open_at_end()
+    for cells, row in read_values(file, CHANGE):
+        event, details, change = next(sealed, (None, None, None))
+        if event is None:
+            file.unsealed["changes"] += 1
+            if not still_open:
+                problem("a change by event %s was not sealed" % cells[0])
+        else:
+            values = {name: event[name] for name in EVENT if name in CHANGE}
+            number = details.get("import_event_id")
+            values.update(partner_id=event["subject"], import_event_id=None if number is None else str(number))
+            file.compare("a change by event " + event["event_id"], CHANGE, cells, values)
+            if not isinstance(change, dict) or any(
+                not is_value(row.get(name), change.get(name), file.csv) for name in ("field", "old", "new")
+            ):
+                problem("a change by event %s is not as it was sealed" % event["event_id"])
+        key = tuple(uncover(row.get(name) or "", file.csv) for name in ("partner_id", "field"))
+        old, known = row.get("old"), latest.get(key) if key in latest or pack.from_the_start else row.get("old")
+        if old != known and not (is_empty(old) and is_empty(known)):
+            problem("%s of %s was not what event %s says it was" % (key[1], key[0], cells[0]))
+        latest[key] = row.get("new")
+    for event, _, _ in sealed:
+        problem("a change by event %s is missing" % event["event_id"])
+    return file.result()
+
+
+def sealed_changes(pack):
+    """(event, its details, one of its changes), in order."""
+    for event in pack.facts["audit_events"]:
+        if event["action"] not in ("partner.create", "partner.update"):
+            continue
+        details = parse_json(event["details"] or "{}", "the details of event %s" % event["event_id"])
+        changes = details.get("changes") if isinstance(details, dict) else None
+        for change in changes if isinstance(changes, list) else ():
+            yield event, details, change
+
+
+def check_dictionary(file):
+    expected = [
+        (name, column) for name in file.pack.manifest.data if name.partition(".")[2] in FORMATS for column in columns_of(name)
+    ]
+    found = []
+    for cells, _, _ in file.rows(["file", "column", "type", "meaning"]):
+        found.append(tuple(cells[:2]))
+        if cells[2] not in TYPES or cells[3] == "":
+            file.problem("%s of %s has no type or meaning" % (cells[1], cells[0]))
+    if found != expected:
+        file.problem("it does not have exactly the columns of the data files, in order")
+    file.problem.notes.append("dictionary.csv: meanings are for people, and compared with nothing")
+    return file.result()
+
+
+def columns_of(name):
+    kind, _, fmt = name.partition(".")
+    if kind != "invoices" or fmt == "csv":
+        return COLUMNS_OF_FILE[kind]
+    nested = {"lines": LINE_JSON, "pdf": ["sha256", "bytes"], "email": ["status", "to", "message_id", "sent_at"]}
+    return [each for name in INVOICE_JSON for each in [name, *("%s.%s" % (name, own) for own in nested.get(name, ()))]]
+
+
+COLUMNS_OF_FILE = {
+    "ledger": LEDGER,
+    "invoices": INVOICE,
+    "invoice-lines": LINE,
+    "voids": VOID,
+    "write-offs": WRITE_OFF,
+    "events": EVENT,
+    "payments": PAYMENT + ["applied", "reversed", "unapplied", "status"],
+    "payment-moves": ["payment_id"] + MOVE,
+    "credit-moves": ["credit_note"] + MOVE,
+    "bank-lines": BANK_ROW,
+    "partners": PARTNER,
+    "policies": POLICY,
+    "partner-changes": CHANGE,
+    "opening-balances": ["account", "currency", "amount"],
+    "journal": POSTING,
+}
 DATA_CHECKS = {
+    "voids": check_voids,
+    "write-offs": check_write_offs,
+    "bank-lines": check_bank_lines,
+    "partners": lambda file: check_partners(file, PARTNER, 1),
+    "policies": lambda file: check_partners(file, POLICY, 2),
+    "partner-changes": check_partner_changes,
+    "dictionary": check_dictionary,
     "ledger": check_ledger,
     "invoices": check_invoices,
     "invoice-lines": check_invoice_lines,
@@ -2643,18 +2959,16 @@ def check_held(report, first, last, given):
 
 # --- Proofs -----------------------------------------------------------------------------------------------------------
 
-PROOF = "format version month entry_id line leaf index rows path root record seal".split()
+PROOF = "format version subject records facts".split()
+FACT = "month table columns columns_path line index leaves path".split()
+SUBJECT = "(row|payment|event) (%s)|(document) ([A-Z]+-[0-9]{4}-[0-9]{6,15})" % NUMBER
 
 
 def climb(leaf, index, size, path):
     """The root by the recursive definition of RFC 9162, 2.1.3.1; None if the path does not have its length."""
-    if size == 1:
-        return leaf if not path else None
-    if not path:
-        return None
-    split = 1
-    while split * 2 < size:
-        split *= 2
+    if size == 1 or not path:
+        return leaf if size == 1 and not path else None
+    split = 1 << (size - 1).bit_length() - 1
     *rest, sibling = path
     if index < split:
         left, right = climb(leaf, index, split, rest), sibling
@@ -2663,40 +2977,168 @@ def climb(leaf, index, size, path):
     return None if left is None or right is None else hashlib.sha256(b"\1" + left + right).digest()
 
 
+def leads_to(root, line, index, size, path, place):
+    siblings = [bytes.fromhex(want_text(each, HASH, place)) for each in want_list(path, place)]
+    found = climb(leaf_of(line.encode()), index, size, siblings) if index < size and len(siblings) < 64 else None
+    if found is None or found.hex() != root:
+        raise Malformed(place + ": its path does not lead to the root")
+
+
+class ProvenFact:
+    """A fact of a proof, under the root of its record."""
+
+    def __init__(self, value, records, place):
+        self.month, self.table, columns, columns_path, line, index, leaves, path = take(value, FACT, place)
+        record = records.get(self.month if isinstance(self.month, str) else None)
+        if record is None or not isinstance(self.table, str) or not isinstance(columns, str) or not isinstance(line, str):
+            raise Malformed(place + ": is of no record of the proof")
+        self.index, leaves = want_number(index, place), want_number(leaves, place)
+        self.record, self.header = record, (columns, columns_path)
+        names, fields = columns.split("\t"), line.split("\t")
+        if not all(map(is_name, names)) or len(set(names)) != len(names) or len(fields) != len(names):
+            raise Malformed(place + ": its line does not have its columns")
+        if "\r" in line or "\n" in line:
+            raise Malformed(place + ": its line is not one line")
+        if self.table == "ledger_rows":
+            size, root = record.rows, record.root
+            if names != record.columns or columns_path is not None:
+                raise Malformed(place + ": its columns are not those of the record")
+        else:
+            size, root = record.tables.get(self.table, (None, None))
+            if size is None or self.index < 1:
+                raise Malformed(place + ": is of no table of the record")
+            size += 1
+            leads_to(root, columns, 0, size, columns_path, place + ": columns")
+        if leaves != size:
+            raise Malformed(place + ": its number of leaves is not that of the record")
+        leads_to(root, line, self.index, size, path, place)
+        self.row = {name: read_field(field, place) for name, field in zip(names, fields)}
+        self.number = 0
+        if self.table != "ledger_rows":
+            number = self.row["fact_id"] if names[0] == "fact_id" else None
+            if not is_number(number or "") or not record.first <= int(number) <= record.last:
+                raise Malformed(place + ": its fact_id is not in the range of the record")
+            self.number = int(number)
+
+    def value(self, column, right=is_number):
+        value = self.row.get(column)
+        if value is None or not right(value):
+            raise Malformed("%s of %s: %s does not have its form" % (self.table, self.month, column))
+        return value
+
+
+def read_proof(value):
+    format_, version, subject, records, facts = take(value, PROOF, "proof")
+    if format_ != "reckoner-proof" or type(version) is not int or version != 2:
+        raise Malformed("proof: is not of version 2")
+    found = re.fullmatch(SUBJECT, subject) if isinstance(subject, str) else None
+    if not found:
+        raise Malformed("proof: its subject is unknown")
+    by_month, before = {}, None
+    for each in want_list(records, "records"):
+        month, seal, text = take(each, ["month", "seal", "record"], "records")
+        if not isinstance(text, str):
+            raise Malformed("records: a record is not a text")
+        record = SealRecord(text, "record")
+        if (record.month, record.seal) != (month, seal):
+            raise Malformed("records: that of %s is of %s and hashes to %s" % (month, record.month, record.seal))
+        if before and (before.month >= month or before.installation != record.installation or record.first <= before.last):
+            raise Malformed("records: %s does not follow %s" % (month, before.month))
+        if before and record.previous[0] == before.month and record.previous[1] != before.seal:
+            raise Malformed("records: %s names another seal of %s" % (month, before.month))
+        if before and record.previous[0] > before.month and record.previous[0] in by_month:
+            raise Malformed("records: %s does not follow the month before it" % month)
+        by_month[month] = before = record
+    proven = [ProvenFact(each, by_month, "facts, %d" % at) for at, each in enumerate(want_list(facts, "facts"), 1)]
+    places = [(fact.month, fact.table, fact.index) for fact in proven]
+    if not proven or places != sorted(set(places)) or {fact.month for fact in proven} != set(by_month):
+        raise Malformed("facts: are not in order, or a record has none")
+    numbers = [fact.number for fact in proven if fact.number]
+    if len(set(numbers)) != len(numbers):
+        raise Malformed("facts: a fact_id is there twice")
+    for one, other in zip(proven, proven[1:]):
+        if (one.month, one.table) == (other.month, other.table) and (one.header != other.header or one.number > other.number):
+            raise Malformed("facts: those of %s in %s differ in their columns, or order" % (one.table, one.month))
+    kind, number = [each for each in found.groups() if each is not None]
+    return subject, kind, number, by_month, proven
+
+
+def check_subject(kind, number, facts):
+    """What belongs to a subject, and nothing else."""
+    by_table = defaultdict(list)
+    for fact in facts:
+        by_table[fact.table].append(fact)
+
+    def one(table, column):
+        own = by_table.pop(table, [])
+        if len(own) != 1 or own[0].row.get(column) != number:
+            raise Malformed("facts: not one of %s with this %s" % (table, column))
+        return own[0]
+
+    if kind == "row":
+        fact = one("ledger_rows", "entry_id")
+        price, cut, share = (Decimal(fact.value(name, is_amount)) for name in SUMS)
+        posted = fact.value("posted_month", is_month)
+        if price != cut + share:
+            raise Malformed("facts: the row does not add up")
+        if posted != fact.month and (fact.record.previous or posted > fact.month):
+            raise Malformed("facts: the row was posted to %s" % posted)
+    elif kind == "event":
+        one("audit_events", "event_id")
+    elif kind == "payment":
+        one("payments", "payment_id")
+        for table in [table for table in by_table if table not in ("audit_events", "ledger_rows")]:
+            if all(fact.row.get("payment_id") == number for fact in by_table[table]):
+                del by_table[table]
+    else:
+        check_proven_document(one("documents", "number"), by_table)
+    if by_table:
+        raise Malformed("facts: %s do not belong to the subject" % ", ".join(by_table))
+
+
+def check_proven_document(document, by_table):
+    own = document.row.get("document_id")
+    lines, pdfs, voids = (by_table.pop(table, []) for table in ("document_lines", "document_pdfs", "voids"))
+    if own is None or any(fact.row.get("document_id") != own for fact in lines + pdfs + voids):
+        raise Malformed("facts: not all are of the document")
+    if len(pdfs) > 1 or len(voids) > 1 or any(fact.month < document.month for fact in pdfs + voids):
+        raise Malformed("facts: the PDF or the void is there twice, or older than the document")
+    number = "%s-%s" % (document.row.get("series"), document.value("sequence").rjust(6, "0"))
+    if document.row["number"] != number:
+        raise Malformed("facts: the document is number %s" % number)
+    purpose = document.row.get("purpose")
+    if purpose == "adjustment":
+        if lines:
+            raise Malformed("facts: an adjustment has no lines")
+        return
+    if not lines or any(fact.month != document.month for fact in lines):
+        raise Malformed("facts: the lines of the document are missing, or of another month")
+    if [fact.value("position") for fact in lines] != [str(at) for at in range(1, len(lines) + 1)]:
+        raise Malformed("facts: the lines are not 1, 2, 3 and so on")
+    for name in SUMS:
+        if sum(Decimal(fact.value(name, is_amount)) for fact in lines) != Decimal(document.value(name, is_amount)):
+            raise Malformed("facts: the lines do not add up to the document in " + name)
+    counts = [int(fact.value("count")) for fact in lines]
+    of = "enrollments" if purpose == "missing_shares" else "entries"
+    if 0 in counts or sum(counts) != int(document.value(of)):
+        raise Malformed("facts: the lines do not count the %s of the document" % of)
+
+
 def check_proof(report, path, held):
     def work(_):
-        values = dict(zip(PROOF, take(parse_document(read_small("", path), "proof"), PROOF, "proof")))
-        if values["format"] != "reckoner-proof" or type(values["version"]) is not int or values["version"] != 1:
-            raise Malformed("proof: is not of version 1")
-        line, text = values["line"], values["record"]
-        if not isinstance(line, str) or not isinstance(text, str):
-            raise Malformed("proof: its record or line is not a text")
-        record = SealRecord(text, "record")
-        siblings = [bytes.fromhex(want_text(each, HASH, "path")) for each in want_list(values["path"], "path")]
-        fields = line.split("\t")
-        if "\n" in line or "\r" in line or len(fields) != len(record.columns):
-            raise Malformed("line: is not a line of rows")
-        row = dict(zip(record.columns, fields))
-        size, index, entry = (want_number(values[key], key) for key in ("rows", "index", "entry_id"))
-        leaf = hashlib.sha256(b"\0" + line.encode()).digest()
-        root = climb(leaf, index, size, siblings) if index < size and len(siblings) < 64 else None
-        for right, what in (
-            (record.seal == values["seal"], "seal: the record hashes to %s" % record.seal),
-            (record.month == values["month"], "month: the record is of %s" % record.month),
-            (record.rows == size, "rows: the month has %d rows" % record.rows),
-            (row.get("entry_id") == str(entry), "entry_id: the line is of another row"),
-            (leaf.hex() == values["leaf"], "leaf: is not the hash of the line"),
-            (record.root == values["root"] and root is not None and root.hex() == record.root, "path: does not lead to the root"),
-        ):
-            if not right:
-                raise Malformed(what)
-        for column, field in row.items():
-            say("      %-16s %s" % (column, field))
-        return "row %d is under the seal of %s" % (entry, record.month), record
+        subject, kind, number, records, facts = read_proof(parse_document(read_small("", path), "proof"))
+        check_subject(kind, number, facts)
+        for fact in facts:
+            say("      %s %s" % (fact.month, fact.table))
+            for column, value in fact.row.items():
+                if value is not None:
+                    say("        %s = %s" % (column, value))
+        return "%s, under the seal of %s" % (subject, " and ".join(records)), records
 
-    record = report.check("proof", work, True)
-    check_held(report, record.month, record.month, [(held, {record.month: record}, "")])
-    say("seal  %s  %s" % (record.month, record.seal))
+    records = report.check("proof", work, True)
+    check_held(report, min(records), max(records), [(held, records, "")])
+    for month, record in records.items():
+        say("seal  %s  %s" % (month, record.seal))
 
 
 # --- The command ------------------------------------------------------------------------------------------------------
@@ -2716,12 +3158,15 @@ def check_pack(report, folder, previous, held, keys):
     report.check("documents", lambda problem: check_documents(pack, problem))
     report.check("books", lambda problem: check_books(pack, problem))
     say("note  README.txt is for people: it is compared with nothing")
+    for name in sorted(pack.names):
+        if name.endswith(".parquet"):
+            say("note  %s is compared with the manifest only" % name)
     for each in pack.manifest.months:
         if each["seal"] is None:
             say("note  %s is open: nothing of it is sealed" % each["month"])
     if pack.manifest.months[-1]["month"] < pack.manifest.last:
         say("note  nothing after %s is in this pack" % pack.manifest.months[-1]["month"])
-    for name in pack.manifest.data:
+    for name in [*pack.manifest.data, "dictionary.csv"]:
         work = DATA_CHECKS.get(name) or DATA_CHECKS[name.partition(".")[0]]
         report.check(name, lambda problem: work(DataFile(pack, name, problem)))
     if previous is not None:
@@ -2757,7 +3202,7 @@ def run(report, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Checks a pack exported by Reckoner, or the proof of a row.")
+    parser = argparse.ArgumentParser(description="Checks a pack exported by Reckoner, or a proof.")
     parser.add_argument("place", metavar="PACK|PROOF.json")
     parser.add_argument("--previous", metavar="PACK")
     parser.add_argument("--seal", action="append", metavar="MONTH=SEAL")

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ExportRequest, exportPack } from '../../src/audit/export.ts';
+import { EXPORT_KINDS, type ExportRequest, exportPack } from '../../src/audit/export.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
@@ -113,8 +113,7 @@ const PYTHON = join(packageRoot, 'templates/export/verify.py');
 
 /** Exports everything, each kind in one format, and has both verifiers accept it. Expects that a month is sealed. */
 export async function expectPacksToHold(world: World, from: Month, to: Month): Promise<number> {
-  const kinds = ['ledger', 'invoices', 'payments', 'events', 'journal'] as const;
-  for (const [at, kind] of kinds.entries()) {
+  for (const [at, kind] of EXPORT_KINDS.entries()) {
     const pack = await exported(world, { kind, from, to, format: (packs + at) % 2 === 0 ? 'csv' : 'jsonl' });
     const { status, output } = verifyPack([pack]);
     const python = spawnSync('python3', [PYTHON, pack], { encoding: 'utf8' });
@@ -122,5 +121,5 @@ export async function expectPacksToHold(world: World, from: Month, to: Month): P
     if (said.some((each) => each !== 0)) throw new Error(`${kind}: ${output}\n${python.stdout}${python.stderr}`);
     rmSync(pack, { recursive: true });
   }
-  return kinds.length;
+  return EXPORT_KINDS.length;
 }

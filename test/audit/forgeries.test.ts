@@ -3,18 +3,22 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ExportFormat, ExportKind } from '../../src/audit/export.ts';
-import { type Proof, proveRow } from '../../src/audit/proof.ts';
+import { EXPORT_KINDS, type ExportFormat, type ExportKind } from '../../src/audit/export.ts';
+import { prove, type Subject } from '../../src/audit/proof.ts';
 import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { checkpoint, exported, month, openBooks } from './books.ts';
+import { FORGED_DATA } from './forged-data.ts';
+import { FORGED_PROOFS, type HonestProofs, textOf } from './forged-proofs.ts';
 import { Forger, type Manifest } from './forger.ts';
 import { FORGERIES, KINDS, type Kind, MORE_KINDS } from './forgeries.ts';
 
+const ALL = [...FORGERIES, ...FORGED_DATA];
+
 let world: World;
 const packs = new Map<Kind, string>();
-let proof: Proof;
+let proofs: HonestProofs;
 
 beforeAll(async () => {
   world = await openBooks();
@@ -25,14 +29,28 @@ beforeAll(async () => {
   const { paymentId } = await books.record({ ...paid, reference: 'FT-1' });
   await books.unapply(paymentId);
   await books.record({ ...paid, amount: '7', reference: '=FT-2' });
+  await books.bank('ach-october-01.bai');
+  await world.partners([partner({ payment_terms_days: 45 })]);
   await checkpoint(world);
   world.at('2026-11-01T10:00:00Z');
   await world.close();
   for (const kind of [...KINDS, ...MORE_KINDS]) {
     const [data, format] = kind.split('-') as [ExportKind, ExportFormat];
-    packs.set(kind, await exported(world, { kind: data, format, to: month('2026-10') }));
+    // A pack to an open month has every change of partners.
+    const to = month(data === 'partners' ? '2026-11' : '2026-10');
+    packs.set(kind, await exported(world, { kind: data, format, to }));
   }
-  proof = await world.database.reading((tx) => proveRow(tx, 3));
+  const proved = async (subject: Subject) => (await world.database.reading((tx) => prove(tx, subject))).proof;
+  const [event] = await world.sql<{ id: string }>(
+    `SELECT min(event_id)::text AS id FROM audit_events WHERE action = 'payment.record'`,
+  );
+  proofs = {
+    row: await proved({ row: 3 }),
+    document: await proved({ document: 'INV-2026-000001' }),
+    other: await proved({ document: 'INV-2026-000003' }),
+    payment: await proved({ payment: paymentId }),
+    event: await proved({ event: Number(event?.id) }),
+  };
 });
 afterAll(() => world.end());
 
@@ -81,11 +99,11 @@ const manifestOf = (pack: string) => JSON.parse(readFileSync(join(pack, 'manifes
 
 test('there are at least sixty, each with a name of its own', () => {
   expect(FORGERIES.length).toBeGreaterThanOrEqual(60);
-  expect(new Set(FORGERIES.map(({ name }) => name)).size).toBe(FORGERIES.length);
+  expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length);
 });
 
 describe('a forged pack is refused by the check that it is about:', () => {
-  test.each(FORGERIES.map((forgery, at) => [forgery.name, forgery.check, forgery, at] as const))(
+  test.each(ALL.map((forgery, at) => [forgery.name, forgery.check, forgery, at] as const))(
     '%s: %s',
     async (_, check, { kind, forge, args }, at) => {
       const honest = packs.get(kind) as string;
@@ -117,13 +135,22 @@ describe('an honest pack holds:', () => {
     ['2026-09', '2026-10'],
     ['2026-10', '2026-11'],
   ])('a part of the months, %s to %s, after the pack of those before it', async (from, to) => {
-    for (const kind of ['ledger', 'invoices', 'payments', 'events', 'journal'] as const) {
+    for (const kind of EXPORT_KINDS) {
       const part = await exported(world, { kind, from: month(from), to: month(to) });
       expect([kind, await verdict(part, '--previous', packs.get('ledger-csv') as string)]).toMatchObject([
         kind,
         { status: 0 },
       ]);
     }
+  });
+
+  test('with Parquet beside each table, of which a note says that it is compared with its hash only', async () => {
+    const pack = await exported(world, { kind: 'payments', to: month('2026-10'), parquet: true });
+    expect(await verdict(pack)).toMatchObject({ status: 0, output: expect.stringMatching(/note .*[.]parquet/) });
+    const forger = new Forger(pack, `${pack}-forged`);
+    forger.remove('payments.parquet');
+    forger.fit();
+    expect(await verdict(forger.folder)).toMatchObject({ status: 1, failed: 'files' });
   });
 
   test('24 months', async () => {
@@ -138,7 +165,7 @@ describe('an honest pack holds:', () => {
     await long.closeBooks(
       ...Array.from({ length: 23 }, (_, at) => new Date(Date.UTC(2026, 6 + at)).toISOString().slice(0, 7)),
     );
-    for (const kind of ['ledger', 'invoices', 'payments', 'events', 'journal'] as const)
+    for (const kind of EXPORT_KINDS)
       expect([kind, await verdict(await exported(long, { kind, to: month('2028-06') }))]).toMatchObject([
         kind,
         { status: 0 },
@@ -153,37 +180,25 @@ describe('a proof', () => {
     writeFileSync(file, content);
     return file;
   };
-  const text = (changes: object) => `${JSON.stringify({ ...proof, ...changes }, null, 2)}\n`;
 
-  test('holds, also against the seal that you hold', async () => {
-    const file = written('proof.json', text({}));
-    expect(await verdict(file, '--seal', `${proof.month}=${proof.seal}`)).toMatchObject({ status: 0 });
-    expect(await verdict(file, '--seal', `${proof.month}=${'0'.repeat(64)}`)).toMatchObject({ status: 1 });
-  });
+  test.each(['row', 'document', 'other', 'payment', 'event'] as const)(
+    'of a thing (%s) holds, also against the seals that you hold',
+    async (kind) => {
+      const proof = proofs[kind];
+      const file = written(`proof of ${kind}.json`, textOf(proof));
+      const seals = proof.records.flatMap(({ month: of, seal }) => ['--seal', `${of}=${seal}`]);
+      expect(await verdict(file, ...seals)).toMatchObject({ status: 0, failed: '' });
+      const { month: first } = proof.records[0] as { month: string };
+      expect(await verdict(file, '--seal', `${first}=${'0'.repeat(64)}`)).toMatchObject({ status: 1 });
+      expect(await verdict(file, '--seal', `2027-01=${'0'.repeat(64)}`)).toMatchObject({ status: 2 });
+    },
+  );
 
-  test.each<[string, () => string]>([
-    ['a line that says what its seal is', () => text({ record: `${proof.record}seal ${proof.seal}\n` })],
-    ['another record', () => text({ record: proof.record.replace('issued_on 2026-08-01', 'issued_on 2026-08-02') })],
-    ['another row', () => text({ entry_id: 4 })],
-    ['another line', () => text({ line: proof.line.replace('1000\t300\t700', '2000\t300\t1700') })],
-    ['another place', () => text({ index: proof.index + 1 })],
-    ['a place outside', () => text({ index: proof.rows })],
-    ['a shorter path', () => text({ path: proof.path.slice(1) })],
-    ['a longer path', () => text({ path: [...proof.path, proof.root] })],
-    ['no path', () => text({ path: [] })],
-    ['another month', () => text({ month: '2026-08' })],
-    ['another number of rows', () => text({ rows: proof.rows + 1 })],
-    ['another leaf', () => text({ leaf: proof.root })],
-    ['another root', () => text({ root: proof.leaf })],
-    ['another seal', () => text({ seal: proof.root })],
-    ['a key more', () => text({ audited: true })],
-    ['a key twice', () => text({}).replace('"version": 1', '"version": 2,\n  "version": 1')],
-    ['a node as a leaf', () => text({ line: 'x', path: proof.path.slice(1) })],
-    ['half a place', () => text({ index: 0.5 })],
-    ['half a letter', () => text({}).replace('ticket-protection', '\\ud800')],
-    ['a version with a fraction', () => text({}).replace('"version": 1', '"version": 1.0')],
-  ])('with %s is refused', async (name, content) => {
-    expect(await verdict(written(`proof of ${name}.json`, content()))).toMatchObject({ status: 1, failed: 'proof' });
+  test.each(Object.entries(FORGED_PROOFS))('with %s is refused', async (name, forge) => {
+    const forged = forge(proofs);
+    const text = typeof forged === 'string' ? forged : textOf(forged);
+    for (const honest of Object.values(proofs)) expect(text).not.toBe(textOf(honest));
+    expect(await verdict(written(`proof with ${name}.json`, text))).toMatchObject({ status: 1, failed: 'proof' });
   });
 });
 

@@ -10,9 +10,9 @@ import type { Forger, Manifest } from './forger.ts';
 
 export const KINDS = ['ledger-csv', 'ledger-jsonl', 'invoices-csv', 'invoices-jsonl'] as const;
 export const MORE_KINDS = [
-  ...(['payments-csv', 'events-csv', 'events-jsonl', 'journal-csv'] as const),
+  ...(['payments-csv', 'events-csv', 'events-jsonl', 'journal-csv', 'partners-csv', 'partners-jsonl'] as const),
   ...(['journal-hledger', 'journal-beancount'] as const),
-];
+] as const;
 export type Kind = (typeof KINDS)[number] | (typeof MORE_KINDS)[number];
 
 export interface Forgery {
@@ -25,7 +25,7 @@ export interface Forgery {
   readonly args?: (honest: { previous: string; manifest: Manifest }) => string[];
 }
 
-const forgery = (
+export const forgery = (
   check: string,
   kind: Kind,
   name: string,
@@ -36,12 +36,12 @@ const forgery = (
   ...(args && { args }),
 });
 /** A change of files, with a manifest that fits. */
-const fitted = (forge: (pack: Forger) => void) => (pack: Forger) => {
+export const fitted = (forge: (pack: Forger) => void) => (pack: Forger) => {
   forge(pack);
   pack.fit();
 };
 /** A change of tables or records, with seals and a manifest that fit. */
-const resealed = (forge: (pack: Forger) => void) => (pack: Forger) => {
+export const resealed = (forge: (pack: Forger) => void) => (pack: Forger) => {
   forge(pack);
   pack.reseal();
 };
@@ -752,15 +752,16 @@ const BOOKS: readonly Forgery[] = [
 ];
 
 /** The first line of a .csv that has this text, changed. */
-const inLine = (name: string, having: string | RegExp, from: string | RegExp, to: string) =>
+export const inLine = (name: string, having: string | RegExp, from: string | RegExp, to: string) =>
   fitted((pack) =>
     pack.lines(name, (lines) => {
       const at = lines.findIndex((line) => (typeof having === 'string' ? line.includes(having) : having.test(line)));
       return lines.with(at, (lines[at] as string).replace(from, to));
     }),
   );
-const appended = (name: string) => fitted((pack) => pack.lines(name, (lines) => [...lines, lines.at(-1) as string]));
-const shortened = (name: string) => fitted((pack) => pack.lines(name, (lines) => lines.slice(0, -1)));
+export const appended = (name: string) =>
+  fitted((pack) => pack.lines(name, (lines) => [...lines, lines.at(-1) as string]));
+export const shortened = (name: string) => fitted((pack) => pack.lines(name, (lines) => lines.slice(0, -1)));
 
 const LEDGER_DATA: readonly Forgery[] = [
   forgery(

@@ -1,7 +1,8 @@
 /** Rows of an export are made from sealed lines, as CSV and as JSON: they say the same. */
 import { parse } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
-import { documentKey, LEDGER_HEADER, ledgerRows } from '../../src/audit/ledger-rows.ts';
+import { headerOf } from '../../src/audit/dictionary.ts';
+import { documentKey, ledgerRows } from '../../src/audit/ledger-rows.ts';
 import type { Month } from '../../src/month.ts';
 import { ROW_COLUMNS } from '../../src/seals/canonical.ts';
 
@@ -71,7 +72,7 @@ const ROWS: readonly (readonly [name: string, line: Line])[] = [
 
 test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
   const row = JSON.parse(asJson(lineOf(line)));
-  const [read] = parse(LEDGER_HEADER + asCsv(lineOf(line)), { columns: true }) as Record<string, string>[];
+  const [read] = parse(headerOf('ledger') + asCsv(lineOf(line)), { columns: true }) as Record<string, string>[];
   const amounts = ['spotPrice', 'partnerCut', 'invoiceAmount'];
   for (const [name, cell] of Object.entries(read ?? {})) {
     const text = amounts.includes(name) ? cell : cell.replace(/^'/, '');
@@ -85,7 +86,7 @@ test('many lines in one piece become as many rows, whatever is among them', () =
   const lines = Array.from({ length: 300 }, (_, index) =>
     lineOf({ ...(ROWS[index % ROWS.length]?.[1] ?? {}), entry_id: `${index}` }),
   );
-  const read = parse(LEDGER_HEADER + asCsv(lines.join('')), { columns: true }) as Record<string, string>[];
+  const read = parse(headerOf('ledger') + asCsv(lines.join('')), { columns: true }) as Record<string, string>[];
   expect(read.map((row) => row['entry_id'])).toEqual(lines.map((_, index) => `${index}`));
   expect(asCsv('')).toBe('');
 });

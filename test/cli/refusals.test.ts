@@ -14,6 +14,7 @@ import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { makeDatabase } from '../support/databases.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { command, type Ran } from '../support/program.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -1164,6 +1165,37 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
         return await importing;
       } finally {
         await other.end();
+      }
+    },
+  },
+  event_unknown: {
+    when: 'an audit event is to be proved that is not there',
+    exit: 2,
+    says: /No such audit event: 999999/,
+    run: () => inWorld(['export', 'proof', '--event', '999999']),
+  },
+  not_sealed: {
+    when: 'something is to be proved before its month is closed',
+    exit: 3,
+    says: /No seal covers event \d+ yet, so it cannot be proved.*reckoner close/,
+    run: async () => {
+      const [last] = await world.sql<{ id: string }>('SELECT max(event_id)::text AS id FROM audit_events');
+      return inWorld(['export', 'proof', '--event', String(last?.id)]);
+    },
+  },
+  not_as_sealed: {
+    when: 'something is to be proved whose table was changed since',
+    exit: 3,
+    says: /audit_events is not as the seal of 2026-07 covers it, so event 1 cannot be proved.*reckoner verify/,
+    run: async () => {
+      corrected ??= await correctedWorld();
+      const named = (host: string) =>
+        corrected?.sql(`${GUARDS_OFF} UPDATE audit_events SET host = ${host} WHERE event_id = 1; ${GUARDS_ON}`);
+      await named(`host || '-other'`);
+      try {
+        return await inCorrected('export', 'proof', '--event', '1');
+      } finally {
+        await named(`replace(host, '-other', '')`);
       }
     },
   },

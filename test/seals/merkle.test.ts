@@ -16,9 +16,12 @@ const ROOTS = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ];
 
-const treeOver = (contents: readonly Buffer[], chosen?: number) => {
-  const tree = new MerkleTree(chosen);
-  for (const content of contents) tree.add(leafHash(content));
+const treeOver = (contents: readonly Buffer[], chosen: readonly number[] = []) => {
+  const tree = new MerkleTree();
+  for (const [index, content] of contents.entries()) {
+    if (chosen.includes(index)) tree.chooseNext();
+    tree.add(leafHash(content));
+  }
   return tree.finish();
 };
 
@@ -51,11 +54,20 @@ test('root and inclusion path are those of the definition, for every leaf of eve
   for (let size = 1; size <= 33; size += 1) {
     const contents = Array.from({ length: size }, (_, index) => Buffer.from(`leaf ${index}`));
     for (let index = 0; index < size; index += 1) {
-      const { root, path } = treeOver(contents, index);
+      const { root, paths } = treeOver(contents, [index]);
       expect(root).toEqual(MTH(contents));
-      expect(path).toEqual(PATH(index, contents));
+      expect([...paths]).toEqual([[index, PATH(index, contents)]]);
       compared += 1;
     }
   }
   expect(compared).toBe((33 * 34) / 2);
+});
+
+test('the paths of several leaves of one tree are those of each alone', () => {
+  for (let size = 1; size <= 33; size += 1) {
+    const contents = Array.from({ length: size }, (_, index) => Buffer.from(`leaf ${index}`));
+    const chosen = [0, 1, 2, 7, 16, 31].filter((index) => index < size);
+    const { paths } = treeOver(contents, chosen);
+    expect([...paths]).toEqual(chosen.map((index) => [index, PATH(index, contents)]));
+  }
 });

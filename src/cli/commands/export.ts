@@ -1,11 +1,17 @@
 /** `reckoner export`. */
-import { type ExportFormat, type ExportKind, type ExportRequest, exportPack } from '../../audit/export.ts';
-import { proveRow } from '../../audit/proof.ts';
+import {
+  EXPORT_KINDS,
+  type ExportFormat,
+  type ExportKind,
+  type ExportRequest,
+  exportPack,
+} from '../../audit/export.ts';
+import { type Proof, prove, type Subject } from '../../audit/proof.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
-import { choiceArgument, monthArgument, rowArgument } from '../arguments.ts';
+import { choiceArgument, idArgument, monthArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { type Output, table, writeFileAsked } from '../output.ts';
 
@@ -17,29 +23,34 @@ file or folder is never replaced.`;
 
 const KINDS: Readonly<Record<ExportKind, string>> = {
   ledger: 'Ledger rows by posting month',
-  invoices: 'Documents and their lines',
-  payments: 'Payments by entry date, with their applications',
+  invoices: 'Documents and their lines, voids and write-offs',
+  payments: 'Payments by entry date with their applications, and bank lines',
+  partners: 'Partners and policies as they are, and every change of them',
   journal: 'Journal entries by entry date, with opening balances',
   events: 'Audit events: who did what, and when',
 };
 
 export const define: Definition = (group, act) => {
   group.addHelpText('after', HELP);
-  for (const [kind, description] of Object.entries(KINDS) as [ExportKind, string][]) {
+  for (const kind of EXPORT_KINDS) {
     const formats = kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
     group
       .command(kind)
-      .description(description)
+      .description(KINDS[kind])
       .requiredOption('--month <month>', 'the first month, YYYY-MM', monthArgument('--month'))
       .option('--to <month>', 'the last month (default: the same)', monthArgument('--to'))
       .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')
+      .option('--parquet', 'add each table as Parquet too, with exact decimals and times')
       .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
       .action(act((output, options: ExportOptions) => exportData(output, kind, options)));
   }
   group
     .command('proof')
-    .description('Prove that a ledger row is under the seal of its month')
-    .requiredOption('--row <id>', 'the entry_id of the row', rowArgument)
+    .description('Prove that one thing is under the seals of closed months, without the rest')
+    .option('--row <id>', 'a ledger row, by its entry_id', idArgument('--row'))
+    .option('--document <number>', 'a document with its lines, its PDF and its void')
+    .option('--payment <id>', 'a payment and what is recorded of it', idArgument('--payment'))
+    .option('--event <id>', 'an audit event, by its event_id', idArgument('--event'))
     .option('--out <file>', 'write to this file (default: stdout)')
     .action(act(reading(exportProof)));
 };
@@ -49,12 +60,15 @@ export interface ExportOptions {
   readonly to?: Month;
   readonly format: ExportFormat;
   readonly out: string;
+  readonly parquet?: boolean;
 }
 
 function exportData(output: Output, kind: ExportKind, options: ExportOptions): Done {
-  const { month: from, to = from, format, out } = options;
+  const { month: from, to = from, format, out, parquet = false } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
-  const request: ExportRequest = { kind, from, to, format, out };
+  if (parquet && format !== 'csv' && format !== 'jsonl')
+    throw refuse('usage', { reason: '--parquet goes with --format csv or jsonl' });
+  const request: ExportRequest = { kind, from, to, format, out, parquet };
   return reading(async ({ environment, database }) => {
     const exported = await database.reading((tx) => exportPack(tx, environment, request));
     output.print(exported, () => {
@@ -78,23 +92,39 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): D
   })(output);
 }
 
-async function exportProof(
-  { database, output }: CommandContext,
-  options: { row: number; out?: string },
-): Promise<void> {
-  const proof = await database.reading((tx) => proveRow(tx, options.row));
-  const { out } = options;
-  if (out !== undefined) writeFileAsked(out, `${JSON.stringify(proof, null, 2)}\n`, 'wx');
-  const { month, entry_id, index, rows, seal } = proof;
-  output.print(proof, () =>
-    out === undefined
-      ? `${JSON.stringify(proof, null, 2)}`
-      : [
-          `Wrote ${out}: row ${entry_id} is number ${groupThousands(String(index + 1))} of the ` +
-            `${groupThousands(String(rows))} rows of ${month}.`,
-          `Seal of ${month}: ${seal}`,
-          `To check it, run 'node verify.mjs ${out}' with the verify.mjs of a release. Compare the seal with the`,
-          'one that the close printed, that was mailed to the auditor, or that the next documents show.',
-        ].join('\n'),
-  );
+interface ProofOptions {
+  readonly row?: number;
+  readonly document?: string;
+  readonly payment?: number;
+  readonly event?: number;
+  readonly out?: string;
+}
+
+async function exportProof({ database, output }: CommandContext, { out, ...asked }: ProofOptions): Promise<void> {
+  if (Object.keys(asked).length !== 1) {
+    const reason = 'name one thing to prove: --row ID, --document NUMBER, --payment ID or --event ID';
+    throw refuse('usage', { reason });
+  }
+  const { proof, unsealed } = await database.reading((tx) => prove(tx, asked as Subject));
+  const text = JSON.stringify(proof, null, 2);
+  if (out !== undefined) writeFileAsked(out, `${text}\n`, 'wx');
+  output.print(proof, () => (out === undefined ? text : describeProof(proof, out)));
+  for (const { table: name, facts } of unsealed)
+    output.note(`Not in the proof, because no seal covers it yet: ${plural(facts, 'fact')} of ${name}.`);
+}
+
+function describeProof({ subject, records, facts }: Proof, out: string): string {
+  const [first] = facts;
+  return [
+    `Wrote ${out}: ${subject}, ${plural(facts.length, 'fact')} under ${plural(records.length, 'seal')}.`,
+    ...(first?.table === 'ledger_rows'
+      ? [
+          `It is number ${groupThousands(String(first.index + 1))} of the ${groupThousands(String(first.leaves))} rows ` +
+            `of ${first.month}.`,
+        ]
+      : []),
+    ...records.map(({ month, seal }) => `Seal of ${month}: ${seal}`),
+    `To check it, run 'node verify.mjs ${out}' with the verify.mjs of a release. Compare each seal with the`,
+    'one that the close printed, that was mailed to the auditor, or that later documents show.',
+  ].join('\n');
 }
