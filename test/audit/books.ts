@@ -19,6 +19,8 @@ export const month = (text: string): Month => text as Month;
 /** July, August and September 2026 closed, the books of the first two as well; October open with one row. The clock stands on 1 October. */
 export async function openBooks(options: Parameters<typeof openWorld>[0] = {}): Promise<World> {
   const world = await openWorld(options);
+  // Where seals are signed, the open month has checkpoints too: a delivery takes them.
+  if (options.sealKey !== undefined) world.settings = { ...world.settings, checkpoints: 'daily' };
   const first = quote({ quote_id: 'q-1', spotPrice: '40.00', partnerCut: '12.00', invoiceAmount: '28.00' });
   const yen = { currency: 'JPY', spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' };
   await world.partners([

@@ -7,21 +7,23 @@ import { EXPORT_KINDS, type ExportFormat, type ExportKind } from '../../src/audi
 import { prove, type Subject } from '../../src/audit/proof.ts';
 import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { checkpoint, exported, month, openBooks } from './books.ts';
 import { FORGED_DATA } from './forged-data.ts';
 import { FORGED_PROOFS, type HonestProofs, textOf } from './forged-proofs.ts';
+import { FORGED_SEALS } from './forged-seals.ts';
 import { Forger, type Manifest } from './forger.ts';
 import { FORGERIES, KINDS, type Kind, MORE_KINDS } from './forgeries.ts';
 
-const ALL = [...FORGERIES, ...FORGED_DATA];
+const ALL = [...FORGERIES, ...FORGED_DATA, ...FORGED_SEALS];
 
 let world: World;
 const packs = new Map<Kind, string>();
 let proofs: HonestProofs;
 
 beforeAll(async () => {
-  world = await openBooks();
+  world = await openBooks({ sealKey: SEAL_KEY });
   const books = booksOf(world);
   await checkpoint(world);
   world.at('2026-10-15T10:00:00Z');
