@@ -11,9 +11,9 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
 
 /** The acts that alone record facts of a table. Each records one; a rerun voids only what is not void yet. */
 const ACTS = `(VALUES
-    ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
-    ('invoice_disputes', 'dispute.open'), ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'),
-    ('checkpoints', 'checkpoint.take'),
+    ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('holds', 'invoice.hold'),
+    ('hold_releases', 'invoice.release'), ('invoice_disputes', 'dispute.open'),
+    ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'), ('checkpoints', 'checkpoint.take'),
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
     ('client_secrets', 'client.rotate')
@@ -63,7 +63,8 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
 ), inspected AS (
   SELECT r.*, e.action, e.subject, e.occurred_at,
          format('%s of %s', CASE rows WHEN 1 THEN 'row ' || first_row ELSE format('%s rows', rows) END,
-                CASE kind WHEN 'quote_accepted' THEN 'quotes' WHEN 'requote_accepted' THEN 'requotes' ELSE 'reversals' END)
+                CASE kind WHEN 'quote_accepted' THEN 'quotes' WHEN 'requote_accepted' THEN 'requotes'
+                          ELSE 'reversals' END)
            AS what
   FROM recorded r LEFT JOIN audit_events e USING (event_id)
 ), sums AS (
@@ -72,7 +73,8 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
   FROM recorded GROUP BY event_id, currency
 ), acts AS (
   SELECT event_id, action, subject, details->'totals' AS totals FROM audit_events
-  WHERE (jsonb_exists(details, 'totals') OR action IN ('ledger.import', 'quote.accept', 'requote.accept', 'quote.reverse'))
+  WHERE (jsonb_exists(details, 'totals')
+         OR action IN ('ledger.import', 'quote.accept', 'requote.accept', 'quote.reverse'))
     AND ${events}
 ), stated AS (
   SELECT a.event_id, a.action, a.subject, t.key AS currency, (t.value->>'rows')::bigint AS rows,
@@ -89,8 +91,8 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
   SELECT format('event %s', event_id) AS subject,
          CASE WHEN action IS NULL THEN format('is missing; it recorded %s in %s', what, currency)
               WHEN (earliest, latest) IS DISTINCT FROM (occurred_at, occurred_at)
-              THEN format('is %s of %s at %s, and %s from %s to %s name it', action, subject, occurred_at, what, earliest,
-                          latest)
+              THEN format('is %s of %s at %s, and %s from %s to %s name it', action, subject, occurred_at, what,
+                          earliest, latest)
               ELSE format('is %s of %s: not the event of %s in %s', action, subject, what, currency) END AS detail
   FROM inspected
   WHERE action IS NULL OR (earliest, latest) IS DISTINCT FROM (occurred_at, occurred_at)
@@ -101,7 +103,8 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
                     WHEN 'processor.reverse' THEN kind <> 'reversal' ELSE true END
   UNION ALL
   SELECT format('event %s', event_id),
-         format('is %s of %s with rows and totals %s in %s; its rows give %s', action, subject, by_event, currency, by_rows)
+         format('is %s of %s with rows and totals %s in %s; its rows give %s', action, subject, by_event, currency,
+                by_rows)
   FROM compared WHERE by_event IS DISTINCT FROM by_rows
   UNION ALL
   SELECT format('event %s', a.event_id),

@@ -72,7 +72,8 @@ export const ROWS_OF_MONTH_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
  * event of its client.
  */
 export const ACCEPTANCES_MATCH_ROWS = `accepted AS (
-  SELECT a.partner_id, a.posted_month, a.entry_id, a.client_id, 'quote_accepted' AS kind, a.quote_id, NULL AS requote_id,
+  SELECT a.partner_id, a.posted_month, a.entry_id, a.client_id, 'quote_accepted' AS kind, a.quote_id,
+         NULL AS requote_id,
          q.policy_id, q.currency, q.spot_price, q.partner_cut, q.invoice_amount
   FROM quote_acceptances a JOIN quotes q ON q.quote_id = a.quote_id
   UNION ALL
