@@ -14,6 +14,7 @@ import { stripeAmount } from '../../src/processors/stripe/amounts.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
 import { command, type Ran, reckoner } from '../support/program.ts';
+import { SEAL_PEM } from '../support/seal-keys.ts';
 import { type Memory, type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { type KeptWorld, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
@@ -103,6 +104,7 @@ export async function beginStory(from?: Chapter): Promise<Story> {
     SMTP_URL: mail.url,
     STRIPE_SECRET_KEY: 'sk_test_story',
     STRIPE_API_BASE: stripe.url,
+    SEAL_SIGNING_KEY: SEAL_PEM,
   };
   return {
     world,

@@ -16,6 +16,7 @@ import { startOver } from '../close/start-over.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
 import { seeded } from '../support/random.ts';
+import { SEAL_KEY } from '../support/seal-keys.ts';
 import { expectStatementsToTie } from '../support/statements-tie.ts';
 import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
@@ -33,6 +34,7 @@ let world: World;
 let server: MailServer;
 openMailWorld((opened) => {
   ({ world, server } = opened);
+  Object.assign(world.environment, { sealKey: SEAL_KEY });
 });
 
 /** What nothing may change in a document once it is issued. */
