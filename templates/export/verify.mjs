@@ -2057,13 +2057,13 @@ function compareByKey(pack, name, what, key, sealed) {
 function comparePayments(pack, name) {
   const sealed = new Map();
   for (const payment of pack.of('payments')) {
-    // A payment may be assigned to its partner later, by a fact of its own.
-    const values = { ...sealedValues(PAYMENT, payment), partner_id: payment.partner_id ?? undefined };
+    // A payment may be assigned to a partner, or from one to another, later: partner_id is as of the export.
+    const values = { ...sealedValues(PAYMENT, payment), partner_id: undefined };
     sealed.set(payment.payment_id, { values, required: isDated(payment, pack.manifest) });
   }
   const later = compareByKey(pack, name, 'payment', ['payment_id'], sealed);
   unsealed(pack, later, `payments of ${name} are`);
-  statedNow(pack, name, 'applied, reversed, unapplied, status, and a partner assigned later');
+  statedNow(pack, name, 'partner_id, applied, reversed, unapplied, status');
 }
 
 /** The rows are the void documents of invoices.F, in its order. */
