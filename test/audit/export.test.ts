@@ -306,7 +306,7 @@ test.each([
     'ledger',
     'books/2026-08/accounts.tsv',
     changed(/\t(-?)(\d+)/, '\t$19$2'),
-    /books\/2026-08\/accounts\.tsv is not what was sealed[\s\S]*debits and credits in [A-Z]{3} differ/,
+    /books\/2026-08\/accounts\.tsv: is not what was sealed[\s\S]*debits and credits in [A-Z]{3} differ/,
   ],
 ] as const)('the verifier sees %s although the manifest fits', async (_, kind, name, change, says) => {
   const pack = await exported(world, { kind, to: month('2026-09') });
