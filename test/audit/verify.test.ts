@@ -109,10 +109,13 @@ const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise
 const failing = (found: Pick<Verification, 'checks'>) =>
   found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);
 
+/** Books with time stamps need an authority: test/seals/time-stamps.test.ts has them, and damages them. */
+const TESTED_ELSEWHERE = ['time_stamps_hold'];
+
 test('undamaged, every check inspects something and finds nothing', async () => {
   const found = await verifyDamaged([]);
   expect(failing(found)).toEqual([]);
-  for (const { check, inspected } of found.checks)
+  for (const { check, inspected } of found.checks.filter((each) => !TESTED_ELSEWHERE.includes(each.check)))
     expect({ check, some: inspected > 0 }).toEqual({ check, some: true });
 });
 
@@ -782,6 +785,6 @@ test.each(
 });
 
 test('every check finds one of these damages', () => {
-  const tried = new Set(DAMAGES.map(([, check]) => check));
+  const tried = new Set([...DAMAGES.map(([, check]) => check), ...TESTED_ELSEWHERE]);
   expect(CHECKS.map((check) => check.name).filter((name) => !tried.has(name))).toEqual([]);
 });

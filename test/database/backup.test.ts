@@ -346,7 +346,7 @@ describe('during a backup', () => {
     let held: Awaited<ReturnType<typeof hold>> | undefined;
     const writing = writeBackup(running.database, running.environment, file, {
       onStart: async () => {
-        held = await hold('payment_links', running);
+        held = await hold('payment_link_attempts', running);
       },
     });
     while (held === undefined) await new Promise((resolve) => setTimeout(resolve, 10));

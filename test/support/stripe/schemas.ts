@@ -42,15 +42,23 @@ function requestSchema(): object {
 let ajv: Ajv | undefined;
 const validators = new Map<RequestName, ValidateFunction>();
 
-function validatorOf(name: RequestName): ValidateFunction {
+/**
+ * Makes the schemas, which takes seconds where there are none yet. Before a server listens: a client would give up waiting
+ * for its first answer on a machine that is busy.
+ */
+export function loadSchemas(): Ajv {
   if (ajv === undefined) {
     // A form knows texts only: "true" and "1250" are read as what the type says.
     ajv = new Ajv({ coerceTypes: true, allowUnionTypes: true, strict: false });
     ajv.addSchema(requestSchema(), 'requests');
   }
+  return ajv;
+}
+
+function validatorOf(name: RequestName): ValidateFunction {
   const known = validators.get(name);
   if (known !== undefined) return known;
-  const made = ajv.compile({ $ref: `requests#/definitions/Requests/properties/${name}` });
+  const made = loadSchemas().compile({ $ref: `requests#/definitions/Requests/properties/${name}` });
   validators.set(name, made);
   return made;
 }

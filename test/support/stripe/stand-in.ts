@@ -11,7 +11,7 @@ import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { connectRoutes } from './connect.ts';
 import { paymentIntentRoutes } from './payment-intents.ts';
 import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
-import { requestProblem } from './schemas.ts';
+import { loadSchemas, requestProblem } from './schemas.ts';
 import {
   NEWEST_VERSION,
   newState,
@@ -242,6 +242,7 @@ export async function startStripe(
     }
   }
 
+  loadSchemas();
   const server = createServer((request, response) => void serve(request, response));
   await new Promise<void>((listening) => server.listen(options.port ?? 0, '127.0.0.1', listening));
   state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
