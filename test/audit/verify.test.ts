@@ -666,6 +666,11 @@ const DAMAGES: readonly Damage[] = [
      SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
   ],
   ['an attempt taken out', 'payment_links_consistent', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
+  [
+    'a letter that was sent and is gone',
+    'emails_consistent',
+    `DELETE FROM emails WHERE document_id IS NULL AND email_id IN (SELECT email_id FROM email_attempts)`,
+  ],
   ['a signature taken out', 'signatures_verify', `DELETE FROM seal_signatures WHERE name = '2026-08'`],
   ['a signature of no seal', 'signatures_verify', `UPDATE seal_signatures SET name = '2020-01' WHERE name = '2026-07'`],
   [

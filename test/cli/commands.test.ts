@@ -276,6 +276,11 @@ test('init --check lists what production still needs, by setting, currency and p
       })),
       { scope: 'settings', id: 'public_url', needs: 'https: otherwise payment details can be changed in transit' },
       { scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' },
+      {
+        scope: 'environment',
+        id: 'SEAL_SIGNING_KEY_FILE',
+        needs: 'a key that signs seals: without one, whoever can write to the database can make a seal',
+      },
       ...['address.line1', 'address.city', 'address.country'].map((needs) => ({ scope: 'partner', id: 'p-2', needs })),
     ],
     link_limits: {},

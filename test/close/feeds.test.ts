@@ -40,10 +40,12 @@ function writeSettings(allow_empty: boolean | string[]): void {
 const closed = async () =>
   (await world.sql<{ month: string }>('SELECT month FROM closed_months ORDER BY month')).map(({ month }) => month);
 
+/** What the event of a close says of feeds. */
 const eventOf = async (month: string) =>
   (
     await world.sql<{ details: object }>(
-      `SELECT details FROM audit_events WHERE action = 'month.close' AND subject = '${month}'`,
+      `SELECT details - 'program' - 'schema' AS details FROM audit_events
+       WHERE action = 'month.close' AND subject = '${month}'`,
     )
   )[0]?.details;
 

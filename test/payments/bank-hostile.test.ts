@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildIfStale } from '../support/build.ts';
-import { ROOT } from '../support/modules.ts';
+import { compiled } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { CSV_MAPS } from './books.ts';
 import { settingsWith } from './settings.ts';
@@ -48,15 +47,16 @@ const MAPS = {
 };
 const mapOf = (name: string): string | undefined => (name.endsWith('.csv') ? name.split('-')[0] : undefined);
 
+const moduleAt = (path: string) => pathToFileURL(compiled(`src/${path}`)).href;
+
 let reader: Worker;
 
 async function start(): Promise<void> {
-  const compiled = (path: string) => pathToFileURL(join(ROOT, 'dist/src', path)).href;
   reader = new Worker(new URL(`data:text/javascript,${encodeURIComponent(READER)}`), {
     workerData: {
-      read: compiled('payments/bank/read.js'),
-      refusals: compiled('errors/refusals.js'),
-      reference: compiled('payments/reference.js'),
+      read: moduleAt('payments/bank/read.js'),
+      refusals: moduleAt('errors/refusals.js'),
+      reference: moduleAt('payments/reference.js'),
       maps: settingsWith({ bank_csv: MAPS }).bank_csv,
     },
   });
@@ -64,7 +64,6 @@ async function start(): Promise<void> {
 }
 
 beforeAll(async () => {
-  buildIfStale();
   await start();
 });
 afterAll(() => reader.terminate());

@@ -29,6 +29,9 @@ export const EMAILS_CONSISTENT = `inspected AS (
      OR (status <> 'sent' AND (latest).outcome = 'sent')
      OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
      OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
+  UNION ALL
+  SELECT format('e-mail %s, %s', email_id, min(kind)), 'is missing, though attempts to send it are recorded'
+  FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id
 )`;
 
 /**
