@@ -669,7 +669,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'a letter that was sent and is gone',
     'emails_consistent',
-    `DELETE FROM emails WHERE document_id IS NULL AND email_id IN (SELECT email_id FROM email_attempts)`,
+    `DELETE FROM emails WHERE email_id = (SELECT min(email_id) FROM email_attempts)`,
   ],
   ['a signature taken out', 'signatures_verify', `DELETE FROM seal_signatures WHERE name = '2026-08'`],
   ['a signature of no seal', 'signatures_verify', `UPDATE seal_signatures SET name = '2020-01' WHERE name = '2026-07'`],

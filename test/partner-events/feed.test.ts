@@ -212,7 +212,7 @@ describe('publishing', () => {
       WITH imported AS (
         INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
         VALUES (now(), 'ledger.import', '${quoteId}',
-                '{"totals": {"USD": {"rows": 1, "spotPrice": "1", "partnerCut": "0", "invoiceAmount": "1"}}}', '', '', 'test')
+                '{"totals": {"USD": {"rows": 1, "spotPrice": "1", "partnerCut": "0", "invoiceAmount": "1"}}}', '', '', 'command')
         RETURNING event_id)
       INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
         partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
