@@ -85,3 +85,25 @@ export function csvRowCounter(): (content: Buffer) => number {
     return rows;
   };
 }
+
+/** Of COPY's binary format: the bytes before the first row. */
+const BINARY_HEADER = 19;
+
+/**
+ * Runs a COPY in binary format. `read` gets the rows as they come, without the format's header, and returns how many bytes it
+ * used: the rest, a row that is not whole yet or the format's trailer, comes again with what follows.
+ */
+export async function copyBinary(tx: Transaction, copy: string, read: (content: Buffer) => number): Promise<void> {
+  let rest: Buffer = Buffer.alloc(0);
+  let skip = BINARY_HEADER;
+  await copyOut(tx, copy, (chunk) => {
+    const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
+    if (content.length < skip) {
+      rest = content;
+      return;
+    }
+    const rows = content.subarray(skip);
+    skip = 0;
+    rest = Buffer.from(rows.subarray(read(rows)));
+  });
+}

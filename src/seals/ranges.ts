@@ -1,5 +1,5 @@
 /** Merkle trees over ranges of rows and facts: one pass over the data serves any number of ranges. */
-import { copyLines, copyOut } from '../database/copy.ts';
+import { copyBinary, copyLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { copiesOfFacts, copyLeafHashesOfEntries } from './canonical.ts';
 import { leafHash, MerkleTree } from './merkle.ts';
@@ -68,8 +68,7 @@ export async function hashFactsOf(tx: Transaction, ranges: readonly Range[]): Pr
   return found;
 }
 
-// COPY's binary format: a header, then for each row the number of fields (2 bytes) and each field after its length (4).
-const HEADER = 19;
+// A row of COPY's binary format: the number of fields (2 bytes), and each field after its length (4).
 const FIELDS = 2;
 const LENGTH = 4;
 const ENTRY_ID = 8;
@@ -83,25 +82,14 @@ export async function hashRowsOf(tx: Transaction, ranges: readonly Range[]): Pro
   const rangeOf = finder(ranges);
   // As of the rows of a month (seal.ts).
   await execute(tx, `SET LOCAL parallel_tuple_cost TO 0.001`);
-  let rest: Buffer = Buffer.alloc(0);
-  let skip = HEADER;
-  await copyOut(tx, copyLeafHashesOfEntries(span), (chunk) => {
-    const content = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
+  await copyBinary(tx, copyLeafHashesOfEntries(span), (content) => {
     let at = 0;
-    if (skip > 0) {
-      if (content.length < skip) {
-        rest = content;
-        return;
-      }
-      at = skip;
-      skip = 0;
-    }
     for (;;) {
       const entry = at + FIELDS + LENGTH;
       const month = entry + ENTRY_ID + LENGTH;
-      if (month > content.length) break;
+      if (month > content.length) return at;
       const leaf = month + content.readInt32BE(month - LENGTH) + LENGTH;
-      if (leaf + HASH > content.length) break;
+      if (leaf + HASH > content.length) return at;
       const range = rangeOf(Number(content.readBigInt64BE(entry)));
       const name = content.toString('utf8', month, leaf - LENGTH);
       const of = range === undefined ? undefined : trees[range];
@@ -110,7 +98,6 @@ export async function hashRowsOf(tx: Transaction, ranges: readonly Range[]): Pro
       tree.add(content, leaf);
       at = leaf + HASH;
     }
-    rest = Buffer.from(content.subarray(at));
   });
   await execute(tx, `SET LOCAL parallel_tuple_cost TO DEFAULT`);
   return trees.map((of) => new Map([...of].map(([month, tree]) => [month, hashed(tree)])));
