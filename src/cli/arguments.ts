@@ -24,6 +24,17 @@ export function dateArgument(argument: string): (value: string) => string {
   };
 }
 
+/** An instant with its zone, or a day, which begins in UTC. Gives an ISO instant in UTC. */
+export function instantArgument(argument: string): (value: string) => string {
+  return (value) => {
+    const instant = DateTime.fromISO(value, { zone: 'utc' });
+    const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
+    if (said && instant.isValid) return instant.toISO();
+    const reason = 'is neither a day such as 2026-11-01 nor a time such as 2026-11-01T06:00:00Z';
+    throw refuse('argument_invalid', { argument, value, reason });
+  };
+}
+
 /** Text that is stored permanently: one line, not empty. */
 export function lineArgument(argument: string): (text: string) => string {
   return (text) => {

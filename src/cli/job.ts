@@ -5,7 +5,7 @@ import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
-import { countDeliveries, countOtherEmails } from '../mail/queries.ts';
+import { countDeliveries, countNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
@@ -70,7 +70,7 @@ export function runRemind(): Promise<number> {
       job.log.info({ partner_id, dunning_level, documents: documents.map((each) => each.number) }, 'reminder due');
     }
     await sendEmails(job, logOf(job));
-    return needsAttention(await job.database.reading(countOtherEmails)) ? EXIT.attention : EXIT.done;
+    return (await job.database.reading(countNeedingAttention)).others > 0 ? EXIT.attention : EXIT.done;
   });
 }
 
@@ -206,13 +206,10 @@ const logOf = ({ log }: Job): Reporter => ({
 
 /** Logs how all e-mails stand, and says whether one of them needs attention. */
 async function anyUnsent({ database, log }: Job): Promise<boolean> {
-  const [deliveries, others] = await database.reading(async (tx) => [
+  const [deliveries, needing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
-    await countOtherEmails(tx),
+    await countNeedingAttention(tx),
   ]);
   log.info(deliveries, 'deliveries');
-  return needsAttention(deliveries) || needsAttention(others);
+  return needing.documents + needing.others > 0;
 }
-
-const needsAttention = ({ held, failed, uncertain }: { held: number; failed: number; uncertain: number }): boolean =>
-  held + failed + uncertain > 0;

@@ -108,6 +108,62 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
+ * The e-mails that need attention because they are held, failed or uncertain. A document that finance put on hold is not
+ * among them: it waits as it should.
+ */
+export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
+  return queryOne(
+    tx,
+    `SELECT (SELECT count(*) FROM latest_emails e
+             WHERE status IN ('held', 'failed', 'uncertain') AND document_id IN (SELECT document_id FROM live_documents)
+               AND NOT (status = 'held' AND EXISTS (
+                 SELECT FROM current_holds h WHERE h.document_id = e.document_id))) AS documents,
+            (SELECT count(*) FROM latest_other_emails
+             WHERE status IN ('held', 'failed', 'uncertain') AND kind <> 'status'
+               AND dismissal_reason IS NULL) AS others`,
+  );
+}
+
+/** E-mails that the mail server refused one after another, so that it looks like a fault of the server. */
+export interface RefusedInARow {
+  /** When the first was refused, as an ISO instant. */
+  readonly since: string;
+  readonly documents: number;
+  /** Those that carry no document, by number. */
+  readonly others: readonly number[];
+  /** The last reply. */
+  readonly reason: string;
+}
+
+/**
+ * The failed e-mails that were refused in a row: to at least three recipients, and none was accepted in between. A wrong
+ * address is refused among others that are accepted; a mail server that is set up wrongly refuses everybody. Null where
+ * there are none.
+ */
+export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
+  const [refused] = await query<RefusedInARow>(
+    tx,
+    `WITH failed AS MATERIALIZED (
+       SELECT e.email_id, e.document_id, e.attempts, e.attempted_at
+       FROM emails e JOIN unfinished_emails USING (email_id) WHERE e.status = 'failed'),
+     attempts AS (
+       SELECT email_id, attempt, outcome, ended_at, recipients, reply,
+              count(*) FILTER (WHERE outcome = 'sent') OVER (ORDER BY ended_at, email_id, attempt) AS row_of
+       FROM email_attempts WHERE ended_at >= (SELECT min(attempted_at) FROM failed)),
+     in_a_row AS (
+       SELECT row_of FROM attempts WHERE outcome = 'refused' GROUP BY row_of HAVING count(DISTINCT recipients) >= 3)
+     SELECT min(f.attempted_at) AS since, count(f.document_id) AS documents,
+            coalesce(json_agg(f.email_id ORDER BY f.email_id) FILTER (WHERE f.document_id IS NULL),
+                     '[]') AS others,
+            (array_agg(a.reply ORDER BY a.ended_at DESC, a.email_id DESC))[1] AS reason
+     FROM failed f JOIN attempts a ON a.email_id = f.email_id AND a.attempt = f.attempts
+     WHERE a.row_of IN (SELECT row_of FROM in_a_row)
+     HAVING count(*) > 0`,
+  );
+  return refused ?? null;
+}
+
+/**
  * Since when no e-mail goes out at all, with the last reply: every attempt after the last successful one failed, and either
  * no mail server answered or it refused more than one recipient. Null while mail works. One recipient whose server puts us
  * off is no failure of mail.

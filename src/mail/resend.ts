@@ -88,6 +88,19 @@ async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   return email_id;
 }
 
+/** The same for several e-mails, each to the address that was named for it, or to the usual one. */
+export async function resendEmails(
+  tx: Transaction,
+  context: EmailContext,
+  emails: readonly { readonly email_id: number; readonly addressed_to: string | null }[],
+  eventId: number,
+): Promise<void> {
+  for (const to of new Set(emails.map(({ addressed_to }) => addressed_to))) {
+    const ids = emails.filter(({ addressed_to }) => addressed_to === to).map(({ email_id }) => email_id);
+    await queueAgain(tx, context, ids, { askedFor: 'resend', to, eventId });
+  }
+}
+
 /** Queues one more e-mail about the same, under a Message-ID that names the one before: each is repeated once. */
 function queueAgain(
   tx: Transaction,

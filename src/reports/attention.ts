@@ -23,6 +23,8 @@ const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T
 interface Found extends Omit<Status, 'attention'> {
   /** Documents whose first e-mail has waited longer than OVERDUE_HOURS. */
   readonly delayed: number;
+  /** Documents that finance put on hold: they need no attention. */
+  readonly on_hold: number;
 }
 
 export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
@@ -50,7 +52,10 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...attentionToJobs(found.jobs, now),
   ...attentionToMail(found.mail_failing, now),
   ...attentionToLinks(found.links),
-  ...found.unfinished_emails.flatMap((email) => attentionToEmail(email, now)),
+  ...attentionToRefused(found.refused_in_a_row),
+  ...found.unfinished_emails
+    .filter(({ email }) => found.refused_in_a_row?.others.includes(email) !== true)
+    .flatMap((email) => attentionToEmail(email, now)),
   ...attentionToPayments(found.payment_exceptions),
   ...attentionToConnected(found.connected),
   ...attentionToWebhooks(found.webhooks, now),
@@ -97,8 +102,11 @@ function attentionToFeeds(feeds: Status['feeds']): string[] {
       ];
 }
 
-function attentionToDocuments({ deliveries: { held, failed, uncertain }, delayed }: Found): string[] {
+function attentionToDocuments({ deliveries, delayed, on_hold: onHold, refused_in_a_row: refused }: Found): string[] {
   const documents = (count: number) => plural(count, 'document');
+  const held = deliveries.held - onHold;
+  const failed = deliveries.failed - (refused?.documents ?? 0);
+  const { uncertain } = deliveries;
   const needed: string[] = [];
   if (held > 0) needed.push(`${documents(held)} held: supply what is missing, then run 'reckoner deliver'.`);
   if (delayed > 0) {
@@ -175,6 +183,22 @@ function attentionToMail(failing: Status['mail_failing'], now: DateTime<true>): 
   return [
     `No e-mail has gone out since ${minuteOf(failing.since)} (${failing.reason}). Look at the mail server and SMTP_URL; ` +
       "'reckoner deliver' tries again.",
+  ];
+}
+
+/** What a mail server refuses in a row points to the server, and is one thing to correct. */
+function attentionToRefused(refused: Status['refused_in_a_row']): string[] {
+  if (refused === null) return [];
+  const { since, documents, others, reason } = refused;
+  const counts = [
+    ...(documents > 0 ? [plural(documents, 'document')] : []),
+    ...(others.length > 0 ? [plural(others.length, 'other e-mail')] : []),
+  ];
+  return [
+    `The mail server has refused ${counts.join(' and ')} in a row since ${minuteOf(since)} (${reason}). Several recipients ` +
+      'refused in a row point to the mail server, not to the addresses. Correct it, then run ' +
+      `'reckoner deliver --retry failed --since ${since.slice(0, 19)}Z'. If an address is wrong, correct the partner's contact ` +
+      "and run 'reckoner invoice resend NUMBER'.",
   ];
 }
 

@@ -10,7 +10,13 @@ import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
-import { countDeliveries, countOtherEmails, readMailFailure } from '../mail/queries.ts';
+import {
+  countDeliveries,
+  countOtherEmails,
+  type RefusedInARow,
+  readMailFailure,
+  readRefusedInARow,
+} from '../mail/queries.ts';
 import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
@@ -72,6 +78,8 @@ export interface Status {
   }[];
   /** No e-mail at all has gone out since then, though it was tried; null while mail works. */
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
+  /** E-mails that the mail server refused one after another; null where there are none. */
+  readonly refused_in_a_row: RefusedInARow | null;
   /** Void documents of closed months that nothing replaces: their rows are unbilled. */
   readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   /** Payment links at the processor that are out of step with their documents. */
@@ -104,10 +112,13 @@ export async function readStatus(
   const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
-  const { delayed } = await queryOne<{ delayed: number }>(
+  const { delayed, on_hold } = await queryOne<{ delayed: number; on_hold: number }>(
     tx,
-    `SELECT count(*) AS delayed FROM latest_emails e
-     WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz
+    `SELECT count(*) FILTER (WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz) AS delayed,
+            count(*) FILTER (WHERE status = 'held' AND EXISTS (
+              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold
+     FROM latest_emails e
+     WHERE status IN ('queued', 'sending', 'held')
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
@@ -155,6 +166,7 @@ export async function readStatus(
     unfinished_emails,
     waiting,
     mail_failing: await readMailFailure(tx),
+    refused_in_a_row: await readRefusedInARow(tx),
     gaps,
     links: links.slice(0, LISTED),
     connected,
@@ -162,7 +174,7 @@ export async function readStatus(
     jobs,
     payment_exceptions: exceptions,
   } as const;
-  return { ...found, attention: attentionOf({ ...found, links, delayed }, now) };
+  return { ...found, attention: attentionOf({ ...found, links, delayed, on_hold }, now) };
 }
 
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>

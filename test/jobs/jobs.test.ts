@@ -132,6 +132,20 @@ test('on its day of the settings the job closes the books, and names what keeps 
   expect(await world.sql('SELECT max(month) AS month FROM book_closes')).toEqual([{ month: '2026-10' }]);
 });
 
+test('a document that finance put on hold is no alarm: the jobs exit 0', async () => {
+  world.at('2026-12-01T12:00:00Z');
+  await world.rows(['p-1', 'p-2'].map((partner_id) => quote({ accepted_at: '2026-11-10T12:00:00Z', partner_id })));
+  const now = '2026-12-01T12:07:00Z';
+  const acts = [
+    ['close', '--no-deliver'],
+    ['invoice', 'hold', 'INV-2026-000008', '--reason', 'to be discussed'],
+  ];
+  for (const act of acts) expect((await command(act, { env: env(now) })).status).toBe(0);
+  expect((await run('deliver', now)).status).toBe(0);
+  expect((await run('month-close', now)).status).toBe(0);
+  expect(await world.sql(`SELECT count(*) FROM emails WHERE status = 'held'`)).toEqual([{ count: '1' }]);
+});
+
 test('without a database the job says so in its log and exits 1', async () => {
   const ran = await job('month-close', {
     env: { ...env('2026-11-01T14:00:00Z'), DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },

@@ -12,6 +12,7 @@ import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
+import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
@@ -470,6 +471,16 @@ export const ACTS: readonly Act[] = [
     weight: 2,
     refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
+  },
+  {
+    name: 'what went wrong is sent again',
+    weight: 1,
+    async run(history) {
+      const { world } = history;
+      const status = one(history, ['failed', 'uncertain'] as const) ?? 'failed';
+      const { documents, others } = await world.database.transaction((tx) => retryEmails(tx, world, { status }));
+      return documents + others > 0;
+    },
   },
   {
     name: 'account statements are asked for',

@@ -1,8 +1,11 @@
 /** `status`: months, unsent e-mails, the latest runs of the jobs, and one sentence for each thing that needs attention. */
 import { DateTime } from 'luxon';
 import { expect, test } from 'vitest';
+import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
+import { holdDocument } from '../../src/documents/hold.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
@@ -52,6 +55,7 @@ test('a new installation needs no attention', async () => {
     unfinished_emails: [],
     waiting: [],
     mail_failing: null,
+    refused_in_a_row: null,
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
     webhooks: { active: 0, waiting: 0, troubled: [] },
@@ -135,6 +139,60 @@ test('held, failed and uncertain documents need attention, each with what to do'
       "'reckoner invoice resend NUMBER'.",
     "1 document may or may not have arrived: ask the partner before sending again with 'reckoner invoice resend NUMBER'.",
   ]);
+});
+
+test('a document that finance put on hold is listed and needs no attention', async () => {
+  await closeJuly('one@partner.example', 'two@partner.example');
+  await world.database.transaction((tx) => holdDocument(tx, world, { number: 'INV-2026-000002', reason: 'disputed' }));
+  await world.deliver();
+  expect(await status()).toMatchObject({
+    deliveries: { sent: 1, held: 1 },
+    waiting: [{ number: 'INV-2026-000002', status: 'held', reason: expect.stringContaining('disputed') }],
+    attention: [],
+  });
+});
+
+test('a mail server that refuses everybody is one thing to correct, and one command sends all of it again', async () => {
+  const addresses = ['a', 'b', 'c', 'd'].map((name) => `ap@${name}.example`);
+  await closeJuly(...addresses);
+  server.behaviour = 'refuse_recipients';
+  await world.deliver();
+  await sendEmails(world, {});
+  const found = await status();
+  expect(found.refused_in_a_row).toMatchObject({
+    since: '2026-08-01T10:00:00Z',
+    documents: 4,
+    others: [expect.any(Number), expect.any(Number)],
+  });
+  expect(found.attention).toEqual([
+    expect.stringMatching(/refused 4 documents and 2 other e-mails in a row since 2026-08/),
+  ]);
+  expect(found.attention[0]).toContain("'reckoner deliver --retry failed --since 2026-08-01T10:00:00Z'");
+
+  server.behaviour = 'accept';
+  world.at('2026-08-01T12:00:00Z');
+  const request = { status: 'failed', since: '2026-08-01T10:00:00Z' } as const;
+  expect(await world.database.transaction((tx) => retryEmails(tx, world, request))).toEqual({
+    documents: 4,
+    others: 2,
+  });
+  expect(await world.database.transaction((tx) => retryEmails(tx, world, request))).toEqual({
+    documents: 0,
+    others: 0,
+  });
+  await world.deliver();
+  await sendEmails(world, {});
+  expect(server.mails.flatMap(({ to }) => to).sort()).toEqual(
+    [...addresses, world.settings.auditor_email, world.settings.finance_email].sort(),
+  );
+  expect(await status()).toMatchObject({ deliveries: { sent: 4, failed: 0 }, refused_in_a_row: null, attention: [] });
+});
+
+test('a wrong address among right ones is a fault of the address', async () => {
+  await closeJuly('a@one.example', 'gone@two.example', 'b@three.example', 'gone@four.example');
+  server.replies.set('gone@two.example', 550).set('gone@four.example', 550);
+  await world.deliver();
+  expect((await status()).refused_in_a_row).toBeNull();
 });
 
 test('a document that is not delivered after 24 hours needs attention', async () => {

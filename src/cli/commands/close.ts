@@ -15,7 +15,7 @@ import type { ForeseenHold } from '../../delivery/foresee.ts';
 import { documentJson } from '../../documents/document.ts';
 import type { DocumentRow } from '../../documents/queries.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
-import { countDeliveries } from '../../mail/queries.ts';
+import { countNeedingAttention } from '../../mail/queries.ts';
 import { Amount } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { readSealsOf, type SignedSeal } from '../../seals/queries.ts';
@@ -56,10 +56,10 @@ async function close(
   if (dryRun) return preview(context, request);
   const closed = await (deliver ? closeAndDeliver(context, request) : closeAlone(context, request));
   const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-  const [months, seals, deliveries, others, days] = await database.reading(async (tx) => [
+  const [months, seals, needing, others, days] = await database.reading(async (tx) => [
     await readMonthFacts(tx, named),
     await readSealsOf(tx, named),
-    await countDeliveries(tx),
+    await countNeedingAttention(tx),
     await readOtherCurrencies(tx, named),
     await readIssueDays(tx, named),
   ]);
@@ -69,7 +69,7 @@ async function close(
     { months: months.map((facts) => monthJson(facts, 'closed', seals)), ...otherCurrenciesJson(others) },
     () => [describeMonths(months, verb, seals), ...describeOtherCurrencies(others)].join('\n\n'),
   );
-  return deliveries.held + deliveries.failed + deliveries.uncertain > 0 ? EXIT.attention : EXIT.done;
+  return needing.documents > 0 ? EXIT.attention : EXIT.done;
 }
 
 /** What would be issued, what would be held and why, and what keeps the month from closing. */

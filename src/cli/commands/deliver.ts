@@ -1,25 +1,44 @@
 /** `reckoner deliver`. */
-import { EXIT, reasonOf } from '../../errors/refusals.ts';
+import { RETRIED, type Retried, type RetryRequest, retryEmails } from '../../delivery/retry-emails.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
-import { countDeliveries } from '../../mail/queries.ts';
+import { countDeliveries, countNeedingAttention } from '../../mail/queries.ts';
 import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/month-end.ts';
 import { plural } from '../../text.ts';
+import { choiceArgument, instantArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { countKinds, describeEmail, describeUnstamped, withProgress } from '../deliveries.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
-  command.option('--watch', 'keep running as a worker').action(act(deliver));
+  command
+    .option('--watch', 'keep running as a worker')
+    .option('--retry <status>', `first send again what is ${RETRIED.join(' or ')}`, choiceArgument('--retry', RETRIED))
+    .option('--since <time>', 'with --retry: only what was tried since this day or time', instantArgument('--since'))
+    .action(act(deliver));
 };
 
-export async function deliver(output: Output, options: { watch?: boolean }): Promise<number> {
+interface DeliverOptions {
+  readonly watch?: boolean;
+  readonly retry?: RetryRequest['status'];
+  readonly since?: string;
+}
+
+export async function deliver(output: Output, options: DeliverOptions): Promise<number> {
+  const { retry: status, since } = options;
+  if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();
   /** The e-mails without a document that this run looked at. */
   const others: EmailResult[] = [];
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
     async (context) => {
+      const retried =
+        status === undefined
+          ? undefined
+          : await context.database.transaction((tx) => retryEmails(tx, context, { status, since }));
+      if (retried !== undefined) output.note(describeRetried(status, retried));
       if (options.watch) {
         output.note('Delivering issued documents. Press Ctrl-C to stop.');
         await deliverAllForever(context, notesOf(output), stopping.signal);
@@ -40,10 +59,14 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
           }),
         );
       }
-      const deliveries = await context.database.reading((tx) => countDeliveries(tx));
+      const [deliveries, needing] = await context.database.reading(async (tx) => [
+        await countDeliveries(tx),
+        await countNeedingAttention(tx),
+      ]);
       const { sent, pending, held, failed, uncertain } = deliveries;
       output.print(
         {
+          ...(retried !== undefined && { retried }),
           deliveries,
           ...(others.length > 0 && { other_emails: others.map(({ email, status }) => ({ kind: email.kind, status })) }),
           ...(webhooks.sent + webhooks.failed.length > 0 && { webhooks }),
@@ -53,13 +76,18 @@ export async function deliver(output: Output, options: { watch?: boolean }): Pro
           describeOthers(others) +
           (webhooks.sent > 0 ? `\nSent to webhooks: ${plural(webhooks.sent, 'event')}.` : '') +
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
-          (held + failed + uncertain > 0 ? "\n'reckoner status' lists the reasons." : ''),
+          (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      return held + failed + uncertain > 0 ? EXIT.attention : EXIT.done;
+      return needing.documents > 0 ? EXIT.attention : EXIT.done;
     },
     { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
+
+const describeRetried = (status: string | undefined, { documents, others }: Retried): string =>
+  documents + others === 0
+    ? `Nothing that is ${status} is to be sent again.`
+    : `Sending again what was ${status}: ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`;
 
 /** What else was sent, and what still waits; nothing where there was nothing to send. */
 function describeOthers(others: readonly EmailResult[]): string {
