@@ -1,7 +1,14 @@
 /** JSON with exact numbers: whatever is written as a number is read as that text, and nothing else is touched. */
 
 import { describe, expect, test } from 'vitest';
-import { halfCharacters, parseExactJson, repeatedName } from '../src/json.ts';
+import {
+  ExactNumber,
+  halfCharacters,
+  parseExactFields,
+  parseExactJson,
+  parseExactJsonOfOthers,
+  repeatedName,
+} from '../src/json.ts';
 import fc from './support/property.ts';
 
 /** A JSON text, and what it must be read as. */
@@ -178,4 +185,31 @@ test('half a character is found wherever it stands, and a whole one is none', ()
   expect(halfCharacters(value)).toEqual(['name', 'list.1.deep']);
   expect(halfCharacters('\ud83d')).toEqual(['']);
   expect(halfCharacters('\ud83d\ude00')).toEqual([]);
+});
+
+describe('reading the fields of a request', () => {
+  test('tells a number from every string, also from one that is written like its mark', () => {
+    const text = String.raw`{"a": 5, "b": "5", "c": "\u0000number:5", "d": "\u0000string:x", "\u0065": "\"", "f": "\\"}`;
+    expect(parseExactFields(text)).toEqual({
+      ...{ a: new ExactNumber('5'), b: '5', c: '\u0000number:5', d: '\u0000string:x', e: '"', f: '\\' },
+    });
+  });
+});
+
+describe('text that would take the program long, or that the database cannot hold', () => {
+  test('is refused: brackets in each other, and numbers of many digits', () => {
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    for (const read of [parseExactJsonOfOthers, parseExactFields]) {
+      expect(() => read(nested(100))).not.toThrow();
+      expect(() => read(`{"a": "${nested(5_000)}"}`)).not.toThrow();
+      const began = performance.now();
+      for (const text of [nested(101), nested(200_000), `{"a":${nested(30_000)}}`]) {
+        expect(() => read(text)).toThrow('nested more than 100 levels deep');
+      }
+      expect(performance.now() - began).toBeLessThan(200);
+      for (const number of ['9'.repeat(500_000), '1e20000', `0.${'1'.repeat(1000)}`]) {
+        expect(() => read(`{"a": ${number}}`)).toThrow('a number has more than 1000 digits');
+      }
+    }
+  });
 });

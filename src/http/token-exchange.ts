@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
+import { refuseDeep, repeatedName } from '../json.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
 import { rateHeaders } from './limits.ts';
@@ -22,6 +23,9 @@ class ExchangeRefused extends Error {
   }
 }
 
+/** Anybody may send a body here: both ids and secrets are short. */
+const LARGEST_EXCHANGE = 8 * 1024;
+
 interface Exchange {
   readonly clientId: string;
   readonly secret: string;
@@ -34,25 +38,29 @@ export function addTokenExchange(
 ): void {
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
     void reply.headers(rateHeaders(await limits.request(request.ip)));
-  app.post('/api/oauth/token', { errorHandler: answerError, onRequest }, async (request, reply) => {
-    const given = readExchange(request);
-    const now = environment.now();
-    const caller = await database.reading((tx) => authenticate(tx, { ...given, now }));
-    if (caller === undefined) {
-      metrics.exchanges.inc({ result: 'refused' });
-      request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
-      await limits.failedExchange(given.clientId, request.ip);
-      throw new ExchangeRefused(
-        'invalid_client',
-        'The client is not known, or its secret is not the right one.',
-        given.basic,
-      );
-    }
-    metrics.exchanges.inc({ result: 'issued' });
-    request.caller = caller;
-    const answer = { access_token: await tokens.issue(caller), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
-    return reply.header('Pragma', 'no-cache').send(answer);
-  });
+  app.post(
+    '/api/oauth/token',
+    { errorHandler: answerError, onRequest, bodyLimit: LARGEST_EXCHANGE },
+    async (request, reply) => {
+      const given = readExchange(request);
+      const now = environment.now();
+      const caller = await database.reading((tx) => authenticate(tx, { ...given, now }));
+      if (caller === undefined) {
+        metrics.exchanges.inc({ result: 'refused' });
+        request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
+        await limits.failedExchange(given.clientId, request.ip);
+        throw new ExchangeRefused(
+          'invalid_client',
+          'The client is not known, or its secret is not the right one.',
+          given.basic,
+        );
+      }
+      metrics.exchanges.inc({ result: 'issued' });
+      request.caller = caller;
+      const answer = { access_token: await tokens.issue(caller), expires_in: TOKEN_SECONDS, token_type: 'Bearer' };
+      return reply.header('Pragma', 'no-cache').send(answer);
+    },
+  );
 }
 
 export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): void {
@@ -115,18 +123,26 @@ function readParameters(request: FastifyRequest): Record<string, unknown> {
   if (text.trim() === '') return {};
   if (request.headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
     const form = new URLSearchParams(text);
-    if (new Set(form.keys()).size !== form.size)
-      throw new ExchangeRefused('invalid_request', 'A parameter occurs twice.');
+    if (new Set(form.keys()).size !== form.size) throw twice();
     return Object.fromEntries(form);
   }
-  try {
-    const parsed = parameters.safeParse(JSON.parse(text));
-    if (parsed.success) return parsed.data;
-  } catch {
-    // Refused below.
-  }
-  throw new ExchangeRefused('invalid_request', 'The body is not a JSON object.');
+  const parsed = parameters.safeParse(readJson(text));
+  if (!parsed.success) throw new ExchangeRefused('invalid_request', 'The body is not a JSON object.');
+  if (repeatedName(text) !== undefined) throw twice();
+  return parsed.data;
 }
+
+/** Undefined for what is not JSON. */
+function readJson(text: string): unknown {
+  try {
+    refuseDeep(text);
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const twice = () => new ExchangeRefused('invalid_request', 'A parameter occurs twice.');
 
 /** HTTP Basic with both parts percent-encoded (RFC 6749, 2.3.1). */
 function readBasic(header: string | undefined): Exchange | undefined {

@@ -113,6 +113,15 @@ describe('the exchange', () => {
       400,
       'invalid_request',
     ],
+    [
+      'JSON that says it twice',
+      '{"client_id":"c","client_secret":"a","client_secret":"b"}',
+      {},
+      400,
+      'invalid_request',
+    ],
+    ['brackets without end', '['.repeat(8000), {}, 400, 'invalid_request'],
+    ['more than ids and secrets need', { client_id: 'c'.repeat(9000), client_secret: 's' }, {}, 413, 'invalid_request'],
     ['Basic without a colon', '', { authorization: 'Basic YWJj' }, 401, 'invalid_client'],
     [
       'Basic and a body',

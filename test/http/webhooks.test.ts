@@ -1,6 +1,7 @@
 /** The door for the processor's webhooks: what it lets in, and what it hands on. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { storeEvents } from '../../src/payments/processor-events/store.ts';
 import { ask, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, type World } from '../support/world.ts';
 
@@ -97,4 +98,39 @@ test('a body that is not UTF-8, or larger than a megabyte, is refused', async ()
   expect(await send(`t=${NOW},v1=${hash}`, bytes)).toEqual([400, 'request_invalid']);
   expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, 'x'.repeat(1024 * 1024 + 1))).toEqual([413, 'body_too_large']);
   expect(stored).toEqual([]);
+});
+
+test('a signed event that nobody can keep is refused as such', async () => {
+  const storing = await serveWorld(world, {
+    environment: { ...world.environment, stripeWebhookSecrets: SECRETS },
+    storeEvents,
+  });
+  const event = (object: string) =>
+    `{"id":"evt_9","object":"event","type":"x","created":${NOW},"livemode":false,"data":{"object":{"a":${object}}}}`;
+  try {
+    for (const odd of [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, '9'.repeat(500_000), '1e200000']) {
+      const body = event(odd);
+      const answer = await ask(`${storing.url}/webhooks/stripe`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'stripe-signature': `t=${NOW},v1=${sign('whsec_new', NOW, body)}`,
+        },
+        body,
+      });
+      expect(answer).toMatchObject({ status: 400, body: { code: 'processor_events_invalid' } });
+    }
+    expect(await world.sql(`SELECT FROM processor_events`)).toEqual([]);
+  } finally {
+    await storing.end();
+  }
+});
+
+test('a body that is too large is told the limit of webhooks', async () => {
+  const answer = await ask(`${served.url}/webhooks/stripe`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'stripe-signature': `t=${NOW},v1=${sign('whsec_new')}` },
+    body: 'x'.repeat(1024 * 1024 + 1),
+  });
+  expect(answer).toMatchObject({ status: 413, body: { code: 'body_too_large', limit: 1024 * 1024 } });
 });

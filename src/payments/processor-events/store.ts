@@ -6,7 +6,7 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Transaction } from '../../database/transaction.ts';
 import { type FieldProblem, reasonOf, refuse } from '../../errors/refusals.ts';
-import { parseExactJson } from '../../json.ts';
+import { parseExactJsonOfOthers } from '../../json.ts';
 import type { Caller } from '../context.ts';
 import type { StorableEvent } from './event.ts';
 import { insertEvents } from './events.sql.ts';
@@ -78,7 +78,7 @@ type ReadEvent = Omit<StorableEvent, 'account'> & { readonly account: string | n
 function readLine(line: string, latest: DateTime): ReadEvent | { readonly reason: string } {
   let json: unknown;
   try {
-    json = parseExactJson(line);
+    json = parseExactJsonOfOthers(line);
   } catch (error) {
     return { reason: `is not JSON: ${reasonOf(error)}` };
   }
