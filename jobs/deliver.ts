@@ -1,4 +1,5 @@
 /** Cron, every ten minutes: delivers what is issued and not delivered. Exit 4: a delivery needs a person. */
 import { runDeliver } from '../src/cli/job.ts';
+import { runProcess } from '../src/cli/main.ts';
 
-process.exitCode = await runDeliver();
+await runProcess(runDeliver);

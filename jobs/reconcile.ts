@@ -1,4 +1,5 @@
 /** Cron, once a day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
 import { runReconcile } from '../src/cli/job.ts';
+import { runProcess } from '../src/cli/main.ts';
 
-process.exitCode = await runReconcile();
+await runProcess(runReconcile);

@@ -3,5 +3,6 @@
  * attention.
  */
 import { runRemind } from '../src/cli/job.ts';
+import { runProcess } from '../src/cli/main.ts';
 
-process.exitCode = await runRemind();
+await runProcess(runRemind);

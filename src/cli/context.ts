@@ -59,6 +59,9 @@ export const acting =
       dryRun: given.some((each) => (each as { dryRun?: boolean } | null | undefined)?.dryRun === true),
     });
 
+/** What stops by itself is ended after this: supervisors kill after 30 seconds. */
+const STOP_MILLISECONDS = 25_000;
+
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and
  * uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
@@ -74,6 +77,7 @@ export async function withDatabase<Result>(
     const exit = () => process.exit(signal === 'SIGINT' ? 130 : 143);
     if (asked) exit();
     asked = true;
+    setTimeout(exit, STOP_MILLISECONDS).unref();
     if (options.onStop) options.onStop();
     else {
       process.stderr.write('Stopped. Uncommitted changes were rolled back.\n');

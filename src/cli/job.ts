@@ -1,10 +1,11 @@
-/** The frame of cron's jobs: one JSON line a fact on stdout, the run recorded, an exit status as of commands. */
-import { pino } from 'pino';
+/** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
+import type { pino } from 'pino';
 import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
+import { openLog } from '../log.ts';
 import { countDeliveries, countNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
@@ -25,7 +26,7 @@ interface Job extends Context {
 }
 
 async function runJob(name: string, work: (job: Job) => Promise<number>): Promise<number> {
-  const log = pino({ base: { job: name }, timestamp: pino.stdTimeFunctions.isoTime, formatters: LEVEL_NAMES });
+  const log = openLog({ job: name });
   try {
     return await withContext(
       async (context) => {
@@ -49,8 +50,6 @@ async function runJob(name: string, work: (job: Job) => Promise<number>): Promis
     return exitOf(error);
   }
 }
-
-const LEVEL_NAMES = { level: (label: string) => ({ level: label }) };
 
 const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 

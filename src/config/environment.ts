@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
+import { LOG_LEVELS } from '../log.ts';
 import { readSealKey, type SealKey } from './seal-key.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
@@ -47,6 +48,10 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   const name = variables['RECKONER_ENVIRONMENT'] || 'sandbox';
   if (name !== 'sandbox' && name !== 'production') {
     throw invalid('RECKONER_ENVIRONMENT', `is '${name}' but must be sandbox or production`);
+  }
+  const level = variables['LOG_LEVEL'];
+  if (level && !(LOG_LEVELS as readonly string[]).includes(level)) {
+    throw invalid('LOG_LEVEL', `is '${level}' but must be one of ${LOG_LEVELS.join(', ')}`);
   }
   return {
     name,

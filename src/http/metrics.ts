@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
+import { droppedLogLines } from '../log.ts';
 import { countDeliveries } from '../mail/queries.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { readBacklog, readJobHealth } from './queries.ts';
@@ -31,6 +32,14 @@ export function openMetrics({ environment, database }: { environment: Environmen
     'job',
   ]);
   const jobSuccess = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
+  new Gauge({
+    name: 'reckoner_log_lines_dropped',
+    help: 'Lines of the log that could not be written since the server started',
+    registers,
+    collect() {
+      this.set(droppedLogLines());
+    },
+  });
   const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
 
   async function measure(): Promise<void> {

@@ -89,9 +89,9 @@ test('the plan of a quote is a list of requests', async () => {
 });
 
 test('the job logs what is open, and exits 4', async () => {
-  const { status, stdout } = await job('reconcile', { env: env() });
+  const { status, stderr } = await job('reconcile', { env: env() });
   expect(status).toBe(4);
-  const lines = stdout
+  const lines = stderr
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -202,7 +202,7 @@ test('the hourly job does not close such a month, says so, and mails finance onc
   for (const minute of ['07', '08']) {
     const ran = await job('month-close', { env: env(`2026-10-01T11:${minute}:00Z`) });
     expect(ran.status).toBe(4);
-    expect(ran.stdout).toContain('"code":"feeds_missing"');
+    expect(ran.stderr).toContain('"code":"feeds_missing"');
   }
   const emails = await world.sql(`SELECT status, recipients FROM emails WHERE kind = 'missing_feeds'`);
   expect(emails).toEqual([

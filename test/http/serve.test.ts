@@ -114,7 +114,7 @@ test('and by the jobs, if no server runs', async () => {
   const ran = await job('deliver', { env: { ...env(), RECKONER_NOW: '2026-09-02T11:00:00Z' } });
   expect(ran.status).toBe(0);
   expect(await statusOf(number)).toBe('paid');
-  expect(ran.stdout).toContain('events of the processor');
+  expect(ran.stderr).toContain('events of the processor');
 });
 
 test('with --json prints one JSON document and logs each request to stderr without page addresses', async () => {

@@ -28,7 +28,7 @@ const env = (now: string) => ({
 });
 const run = (name: string, now: string): Promise<Ran> => job(name, { env: env(now) });
 const facts = (ran: Ran) =>
-  ran.stdout
+  ran.stderr
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -1,8 +1,9 @@
 /** `reckoner serve`. */
 import { once } from 'node:events';
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import type { Logger } from 'pino';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { buildServer } from '../../http/server.ts';
+import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { thisProcess } from '../../people/audit-events.ts';
@@ -38,8 +39,7 @@ async function serve(
   const stopping = new AbortController();
   return withContext(
     async (context) => {
-      const stderr = pino.destination({ dest: 2, sync: false });
-      const log = openLog(stderr);
+      const log = openLog(null);
       const events = processInBackground(context, log);
       const polling = pollAfterEvents(context, log);
       const onEventsStored = (accounts: readonly string[]) => {
@@ -61,22 +61,10 @@ async function serve(
       await app.close();
       await events.stop();
       await polling.stop();
-      stderr.flushSync();
       return EXIT.done;
     },
     { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
   );
-}
-
-function openLog(destination: DestinationStream): Logger {
-  const options: LoggerOptions = {
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (level) => ({ level }) },
-    // No line logs headers today; this keeps secrets out of any that would.
-    redact: ['*.headers.authorization', '*.headers.cookie', '*.client_secret', '*.access_token'],
-  };
-  return pino(options, destination);
 }
 
 /**
