@@ -1,7 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { projects } from './test/support/projects.ts';
-import { REACH } from './test/support/sweep.ts';
 
 /** The longest by CPU: begun last, they would keep one worker busy while the others had nothing left to do. */
 const LONGEST_FIRST = [
@@ -28,7 +27,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const { unit, pdf, database } = projects(REACH !== 'few');
+const { unit, pdf, database } = projects();
 
 export default defineConfig({
   test: {

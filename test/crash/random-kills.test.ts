@@ -6,7 +6,7 @@ import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, outcome, PARTNERS, ROWS, type Story } from './story.ts';
 
-const KILLS = times({ few: 2, short: 20, long: 200 });
+const KILLS = times({ few: 2, short: 12, long: 200 });
 const { random, seed } = seeded();
 
 async function waiting(): Promise<Story> {

@@ -4,8 +4,6 @@
  *   unit      needs no PostgreSQL and takes seconds: `npm run test:unit`
  *   pdf       renders documents and reads them back: no PostgreSQL either, half a minute of CPU
  *   database  imports a world, a database or the program: gets a server with a migrated template (server.ts)
- *
- * A file that imports sweep.ts has a sweep that `npm run test:long` does in full; that run has no other files.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +17,6 @@ export const SERVERS: readonly string[] = [
 ];
 /** Runs what was compiled into dist/. */
 const PROGRAM = 'test/support/program.ts';
-const SWEEP = 'test/support/sweep.ts';
 
 /** Reads PDFs back, as a recipient's programs would. */
 const PDF_READER = "from 'pdfjs-dist";
@@ -29,7 +26,6 @@ const reaches = (file: string, target: string): boolean => reachedFrom(file, 'te
 export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
 export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
 export const readsPdfs = (file: string): boolean => readFileSync(join(ROOT, file), 'utf8').includes(PDF_READER);
-export const hasSweep = (file: string): boolean => reaches(file, SWEEP);
 
 /** All test files, as paths relative to the repository. */
 export const testFiles = (): string[] =>
@@ -44,8 +40,8 @@ export interface Projects {
   readonly database: readonly string[];
 }
 
-export function projects(onlySweeps: boolean): Projects {
-  const files = onlySweeps ? testFiles().filter(hasSweep) : testFiles();
+export function projects(): Projects {
+  const files = testFiles();
   const without = files.filter((file) => !needsServer(file));
   return {
     unit: without.filter((file) => !readsPdfs(file)),

@@ -1,16 +1,16 @@
-/** The tests' own machinery: what is a unit test, what is stale, what a sweep takes, and what a run says of missing tools. */
+/** The tests' own machinery: what is a unit test, what is stale, what a sweep takes of a list, and what a run says of missing tools. */
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newerSource } from './build.ts';
 import { ROOT, reachedFrom } from './modules.ts';
-import { hasSweep, needsServer, projects, runsProgram, SERVERS, testFiles } from './projects.ts';
+import { needsServer, projects, runsProgram, SERVERS, testFiles } from './projects.ts';
 import { skippedLine } from './report.ts';
 import { someOf } from './sweep.ts';
 
 test('every test file belongs to one project', () => {
-  const { unit, pdf, database } = projects(false);
+  const { unit, pdf, database } = projects();
   expect([...unit, ...pdf, ...database].sort()).toEqual(testFiles());
   expect(unit).toEqual(expect.arrayContaining(['test/money.test.ts', 'test/month.test.ts', 'test/json.test.ts']));
   expect(unit.length).toBeGreaterThan(20);
@@ -24,7 +24,7 @@ test('a file that imports a world, directly or through another, needs a server',
 });
 
 test('no unit test connects to a database or runs the program behind its imports', () => {
-  const { unit: all, pdf } = projects(false);
+  const { unit: all, pdf } = projects();
   const unit = [...all, ...pdf].filter((file) => file !== 'test/support/support.test.ts');
   for (const file of unit
     .flatMap((each) => [...reachedFrom(each, 'test/')])
@@ -48,10 +48,7 @@ test('properties take the seed of the run: only property.ts imports fast-check',
   expect(direct.filter((file) => file !== 'test/support/support.test.ts')).toEqual([]);
 });
 
-test('the long run has the files with sweeps, and only those', () => {
-  const { unit, pdf, database } = projects(true);
-  expect([...unit, ...pdf, ...database].every(hasSweep)).toBe(true);
-  expect(database).toContain('test/close/conservation.test.ts');
+test('the files that give a test its server exist', () => {
   for (const server of SERVERS) expect(reachedFrom(server).size).toBeGreaterThan(1);
 });
 

@@ -1,6 +1,6 @@
 /**
- * How far a sweep goes. `npm test` does a few of each, so that the guard bites; `.ci/run` more of them; the nightly
- * `npm run test:long` all. A test file that imports this is part of `npm run test:long` (projects.ts).
+ * How far a sweep goes. `npm test` does a few of each, so that the guard bites; `.ci/run` more of them; the nightly run
+ * and `npm run test:long` all.
  */
 const REACHES = ['few', 'short', 'long'] as const;
 export type Reach = (typeof REACHES)[number];
