@@ -1,0 +1,47 @@
+/**
+ * npm's `prepack`: writes what a release says about its dependencies, dist/sbom.cdx.json (CycloneDX, by `npm sbom`) and
+ * dist/LICENSES.md. Both come from package-lock.json, so they name what was tested.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const readJson = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
+const lock = readJson('package-lock.json');
+const { packages } = lock;
+
+// npm checks bundled packages without the overrides and refuses the overridden one. So it lists the same packages, unbundled.
+const folder = mkdtempSync(join(tmpdir(), 'reckoner-sbom-'));
+try {
+  const { bundleDependencies: _, ...manifest } = readJson('package.json');
+  const unbundled = ([path, { inBundle: _, bundleDependencies: __, ...rest }]) => [path, rest];
+  const files = {
+    'package.json': manifest,
+    'package-lock.json': { ...lock, packages: Object.fromEntries(Object.entries(packages).map(unbundled)) },
+  };
+  for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value));
+  const options = ['sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application'];
+  const bom = execFileSync('npm', options, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  writeFileSync(join(root, 'dist/sbom.cdx.json'), bom.replaceAll(basename(folder), manifest.name));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+const rows = Object.entries(packages)
+  .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
+  .map(([path, { version, license, optional }]) => {
+    const name = path.replace(/^.*node_modules\//, '');
+    return `| ${name} | ${version} | ${license ?? 'see the package'} | ${optional ? 'optional' : ''} |`;
+  });
+const text = `# Licenses
+
+Reckoner is under the MIT license (LICENSE). Its fonts, Noto Sans, are under the SIL Open Font License 1.1 (templates/fonts/OFL.txt).
+It installs these packages; each brings its license text along, under node_modules/.
+
+| package | version | license | |
+|---|---|---|---|
+${[...new Set(rows)].sort().join('\n')}
+`;
+writeFileSync(join(root, 'dist/LICENSES.md'), text);
