@@ -17,6 +17,44 @@ CREATE TABLE closed_months (
 );
 CALL make_append_only('closed_months');
 
+-- The first instant of a month in a time zone. Where clocks are set back to midnight there are two, and the first counts,
+-- as in src/month.ts. A zone that this server does not know says nothing: the month has then begun somewhere on Earth.
+CREATE FUNCTION first_instant(month text, zone text) RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
+DECLARE
+  midnight timestamp := (month || '-01')::timestamp;
+  instant timestamptz;
+BEGIN
+  instant := midnight AT TIME ZONE zone;
+  RETURN CASE WHEN (instant - interval '1 hour') AT TIME ZONE zone >= midnight THEN instant - interval '1 hour'
+         ELSE instant END;
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN midnight AT TIME ZONE 'Etc/GMT-14';
+END
+$$;
+
+-- A month that has not ended by the database's own clock never closes: a machine whose clock is ahead would close the
+-- running month for good. Only a sandbox whose clock is set by RECKONER_NOW may (src/database/session.ts). Checked at the
+-- commit, so that a preview may look at a running month.
+CREATE FUNCTION refuse_running_month() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  ended_at timestamptz;
+BEGIN
+  IF current_setting('reckoner.clock_is_set', true) = 'on'
+     AND EXISTS (SELECT FROM installation WHERE environment = 'sandbox') THEN
+    RETURN NULL;
+  END IF;
+  SELECT max(first_instant(month_after(NEW.month), time_zone)) INTO ended_at FROM partners
+  WHERE inactive_since IS NULL OR NOT EXISTS (SELECT FROM partners WHERE inactive_since IS NULL);
+  IF coalesce(ended_at, first_instant(month_after(NEW.month), 'Etc/GMT-14')) > clock_timestamp() THEN
+    RAISE EXCEPTION '% has not ended: by the clock of the database it is %', NEW.month, clock_timestamp()
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'closed_months_have_ended';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_running_month();
+
 -- The books of a month end after its billing close: until then payments and corrections are dated in it. From then on its
 -- balances never move. The table is append-only, and a fact: the next seal covers it.
 CREATE TABLE book_closes (

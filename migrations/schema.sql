@@ -408,7 +408,46 @@ CREATE TABLE closed_months (
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_running_month(); -- enabled: A
 GRANT INSERT, SELECT ON closed_months TO reckoner_app;
+
+CREATE FUNCTION first_instant(month text, zone text)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+DECLARE
+  midnight timestamp := (month || '-01')::timestamp;
+  instant timestamptz;
+BEGIN
+  instant := midnight AT TIME ZONE zone;
+  RETURN CASE WHEN (instant - interval '1 hour') AT TIME ZONE zone >= midnight THEN instant - interval '1 hour'
+         ELSE instant END;
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN midnight AT TIME ZONE 'Etc/GMT-14';
+END
+$function$;
+
+CREATE FUNCTION refuse_running_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  ended_at timestamptz;
+BEGIN
+  IF current_setting('reckoner.clock_is_set', true) = 'on'
+     AND EXISTS (SELECT FROM installation WHERE environment = 'sandbox') THEN
+    RETURN NULL;
+  END IF;
+  SELECT max(first_instant(month_after(NEW.month), time_zone)) INTO ended_at FROM partners
+  WHERE inactive_since IS NULL OR NOT EXISTS (SELECT FROM partners WHERE inactive_since IS NULL);
+  IF coalesce(ended_at, first_instant(month_after(NEW.month), 'Etc/GMT-14')) > clock_timestamp() THEN
+    RAISE EXCEPTION '% has not ended: by the clock of the database it is %', NEW.month, clock_timestamp()
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'closed_months_have_ended';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE book_closes (
   month billing_month NOT NULL,

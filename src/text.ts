@@ -5,6 +5,17 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count.toLocaleString('en-US')} ${count === 1 ? noun : nouns}`;
 }
 
+/** `40 days`, `2 hours`, `3 minutes`, `20 seconds`: the largest unit that is whole at least once, rounded down. */
+export function duration(seconds: number): string {
+  const units = [
+    ['day', 86_400],
+    ['hour', 3_600],
+    ['minute', 60],
+  ] as const;
+  const [unit, size] = units.find(([, length]) => seconds >= length) ?? (['second', 1] as const);
+  return plural(Math.floor(seconds / size), unit);
+}
+
 /**
  * A cell of CSV. A text that a spreadsheet could read as a formula, or that begins with an apostrophe, gets an apostrophe
  * in front, so removing one leading apostrophe restores every text. Numbers stay as they are.

@@ -16,6 +16,10 @@ export type Definition = (command: Command, act: Act) => void;
 
 // Options that several commands have.
 export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;
+export const ON_LATEST_DATE = [
+  '--on-latest-date',
+  'date it as the latest document, if a clock that ran ahead dated that one',
+] as const;
 export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
 export interface AsOfOption {
   readonly asOf?: string;

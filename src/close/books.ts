@@ -8,6 +8,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Database } from '../database/database.ts';
+import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
@@ -89,7 +90,7 @@ export async function findObstacles(
   if (booksAreClosed(state, month)) return [];
   const obstacles: Refusal[] = [];
   const { endsAt } = monthInterval(month, settings.time_zone);
-  if (environment.now() < endsAt) {
+  if ((await readClosingTime(tx, environment)) < endsAt) {
     obstacles.push(refuse('month_not_ended', { month, time_zone: settings.time_zone, ends_at: endsAt.toISO() }));
   }
   if (state.last_closed === null || month > state.last_closed) obstacles.push(refuse('month_not_closed', { month }));

@@ -6,6 +6,7 @@
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
+import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { compareSchema } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
@@ -82,9 +83,10 @@ async function monthsOfPlan(
   const next = nextToClose(state, request.firstMonth);
   const zones = await readPartnerZones(tx);
   const { month } = request;
-  if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, environment.now());
+  const now = await readClosingTime(tx, environment);
+  if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  if (!request.preview) refuseRunning(month, zones, settings, environment.now());
+  if (!request.preview) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
   await refuseOpenRows(tx, state, request.firstMonth, month);

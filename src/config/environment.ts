@@ -35,6 +35,8 @@ export interface Environment {
   readonly stripeWebhookSecrets: readonly string[];
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
+  /** RECKONER_NOW is set: the clock is nobody's, and is compared with no other. */
+  readonly clockIsSet?: boolean;
 }
 
 const STRIPE_KEY = 'STRIPE_SECRET_KEY';
@@ -67,6 +69,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     sealKey: readSealKey(variables),
     stripeWebhookSecrets: (variables[STRIPE_WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
     now: clock(name, variables['RECKONER_NOW']),
+    clockIsSet: Boolean(variables['RECKONER_NOW']),
   };
 }
 

@@ -1,20 +1,23 @@
 /**
  * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for what only reads, the replica that
  * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations and that it belongs to this
- * environment. Refusals: database_unreachable, database_too_old, database_not_migrated, database_newer,
- * database_environment, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
+ * environment, and what is checked again before each transaction that writes (fitness.ts). Refusals:
+ * database_unreachable, database_too_old, database_not_migrated, database_newer, database_environment,
+ * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
-import knexFactory, { type Knex } from 'knex';
+import type { Knex } from 'knex';
 import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
+import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { awaitReplica } from './replica.ts';
-import { inTransaction, type Transaction, valueTypes } from './transaction.ts';
+import { openPool, type Patience, SESSION } from './session.ts';
+import { inTransaction, type Transaction } from './transaction.ts';
 
 export interface Database {
   /** Does work in a transaction of the app's role, retried where the server undid it. */
@@ -38,6 +41,8 @@ export interface Database {
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
   readonly migrations: { readonly run: () => Promise<string[]> };
+  /** Throws the refusal of whatever would keep a transaction from writing now. */
+  readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** For a process that must stop now: lets go of the server; transactions under way are undone by it. */
   readonly abandon: () => Promise<void>;
@@ -51,8 +56,7 @@ export interface DatabaseOptions {
   readonly readOnly?: boolean;
   /** Connections of the app's role; 4 unless said otherwise. */
   readonly poolSize?: number;
-  /** For callers who rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
-  readonly patience?: { readonly lockSeconds: number; readonly statementSeconds: number };
+  readonly patience?: Patience;
 }
 
 /**
@@ -67,35 +71,38 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
   }
   const server = await reachServer(environment);
-  const app = pool(server.connection, options.poolSize ?? 4, 'app', options.patience);
-  const owner = pool(server.connection, 1, 'owner');
-  const pipelined: pg.ClientConfig = { ...server.connection, pipeline: true };
-  const trips = pool(pipelined, options.poolSize ?? 4, 'app', options.patience);
+  const { clockIsSet } = environment;
+  const asApp = { role: 'app', patience: options.patience, clockIsSet } as const;
+  const app = openPool(server.connection, options.poolSize ?? 4, asApp);
+  const owner = openPool(server.connection, 1, { role: 'owner', clockIsSet });
+  const trips = openPool({ ...server.connection, pipeline: true }, options.poolSize ?? 4, asApp);
+  const fitness = fitnessOf(app, server.name, environment);
   const close = async () => {
     await Promise.all([app.destroy(), owner.destroy(), trips.destroy()]);
     await server.release();
   };
   try {
     await checkServer(owner, server.name);
+    // Also where nothing will be written: a standby may be behind, and replica.ts waits for one.
+    await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
       const pending = await pendingMigrations(owner);
       if (pending.length > 0) throw refuse('database_not_migrated', { pending });
       await checkEnvironment(owner, environment);
+      if (!options.readOnly) await fitness.assure();
     }
   } catch (error) {
     await close();
     throw error;
   }
   return {
-    transaction: (work) => inTransaction(app, work),
-    reading: (work) => inTransaction(app, work, { readOnly: true }),
-    inOneTrip: (work, given) => inOneTrip(trips, work, given),
-    preview: (work) => previewed(app, work),
+    ...workOf({ app, trips }, fitness),
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
     migrations: {
       run: async () => {
+        await checkUnmigrated(owner, server.name, environment);
         await pendingMigrations(owner);
         const done = await migrate(owner, server.connection);
         await owner.raw(`INSERT INTO installation (environment) VALUES (?) ON CONFLICT DO NOTHING`, [environment.name]);
@@ -103,15 +110,37 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
         return done;
       },
     },
+    checkWritable: fitness.check,
     close,
     abandon: () => server.release(),
+  };
+}
+
+type Work = Pick<Database, 'transaction' | 'reading' | 'inOneTrip' | 'preview'>;
+
+/** What writes, or shows what writing would do, is refused where the database is not fit for it. */
+function workOf({ app, trips }: { app: Knex; trips: Knex }, { assure }: Fitness): Work {
+  return {
+    transaction: async (work) => {
+      await assure();
+      return inTransaction(app, work);
+    },
+    reading: (work) => inTransaction(app, work, { readOnly: true }),
+    inOneTrip: async (work, given) => {
+      if (!given?.readOnly) await assure();
+      return inOneTrip(trips, work, given);
+    },
+    preview: async (work) => {
+      await assure();
+      return previewed(app, work);
+    },
   };
 }
 
 /** A database of which nothing but `reading` works. */
 async function openReplica(environment: Environment, url: string): Promise<Database> {
   const server = serverAt('DATABASE_URL_READ', url);
-  const app = pool(server.connection, 4, 'app');
+  const app = openPool(server.connection, 4, { role: 'app' });
   const close = () => app.destroy();
   try {
     await checkServer(app, server.name);
@@ -136,6 +165,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     lockPatience: 0,
     connection: server.connection,
     migrations: { run: never },
+    checkWritable: never,
     close,
     abandon: async () => {},
   };
@@ -200,51 +230,6 @@ function refuseAccidentalLedger(environment: Environment): void {
     'is not set, and this is production: set it, or say "database": "embedded" in settings.json if the ledger is in the ' +
     `server under ${environment.home}`;
   throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
-}
-
-const SESSION: pg.ClientConfig = {
-  types: valueTypes,
-  application_name: 'reckoner',
-  connectionTimeoutMillis: 15_000,
-  keepAlive: true,
-};
-
-// One round trip: times are written in UTC, dates as ISO, and the app works as the role that may not rewrite history.
-const SESSION_SETUP = `SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning`;
-const TAKE_APP_ROLE = `
-  SELECT set_config('role', 'reckoner_app', false)
-  FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
-
-function sessionSetup(role: 'app' | 'owner', patience: DatabaseOptions['patience']): string {
-  const setup = patience
-    ? `${SESSION_SETUP}; SET lock_timeout TO '${patience.lockSeconds}s'; SET statement_timeout TO '${patience.statementSeconds}s'`
-    : SESSION_SETUP;
-  return role === 'app' ? `${setup}; ${TAKE_APP_ROLE}` : setup;
-}
-
-function pool(
-  connection: pg.ClientConfig,
-  max: number,
-  role: 'app' | 'owner',
-  patience?: DatabaseOptions['patience'],
-): Knex {
-  const setup = sessionSetup(role, patience);
-  return knexFactory({
-    client: 'pg',
-    connection: connection as Knex.PgConnectionConfig,
-    pool: {
-      min: 0,
-      max,
-      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
-        // A connection that the server ends while idle is dropped from the pool; the next query opens another.
-        client.on('error', () => {});
-        client.query(setup, (error) => done(error, client));
-      },
-    },
-    acquireConnectionTimeout: patience ? patience.statementSeconds * 1000 : 60_000,
-    // Its errors reach us as errors; on stdout they would break --json.
-    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
-  });
 }
 
 async function checkServer(owner: Knex, name: string): Promise<void> {

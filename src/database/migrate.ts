@@ -6,10 +6,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
-import pg from 'pg';
+import type pg from 'pg';
 import { refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 import { LOCKS } from './locks.ts';
+import { connectClient, openClientPool } from './session.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 
@@ -44,9 +45,7 @@ export async function whileNobodyMigrates<Result>(
   mode: 'alone' | 'shared',
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const keeper = new pg.Client(connection);
-  keeper.on('error', () => {}); // A lost connection is reported by the work's own queries.
-  await keeper.connect();
+  const keeper = await connectClient(connection);
   try {
     await keeper.query(`SELECT pg_advisory_lock${mode === 'alone' ? '' : '_shared'}(${LOCKS.migration})`);
     return await work();
@@ -66,8 +65,8 @@ export async function migrate(owner: Knex, connection: pg.ClientConfig): Promise
 /** The queue's own migrations. Ours need its schema. */
 export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
   // Imported here, because most commands migrate nothing, and loading the queue is a tenth of a command's start.
-  const { migrateQueue, openQueuePool, quietQueueLogger } = await import('./queue.ts');
-  const pool = openQueuePool(connection, 2);
+  const { migrateQueue, quietQueueLogger } = await import('./queue.ts');
+  const pool = openClientPool(connection, 2);
   try {
     await migrateQueue({ pgPool: pool, logger: quietQueueLogger });
   } finally {
@@ -87,9 +86,14 @@ export async function migrateTo(owner: Knex, names: readonly string[]): Promise<
 /** Names of the migrations that the database is missing. Refusal: database_newer. */
 export async function pendingMigrations(owner: Knex): Promise<string[]> {
   const done = await doneMigrations(owner);
+  refuseNewer(done);
+  return MIGRATION_NAMES.filter((name) => !done.includes(name));
+}
+
+/** Refuses a database whose migrations this version does not know. */
+export function refuseNewer(done: readonly string[]): void {
   const unknown = done.filter((name) => !MIGRATION_NAMES.includes(name));
   if (unknown.length > 0) throw refuse('database_newer', { unknown });
-  return MIGRATION_NAMES.filter((name) => !done.includes(name));
 }
 
 /** Names of the migrations that the database has, in the order in which they ran. */

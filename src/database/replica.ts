@@ -4,9 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import pg from 'pg';
+import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { ServerAt } from './database.ts';
+import { connectClient } from './session.ts';
 
 /** How long to wait for a replica to catch up. Normally it is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;
@@ -65,10 +66,9 @@ async function one<Row>(knex: Knex, sql: string, bindings: string[] = []): Promi
 }
 
 async function positionOf({ name, connection }: ServerAt): Promise<Position> {
-  const client = new pg.Client(connection);
-  client.on('error', () => {});
+  let client: pg.Client | undefined;
   try {
-    await client.connect();
+    client = await connectClient(connection);
     const { rows } = await client.query<Position>(
       'SELECT system_identifier::text AS system, pg_current_wal_lsn()::text AS written FROM pg_control_system()',
     );
@@ -76,6 +76,6 @@ async function positionOf({ name, connection }: ServerAt): Promise<Position> {
   } catch (error) {
     throw refuse('database_unreachable', { database: name, reason: reasonOf(error) }, error);
   } finally {
-    await client.end().catch(() => {});
+    await client?.end().catch(() => {});
   }
 }

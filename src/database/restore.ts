@@ -381,27 +381,30 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
  */
 async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
-  await execute(tx, alterFactTriggers('DISABLE'));
+  await execute(tx, alterGuards('DISABLE'));
   const result = await work();
   await execute(tx, 'SET CONSTRAINTS ALL IMMEDIATE').catch((error: unknown) => {
     throw isOfTheRows(error) ? invalid(file, `its rows do not fit each other: ${reasonOf(error)}`, error) : error;
   });
-  await execute(tx, alterFactTriggers('ENABLE ALWAYS'));
+  await execute(tx, alterGuards('ENABLE ALWAYS'));
   return result;
 }
 
-/** Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. */
-const alterFactTriggers = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
+/**
+ * Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. A month that a wrong clock
+ * closed stays closed: what a backup has can be restored.
+ */
+const alterGuards = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   DO $$
   DECLARE
-    target regclass;
+    guard record;
   BEGIN
-    FOR target IN
-      SELECT t.tgrelid FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-      WHERE t.tgname = 'fact_number'
+    FOR guard IN
+      SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+      WHERE t.tgname IN ('fact_number', 'month_has_ended')
         AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     LOOP
-      EXECUTE format('ALTER TABLE %s ${act} TRIGGER fact_number', target);
+      EXECUTE format('ALTER TABLE %s ${act} TRIGGER %I', guard.target, guard.tgname);
     END LOOP;
   END
   $$`;

@@ -209,6 +209,7 @@ export const valueTypes: pg.CustomTypesConfig = {
 const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^53100$/, "Free space on the database's disk and run the command again."],
   [/^53/, 'Give the server more memory or connections, or run fewer commands at once.'],
+  [/^25006$/, 'Point DATABASE_URL at the primary server, which takes writes.'],
   [/^57P|^08/, 'Check that the server runs, and run the command again.'],
 ];
 
@@ -221,6 +222,7 @@ export function databaseFailure(error: unknown): Refusal | undefined {
   const refused = REFUSAL_OF_CONSTRAINT.get(constraintOf(error) ?? '');
   if (refused !== undefined) return refused(error);
   const state = sqlstate(error);
+  if (state === '42501') return refuse('database_privileges', { reason: error.message }, error);
   const known = REMEDIES.find(([states]) => state !== undefined && states.test(state));
   if (known) return refuse('database_failed', { reason: error.message, remedy: known[1] }, error);
   if (/Connection terminated|connection error|connection was lost|not queryable|EPIPE|ECONNRESET/.test(error.message)) {

@@ -8,7 +8,8 @@ import type { Pool } from 'pg';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
-import { openQueuePool, quietConsole, quietQueueLogger } from '../database/queue.ts';
+import { quietConsole, quietQueueLogger } from '../database/queue.ts';
+import { openClientPool } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { TryAgainLater } from '../mail/retry.ts';
@@ -131,7 +132,7 @@ export async function withWorkerPool(
   const outside = watchOutside();
   const renderer = new PdfRendererPool(documents);
   const transport = transportOf(environment);
-  const queuePool = openQueuePool(database.connection, 4);
+  const queuePool = openClientPool(database.connection, 4);
   let lease: WorkerLease | undefined;
   try {
     lease = await leaseWorkers(database.connection, WORKERS, outside.fail);

@@ -3,7 +3,6 @@
  * Refusals: document_unknown, document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied,
  * credit_covers_invoice, amount_invalid, clock_behind.
  */
-import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -12,7 +11,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { howSettled } from './correctable.ts';
-import { type IssueContext, refuseClockBehind } from './issue/context.ts';
+import { dateOfAct, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
 
@@ -94,8 +93,7 @@ async function beginAct(
   action: string,
   { creditNote, number, amount }: { creditNote: string; number: string; amount: Amount },
 ): Promise<{ now: string; eventId: number; today: string }> {
-  const today = todayOf(context);
-  await refuseClockBehind(tx, today);
+  const today = await dateOfAct(tx, context);
   const now = context.environment.now().toISO();
   const details = { number, amount: amount.toString(), currency: amount.currency };
   const eventId = await recordEvent(tx, context.actor, { action, subject: creditNote, details, now });

@@ -4,13 +4,12 @@
  * document_written_off, clock_behind.
  */
 
-import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
-import { type IssueContext, refuseClockBehind } from './issue/context.ts';
+import { dateOfAct, type IssueContext } from './issue/context.ts';
 
 export async function voidDocument(
   tx: Transaction,
@@ -19,8 +18,7 @@ export async function voidDocument(
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
   refuseSettled(document, 'voided');
-  const today = todayOf(context);
-  await refuseClockBehind(tx, today);
+  const today = await dateOfAct(tx, context);
   const now = context.environment.now().toISO();
   const event = { action: 'invoice.void', subject: number, details: { reason }, now };
   const eventId = await recordEvent(tx, context.actor, event);

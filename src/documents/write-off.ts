@@ -3,7 +3,6 @@
  * Refusals: document_unknown, document_void, not_an_invoice, nothing_to_write_off, not_written_off, clock_behind.
  */
 
-import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -11,7 +10,7 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './corrections.sql.ts';
-import { type IssueContext, refuseClockBehind } from './issue/context.ts';
+import { dateOfAct, type IssueContext } from './issue/context.ts';
 import type { DocumentRow } from './queries.ts';
 
 interface WriteOffRequest {
@@ -48,7 +47,6 @@ async function begin(
   const [amount, now] = [written.toString(), context.environment.now().toISO()];
   const details = { amount, currency: invoice.currency, reason };
   const eventId = await recordEvent(tx, context.actor, { action, subject: number, details, now });
-  const today = todayOf(context);
-  await refuseClockBehind(tx, today);
+  const today = await dateOfAct(tx, context);
   return { documentId: invoice.document_id, amount, reason, today, now, eventId };
 }

@@ -117,6 +117,8 @@ export const CLOSE = {
   clock_behind: refused<{ today: string; latest: string; number: string; act: string }>(
     (f) =>
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.act} on ${f.latest}. ` +
-      'Nothing can be dated before an earlier event. Correct the clock and run the command again.',
+      'Nothing can be dated before an earlier event. Correct the clock and run the command again. If this clock is right, ' +
+      `one that ran ahead dated ${f.number}: the commands that correct documents take --on-latest-date, which dates the ` +
+      `correction on ${f.latest}.`,
   ),
 } as const;

@@ -1,5 +1,5 @@
 /** Refusals about the environment, the settings, and the PostgreSQL server. */
-import { plural } from '../text.ts';
+import { duration, plural } from '../text.ts';
 import { badInput, bullets, type FieldProblem, failed, refused } from './definition.ts';
 
 export const SETUP = {
@@ -43,6 +43,22 @@ export const SETUP = {
     (f) =>
       `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +
       'A database never changes its environment: use another database, or correct the variable.',
+  ),
+  database_read_only: failed<{ database: string; reason: string }>(
+    (f) =>
+      `The database ${f.database} takes no writes: it ${f.reason}. Point DATABASE_URL at the primary server. A standby ` +
+      'belongs in DATABASE_URL_READ, which serves the commands that only read.',
+  ),
+  clock_differs: failed<{ machine: string; database: string; seconds: number; ahead: boolean }>(
+    (f) =>
+      `This machine's clock says ${f.machine}, and the database's says ${f.database}: it is ${duration(f.seconds)} ` +
+      `${f.ahead ? 'ahead' : 'behind'}. Nothing was recorded. Correct the clock that is wrong (timedatectl shows whether ` +
+      'it is synchronized) and run the command again.',
+  ),
+  database_privileges: failed<{ reason: string }>(
+    (f) =>
+      `PostgreSQL refused this login: ${f.reason}. Run 'reckoner migrate' as the owner of the tables: it grants again ` +
+      "what the program needs. docs/operations.md, 'Database roles', has the roles.",
   ),
   database_failed: failed<{ reason: string; remedy: string }>(
     (f) => `PostgreSQL failed: ${f.reason}. Committed changes are kept; the rest was rolled back. ${f.remedy}`,

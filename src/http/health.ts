@@ -8,11 +8,12 @@ import { addressList, type Shared } from './shared.ts';
 export function addHealth(app: FastifyInstance, { database, settings, metrics }: Shared): void {
   app.get('/healthz', async () => ({ status: 'ok' }));
 
-  // Ready: the database answers and has all migrations of this version.
+  // Ready: the database answers, has the migrations of this version and takes writes, and the clocks agree.
   app.get('/readyz', async () => {
     const done = await database.reading(readMigrationNames);
     const pending = MIGRATION_NAMES.filter((name) => !done.includes(name));
     if (pending.length > 0) throw refuse('database_not_migrated', { pending });
+    await database.checkWritable();
     return { status: 'ready' };
   });
 

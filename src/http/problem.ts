@@ -3,7 +3,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { databaseFailure, sqlstate } from '../database/transaction.ts';
-import { httpStatusOf, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { httpStatusOf, Refusal, type RefusalCode, reasonOf, refuse } from '../errors/refusals.ts';
 import { rateHeaders } from './limits.ts';
 
 /** Seconds after which a client may retry. */
@@ -12,12 +12,22 @@ const RETRY_SECONDS = 5;
 /** lock_not_available and query_canceled: the timeouts of our connections. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
+/** What keeps a server from writing at all (database/fitness.ts): its operator's concern, and the log has the reason. */
+const UNFIT: ReadonlySet<RefusalCode> = new Set([
+  'clock_differs',
+  'database_read_only',
+  'database_newer',
+  'database_privileges',
+]);
+
 /** Any thrown value as a refusal; undefined for a bug. */
 export function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
-  if (error instanceof Refusal) return error;
+  if (error instanceof Refusal) {
+    return UNFIT.has(error.code) ? refuse('unavailable', { retry_after: RETRY_SECONDS }, error) : error;
+  }
   if (OUT_OF_PATIENCE.has(sqlstate(error) ?? '')) return refuse('ledger_busy', { retry_after: RETRY_SECONDS }, error);
   const failure = databaseFailure(error);
-  if (failure?.code === 'database_failed' || isUnreachable(error)) {
+  if (failure?.code === 'database_failed' || (failure && UNFIT.has(failure.code)) || isUnreachable(error)) {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
   if (failure !== undefined) return failure;

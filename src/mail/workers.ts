@@ -2,8 +2,9 @@
  * The leases of workers: each worker has a number and holds an advisory lock with it while it lives. By itself the queue
  * would free a dead worker's jobs only after four hours; whoever leases workers frees those whose lock is gone, at once.
  */
-import pg from 'pg';
+import type pg from 'pg';
 import { WORKER_LOCKS } from '../database/locks.ts';
+import { connectClient } from '../database/session.ts';
 
 /** The numbers of the workers that live: a lock ends with its connection. */
 export const LIVING_WORKERS = `
@@ -29,12 +30,11 @@ export async function leaseWorkers(
   size: number,
   onLost: (error: Error) => void,
 ): Promise<WorkerLease> {
-  const client = new pg.Client(connection);
+  const client = await connectClient(connection);
   let ended = false;
   client.on('error', () => {
     if (!ended) onLost(new Error('the connection that holds the locks of these workers was lost'));
   });
-  await client.connect();
   const { rows } = await client.query<{ number: string }>(
     `SELECT n.number, pg_advisory_lock(${WORKER_LOCKS}, n.number::integer)
      FROM (SELECT nextval('worker_numbers') AS number FROM generate_series(1, $1)) AS n`,

@@ -10,7 +10,7 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
-import { plural } from '../text.ts';
+import { duration, plural } from '../text.ts';
 import { attentionToBooks } from './books-status.ts';
 import type { Status } from './status.ts';
 
@@ -28,6 +28,7 @@ interface Found extends Omit<Status, 'attention'> {
 }
 
 export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
+  ...attentionToClock(found.clock_ahead_seconds),
   ...found.months.overdue.map(
     ({ month, ended_at }) =>
       `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open. Run 'reckoner close' and read what ` +
@@ -60,6 +61,14 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...attentionToConnected(found.connected),
   ...attentionToWebhooks(found.webhooks, now),
 ];
+
+const attentionToClock = (ahead: number): string[] =>
+  ahead === 0
+    ? []
+    : [
+        `This machine's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the database's. Nothing ` +
+          'is recorded until they agree. Correct the clock that is wrong (timedatectl).',
+      ];
 
 /** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */
 const attentionToSigning = ({ key, latest }: Status['signing']): string[] =>

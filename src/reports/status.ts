@@ -5,6 +5,7 @@ import type { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
+import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
@@ -30,6 +31,8 @@ import { type BooksStatus, readBooksStatus } from './books-status.ts';
 
 export interface Status {
   readonly environment: string;
+  /** How far this machine's clock is ahead of the database's, where they differ by more than two minutes; otherwise 0. */
+  readonly clock_ahead_seconds: number;
   readonly append_only: 'role_and_triggers' | 'triggers';
   readonly partners: number;
   readonly months: {
@@ -150,6 +153,7 @@ export async function readStatus(
   );
   const found = {
     environment: installation.environment,
+    clock_ahead_seconds: await readClockDifference(tx, context.environment),
     append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
     partners: installation.partners,
     months,

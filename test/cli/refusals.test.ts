@@ -13,6 +13,7 @@ import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
+import { databaseClock, makeReadOnly } from '../support/database-faults.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { command, type Ran } from '../support/program.ts';
@@ -259,6 +260,34 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 1,
     says: /of DATABASE_URL_READ .* is no replica\. Point DATABASE_URL_READ at a streaming replica/,
     run: () => inWorld(['report', 'aging'], { DATABASE_URL_READ: world.databaseUrl }),
+  },
+  database_read_only: {
+    when: 'DATABASE_URL names a server that takes no writes',
+    exit: 1,
+    says: /takes no writes: it has default_transaction_read_only = on\. Point DATABASE_URL at the primary server/,
+    run: async () => {
+      await makeReadOnly(world.databaseUrl, 'on');
+      return inWorld(['status']).finally(() => makeReadOnly(world.databaseUrl, 'off'));
+    },
+  },
+  clock_differs: {
+    when: "this machine's clock is 40 days ahead of the database's",
+    exit: 1,
+    says: /This machine's clock says .*, and the database's says .*: it is 40 days ahead\. Nothing was recorded/,
+    run: async () => {
+      const clock = await databaseClock(world.databaseUrl);
+      await clock.show(new Date(Date.now() - 40 * 86_400_000).toISOString());
+      return inWorld(['close'], { RECKONER_NOW: '' }).finally(clock.end);
+    },
+  },
+  database_privileges: {
+    when: 'a grant of the role of the app is lost',
+    exit: 1,
+    says: /permission denied for table partners\. Run 'reckoner migrate' as the owner of the tables/,
+    run: async () => {
+      await world.sql('REVOKE SELECT ON partners FROM reckoner_app');
+      return inWorld(['status']).finally(() => world.sql('GRANT SELECT ON partners TO reckoner_app'));
+    },
   },
   database_failed: {
     when: 'the server ends the connection in the middle of an import',

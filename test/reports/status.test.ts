@@ -38,6 +38,7 @@ const ran = (job: string, finishedAt: string, exitStatus: number) =>
 test('a new installation needs no attention', async () => {
   expect(await status()).toEqual({
     environment: 'sandbox',
+    clock_ahead_seconds: 0,
     feeds: null,
     late_disputes: [],
     paid_disputes: [],

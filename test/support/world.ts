@@ -107,6 +107,7 @@ export async function openWorld(
     stripeWebhookSecrets: [],
     sealKey: options.sealKey,
     now: () => now,
+    clockIsSet: true,
   };
   const connected = async () => {
     const client = new pg.Client(url);

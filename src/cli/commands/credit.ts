@@ -5,7 +5,7 @@ import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition, ON_LATEST_DATE } from '../define.ts';
 import { money } from '../output.ts';
 import { followBalance, read } from './invoice/after.ts';
 
@@ -15,11 +15,13 @@ export const define: Definition = (credit, act) => {
     .description("Apply open credit to an open invoice of the partner, in the credit note's currency")
     .requiredOption('--invoice <number>', 'the invoice')
     .option('--amount <amount>', 'how much (default: as much as possible)')
+    .option(...ON_LATEST_DATE)
     .action(act(acting(creditApply)));
   credit
     .command('unapply <credit-note>')
     .description('Take back the credit that is applied to an invoice')
     .requiredOption('--invoice <number>', 'the invoice')
+    .option(...ON_LATEST_DATE)
     .action(act(acting(creditUnapply)));
   credit
     .command('refund <credit-note>')

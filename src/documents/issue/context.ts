@@ -12,7 +12,13 @@ import type { ActorContext } from '../../people/audit-events.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
 import { readLatestAct } from './queries.ts';
 
-export type IssueContext = ActorContext;
+export interface IssueContext extends ActorContext {
+  /**
+   * The person says that this machine's clock is right and that a clock that ran ahead dated the latest act: this one is
+   * dated on the same day, so that everything stays in order.
+   */
+  readonly onLatestDate?: boolean | undefined;
+}
 
 type Setting = Pick<IssueContext, 'environment' | 'settings'>;
 
@@ -44,24 +50,28 @@ export function refuseIncompleteSettings({ environment, settings }: Setting): vo
   if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });
 }
 
-/** Documents are dated in the order of their numbers, and acts on them after their issue: refuses an earlier date. */
-export async function refuseClockBehind(tx: Transaction, today: string): Promise<void> {
+/**
+ * The date of an act on documents: today. Documents are dated in the order of their numbers, and acts on them after their
+ * issue, so an earlier date than the latest is refused.
+ */
+export async function dateOfAct(tx: Transaction, context: IssueContext): Promise<string> {
+  const today = todayOf(context);
   const latest = await readLatestAct(tx);
-  if (latest !== undefined && today < latest.dated) {
-    throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, act: latest.act });
-  }
+  if (latest === undefined || today >= latest.dated) return today;
+  if (context.onLatestDate) return latest.dated;
+  throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, act: latest.act });
 }
 
 /** Checks that documents may be issued today. `record` records the event that issues them and returns its id. */
 export async function beginIssue(
   tx: Transaction,
-  { environment, settings }: IssueContext,
+  context: IssueContext,
   batch: Pick<IssueBatch, 'month' | 'purpose' | 'askedFor'>,
   record: (now: string) => Promise<number>,
 ): Promise<IssueBatch> {
-  refuseIncompleteSettings({ environment, settings });
-  const issuedOn = todayOf({ environment, settings });
-  await refuseClockBehind(tx, issuedOn);
+  const { environment, settings } = context;
+  refuseIncompleteSettings(context);
+  const issuedOn = await dateOfAct(tx, context);
   const now = environment.now().toISO();
   return {
     ...batch,

@@ -5,7 +5,15 @@ import type { DocumentRow } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { isZero } from '../../../money.ts';
-import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../../define.ts';
+import {
+  acting,
+  type CommandContext,
+  type Definition,
+  type DeliverOption,
+  NO_DELIVER,
+  ON_LATEST_DATE,
+  REASON,
+} from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { money, wrapped } from '../../output.ts';
 import { exitOf, followBalance, read } from './after.ts';
@@ -18,6 +26,7 @@ export const define: Definition = (invoice, act) => {
     .requiredOption('--amount <amount>', "the amount, in the invoice's currency")
     .requiredOption(...REASON)
     .option('--again', 'issue it even if a credit with the same amount and reason exists')
+    .option(...ON_LATEST_DATE)
     .option(...NO_DELIVER)
     .action(act(acting(invoiceCredit)));
 };

@@ -10,7 +10,7 @@ import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import type { Month } from '../../../month.ts';
 import { monthArgument } from '../../arguments.ts';
-import { acting, type Definition, type DeliverOption, type Done, NO_DELIVER } from '../../define.ts';
+import { acting, type Definition, type DeliverOption, type Done, NO_DELIVER, ON_LATEST_DATE } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { money, type Output, table } from '../../output.ts';
 import { exitOf } from './after.ts';
@@ -32,6 +32,7 @@ export const define: Definition = (invoice, act) => {
     .option('--changed', 'with --month: also replace documents that would differ')
     .option('--new-terms', "use today's payment terms, counted from today, instead of the old due date")
     .option('--dry-run', 'show the outcome, write nothing')
+    .option(...ON_LATEST_DATE)
     .option(...NO_DELIVER)
     .addHelpText('after', HELP)
     .action(act(invoiceRerun));

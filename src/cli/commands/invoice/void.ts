@@ -2,7 +2,7 @@
 import { documentJson } from '../../../documents/document.ts';
 import { voidDocument } from '../../../documents/void.ts';
 import { failpoint } from '../../../failpoint.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
+import { acting, type CommandContext, type Definition, ON_LATEST_DATE, REASON } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { read } from './after.ts';
 
@@ -11,6 +11,7 @@ export const define: Definition = (invoice, act) => {
     .command('void <number>')
     .description('Void a document as of today; its number is kept')
     .requiredOption(...REASON)
+    .option(...ON_LATEST_DATE)
     .action(act(acting(invoiceVoid)));
 };
 

@@ -2,7 +2,7 @@
 import { documentJson } from '../../../documents/document.ts';
 import { undoWriteOff, writeOffInvoice } from '../../../documents/write-off.ts';
 import { failpoint } from '../../../failpoint.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
+import { acting, type CommandContext, type Definition, ON_LATEST_DATE, REASON } from '../../define.ts';
 import { money } from '../../output.ts';
 import { followBalance, read } from './after.ts';
 
@@ -11,6 +11,7 @@ export const define: Definition = (invoice, act) => {
     .command('write-off <number>')
     .description('Write off the open balance of an invoice, or undo that')
     .requiredOption(...REASON)
+    .option(...ON_LATEST_DATE)
     .option('--undo', 'reopen what is written off, as when the partner pays after all')
     .action(act(acting(invoiceWriteOff)));
 };

@@ -1,0 +1,111 @@
+/**
+ * What a database must be before anything is written to it: a server that takes writes, with the migrations that this
+ * version knows, and with a clock that agrees with this machine's. Checked when the database is opened, and again before a
+ * transaction that writes: every 30 seconds, and at once after this machine's clock was set.
+ * Refusals: clock_differs, database_read_only, database_newer.
+ */
+import type { Knex } from 'knex';
+import type { Environment } from '../config/environment.ts';
+import { refuse } from '../errors/refusals.ts';
+import { refuseNewer } from './migrate.ts';
+import { queryOne, type Transaction } from './transaction.ts';
+
+export type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
+
+/** Network time keeps clocks within a second of each other. More than this is a fault. */
+const TOLERANCE_MILLISECONDS = 120_000;
+const CHECKED_EVERY_MILLISECONDS = 30_000;
+/** This machine's clock was set if it moved by more than this against the time since the process began. */
+const JUMP_MILLISECONDS = 1_000;
+
+export interface Fitness {
+  /** Throws why nothing may be written now. Asks the server only where the last answer is too old. */
+  readonly assure: () => Promise<void>;
+  /** The same, asking the server each time. */
+  readonly check: () => Promise<void>;
+}
+
+interface Answer {
+  /** Milliseconds since 1970, by the database's clock. */
+  readonly now: number;
+  readonly read_only: boolean;
+  readonly recovering: boolean;
+  readonly migrations: readonly string[];
+}
+
+const QUESTION = `
+  SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 AS now,
+         current_setting('transaction_read_only')::boolean AS read_only, pg_is_in_recovery() AS recovering`;
+const WITH_MIGRATIONS = `${QUESTION}, ARRAY(SELECT name::text FROM migrations ORDER BY id) AS migrations`;
+
+/** The fitness of the server behind a pool; `name` is how messages call the database. */
+export function fitnessOf(pool: Knex, name: string, clock: Clock): Fitness {
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let clockBase = 0;
+  let checking: Promise<void> | undefined;
+  const elapsedBase = () => Date.now() - performance.now();
+  const check = async () => {
+    const [before, base] = [clock.now().toMillis(), elapsedBase()];
+    const { rows } = (await pool.raw(WITH_MIGRATIONS)) as { rows: Answer[] };
+    const answer = rows[0] as Answer;
+    refuseReadOnly(answer, name);
+    refuseNewer(answer.migrations);
+    if (!clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
+    [checkedAt, clockBase] = [performance.now(), base];
+  };
+  return {
+    check,
+    async assure() {
+      const old = performance.now() - checkedAt > CHECKED_EVERY_MILLISECONDS;
+      if (!old && Math.abs(elapsedBase() - clockBase) <= JUMP_MILLISECONDS) return;
+      // Of many transactions that begin at once, one asks.
+      checking ??= check().finally(() => {
+        checking = undefined;
+      });
+      await checking;
+    },
+  };
+}
+
+/** At opening, before it is known whether there are migrations. `init`, `migrate` and `restore` write without them. */
+export async function checkUnmigrated(pool: Knex, name: string, clock?: Clock): Promise<void> {
+  const before = clock?.now().toMillis() ?? 0;
+  const { rows } = (await pool.raw(QUESTION)) as { rows: Omit<Answer, 'migrations'>[] };
+  const answer = rows[0] as Answer;
+  refuseReadOnly(answer, name);
+  if (clock && !clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
+}
+
+function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'recovering'>, name: string): void {
+  if (!read_only) return;
+  const reason = recovering ? 'is a standby' : 'has default_transaction_read_only = on';
+  throw refuse('database_read_only', { database: name, reason });
+}
+
+/** The database answered between two looks at this machine's clock: a slow answer is no difference. */
+function refuseOtherClock(there: number, before: number, after: number): void {
+  const differs = there < before ? before - there : Math.max(0, there - after);
+  if (differs <= TOLERANCE_MILLISECONDS) return;
+  const [machine, database] = [after, there].map((each) => new Date(each).toISOString()) as [string, string];
+  throw refuse('clock_differs', { machine, database, seconds: Math.round(differs / 1000), ahead: there < before });
+}
+
+/** How far this machine's clock is ahead of the database's, in seconds; 0 within the tolerance or where it is set. */
+export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
+  const before = clock.now().toMillis();
+  const { now } = await queryOne<{ now: number }>(tx, QUESTION);
+  const after = clock.now().toMillis();
+  const ahead = now < before ? before - now : Math.min(0, after - now);
+  return clock.clockIsSet || Math.abs(ahead) <= TOLERANCE_MILLISECONDS ? 0 : Math.round(ahead / 1000);
+}
+
+/**
+ * The instant by which it is decided whether a month has ended: the earlier of both clocks. The database refuses a month
+ * that has not ended by its own (migrations/004_ledger.sql).
+ */
+export async function readClosingTime(tx: Transaction, clock: Clock) {
+  const here = clock.now();
+  if (clock.clockIsSet) return here;
+  const { now: there } = await queryOne<{ now: number }>(tx, QUESTION);
+  return there < here.toMillis() ? here.minus({ milliseconds: here.toMillis() - there }) : here;
+}

@@ -1,0 +1,98 @@
+/** Connections to PostgreSQL: what every session is set to, a single client, and pools for knex. */
+import knexFactory, { type Knex } from 'knex';
+import pg from 'pg';
+import { valueTypes } from './transaction.ts';
+
+/** For callers who rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
+export interface Patience {
+  readonly lockSeconds: number;
+  readonly statementSeconds: number;
+}
+
+/** What every connection has, whoever makes it. */
+export const SESSION: pg.ClientConfig = {
+  types: valueTypes,
+  application_name: 'reckoner',
+  connectionTimeoutMillis: 15_000,
+  // A server whose host is gone is noticed within half a minute, where nothing is on its way to it.
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+};
+
+/**
+ * Times are written in UTC, dates as ISO. The server notices within a minute that this machine is gone, whether it waits
+ * for us, sends to us or works for us, and releases what the session holds: by default it takes two hours. Limits that a
+ * database or a role sets for other programs do not apply.
+ */
+const SETUP = `
+  SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning;
+  SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 3;
+  SET tcp_user_timeout TO '60s'; SET idle_in_transaction_session_timeout TO '10min';
+  SELECT set_config('client_connection_check_interval', '10s', false) WHERE version() !~* 'visual c|mingw';
+  SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('server_version_num')::integer >= 170000`;
+
+/** The app works as the role that may not rewrite history. */
+const TAKE_APP_ROLE = `
+  SELECT set_config('role', 'reckoner_app', false)
+  FROM pg_roles WHERE rolname = 'reckoner_app' AND pg_has_role(current_user, oid, 'MEMBER')`;
+
+/** Tells the database that RECKONER_NOW is set, so that months of a sandbox may end in its future. */
+const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
+
+export interface SessionOptions {
+  readonly role: 'app' | 'owner';
+  readonly patience?: Patience | undefined;
+  readonly clockIsSet?: boolean | undefined;
+}
+
+function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string {
+  const { lockSeconds = 0, statementSeconds = 0 } = patience ?? {};
+  return [
+    SETUP,
+    `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
+    ...(clockIsSet ? [CLOCK_IS_SET] : []),
+    ...(role === 'app' ? [TAKE_APP_ROLE] : []),
+  ].join('; ');
+}
+
+/** A connection of its own, as the login. The caller ends it. A lost connection is reported by its next query. */
+export async function connectClient(connection: pg.ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client(connection);
+  client.on('error', () => {});
+  await client.connect();
+  await client.query(setupOf({ role: 'owner' }));
+  return client;
+}
+
+/** A pool of the queue, as the login. */
+export function openClientPool(connection: pg.ClientConfig, max: number): pg.Pool {
+  const pool = new pg.Pool({ ...connection, max });
+  // The query that needs a lost connection reports it. An unhandled 'error' event would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    client.query(setupOf({ role: 'owner' })).catch(() => {});
+  });
+  return pool;
+}
+
+export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): Knex {
+  const setup = setupOf(options);
+  const { patience } = options;
+  return knexFactory({
+    client: 'pg',
+    connection: connection as Knex.PgConnectionConfig,
+    pool: {
+      min: 0,
+      max,
+      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
+        // A connection that the server ends while idle is dropped from the pool; the next query opens another.
+        client.on('error', () => {});
+        client.query(setup, (error) => done(error, client));
+      },
+    },
+    acquireConnectionTimeout: patience ? patience.statementSeconds * 1000 : 60_000,
+    // Its errors reach us as errors; on stdout they would break --json.
+    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
+  });
+}
