@@ -1,6 +1,7 @@
 /**
  * `npm run demo`: creates a sandbox with three months of realistic partners and rows, and imports, closes and delivers
- * each month with a clock set to that time. Every step runs the real program.
+ * each month with a clock set to that time. Every step runs the real program. With `--own-services`, as compose.yaml runs it,
+ * the database and the mail server are those of the environment, and a demonstration that exists is kept.
  */
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -30,7 +31,9 @@ const MONTHS = [
   { month: '2026-09', file: '2026-09.csv', close: 'close', now: '2026-10-01T10:07:00Z' },
 ] as const;
 
-const { DATABASE_URL: _database, SMTP_URL: _smtp, SEAL_SIGNING_KEY: _key, ...inherited } = process.env;
+const ownServices = process.argv.includes('--own-services');
+const { DATABASE_URL, SMTP_URL, SEAL_SIGNING_KEY: _key, ...others } = process.env;
+const inherited = ownServices ? { ...others, DATABASE_URL, SMTP_URL } : others;
 /** A key of the demo's own, which signs its seals. */
 const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 
@@ -55,6 +58,10 @@ function say(command: string, answer: string): void {
   process.stdout.write(`$ reckoner ${command}\n${answer.trimEnd()}\n\n`);
 }
 
+if (ownServices && existsSync(join(HOME, 'pdf'))) {
+  process.stdout.write(`The demonstration in ${HOME} exists.\n`);
+  process.exit(0);
+}
 if (existsSync(HOME)) {
   // The folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });
@@ -63,7 +70,7 @@ mkdirSync(HOME, { recursive: true });
 const { privateKey } = generateKeyPairSync('ed25519');
 writeFileSync(SEAL_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
 // Held until the end, so that the commands share one server.
-const server = await acquireEmbeddedServer(join(HOME, 'postgres'));
+const server = ownServices ? undefined : await acquireEmbeddedServer(join(HOME, 'postgres'));
 say('init', reckoner(['init'], MONTHS[0].now));
 say('partner import partners.json', reckoner(['partner', 'import', join(DATA, 'partners.json')], MONTHS[0].now));
 for (const { month, file, close, now } of MONTHS) {
@@ -83,14 +90,15 @@ for (const document of documents) {
   const pdf = join(folder, `${document.number}.pdf`);
   reckoner(['invoice', 'pdf', document.number, '-o', pdf], last);
   const amount = `${groupThousands(document.amount_due)} ${document.currency}`;
-  const email = join(HOME, 'outbox', `${document.email?.message_id.slice(1, -1)}.eml`);
+  const file = join(HOME, 'outbox', `${document.email?.message_id.slice(1, -1)}.eml`);
+  const email = ownServices ? `e-mail ${document.email?.message_id}` : relative('.', file);
   process.stdout.write(
     `${document.number.padEnd(16)} ${document.partner_id.padEnd(18)} ${document.month} ${amount.padStart(16)}\n` +
-      `  ${relative('.', pdf)}\n  ${relative('.', email)}\n`,
+      `  ${relative('.', pdf)}\n  ${email}\n`,
   );
 }
 process.stdout.write(
   `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
     `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n`,
 );
-await server.release();
+await server?.release();

@@ -1,0 +1,30 @@
+#!/bin/sh
+# cron's part in a container: the jobs of jobs/crontab, at the same minutes, in UTC. They log to stderr. A job that is missed or
+# runs twice does no harm. With `once JOB` it runs that job alone.
+set -u
+jobs=$(dirname "$(readlink -f "$0")")/../dist/jobs
+
+run() {
+  node "$jobs/$1.js"
+  exit_status=$?
+  [ "$exit_status" = 0 ] || echo "$1: exit $exit_status" >&2
+  return "$exit_status"
+}
+
+[ "${1:-}" = once ] && { run "$2"; exit $?; }
+
+trap 'kill $(jobs -p) 2>/dev/null; wait; exit 0' TERM INT
+while :; do
+  # The minute of the hour and of the day, without leading zeros.
+  now=$(date -u +%s)
+  minute=$((now / 60 % 60))
+  day=$((now / 60 % 1440))
+  [ $((minute % 10)) = 0 ] && run deliver &
+  [ "$minute" = 7 ] && run month-close &
+  [ "$day" = $((3 * 60 + 15)) ] && run verify &
+  [ "$day" = $((5 * 60 + 20)) ] && run reconcile &
+  [ "$day" = $((7 * 60 + 30)) ] && run watch &
+  [ "$day" = $((9 * 60)) ] && run remind &
+  sleep $((60 - $(date -u +%s) % 60)) &
+  wait $!
+done
