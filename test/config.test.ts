@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readEnvironment } from '../src/config/environment.ts';
 import { readSettings, settingsFile } from '../src/config/settings.ts';
 import { openWorld, type World } from './support/world.ts';
 
@@ -36,4 +37,16 @@ test('what is no settings at all is refused with its file, however deep it goes'
     expect(() => reading(junk)).toThrowError(expect.objectContaining({ code: 'settings_invalid' }));
     expect(() => reading(junk)).toThrowError(file);
   }
+});
+
+test('each account has webhook secrets of its own', () => {
+  const secretsOf = (variables: object) => [...readEnvironment({ ...variables }).stripeWebhookSecrets];
+  const own = { STRIPE_WEBHOOK_SECRET: 'whsec_a, whsec_b', STRIPE_WEBHOOK_SECRET_FILE: '/run/secrets/own' };
+  expect(secretsOf({ ...own, STRIPE_WEBHOOK_SECRET_acct_1: 'whsec_c', STRIPE_WEBHOOK_SECRET_acct_2: '' })).toEqual([
+    ['', ['whsec_a', 'whsec_b']],
+    ['acct_1', ['whsec_c']],
+  ]);
+  expect(() => secretsOf({ ...own, STRIPE_WEBHOOK_SECRET_acct_1: 'whsec_b' })).toThrowError(
+    /STRIPE_WEBHOOK_SECRET_acct_1 has a secret of STRIPE_WEBHOOK_SECRET: each/,
+  );
 });

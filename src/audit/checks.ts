@@ -139,6 +139,7 @@ export const CHECKS: readonly Check[] = [
     name: 'daily_balances_not_negative',
     run: fromQuery(payments.DAILY_BALANCES_NOT_NEGATIVE),
   },
+  { name: 'link_payments_proved', run: fromQuery(delivery.LINK_PAYMENTS_PROVED) },
   { name: 'processor_events_recorded', run: fromQuery(payments.PROCESSOR_EVENTS_RECORDED) },
   { name: 'disputes_match_outcomes', run: fromQuery(payments.DISPUTES_MATCH_OUTCOMES) },
   { name: 'balance_transactions_add_up', run: fromQuery(splits.BALANCE_TRANSACTIONS_ADD_UP) },

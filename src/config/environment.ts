@@ -31,8 +31,11 @@ export interface Environment {
   readonly webhookKey?: string | undefined;
   /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined where none are signed. */
   readonly sealKey?: SealKey | undefined;
-  /** STRIPE_WEBHOOK_SECRET: one, or while it is being changed two, separated by a comma. */
-  readonly stripeWebhookSecrets: readonly string[];
+  /**
+   * STRIPE_WEBHOOK_SECRET under the empty name, STRIPE_WEBHOOK_SECRET_<account> under the connected account's: one secret,
+   * or two separated by a comma while it is being changed.
+   */
+  readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
   /** RECKONER_NOW is set: the clock is nobody's, and is compared with no other. */
@@ -41,7 +44,6 @@ export interface Environment {
 
 const STRIPE_KEY = 'STRIPE_SECRET_KEY';
 export const WEBHOOK_SIGNING_KEY = 'WEBHOOK_SIGNING_KEY';
-const STRIPE_WEBHOOK_SECRET = 'STRIPE_WEBHOOK_SECRET';
 export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KEY_${account}`;
 
 const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
@@ -67,7 +69,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
     sealKey: readSealKey(variables),
-    stripeWebhookSecrets: (variables[STRIPE_WEBHOOK_SECRET] ?? '').split(',').filter((secret) => secret.trim() !== ''),
+    stripeWebhookSecrets: webhookSecrets(variables),
     now: clock(name, variables['RECKONER_NOW']),
     clockIsSet: Boolean(variables['RECKONER_NOW']),
   };
@@ -130,6 +132,26 @@ function connectedKeys(environment: EnvironmentName, variables: NodeJS.ProcessEn
       return key === undefined ? [] : [[variable.slice(prefix.length), key]];
     }),
   );
+}
+
+/** Each secret belongs to one account: what it signs is of that account and of no other. */
+function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, readonly string[]> {
+  const secrets = new Map<string, readonly string[]>();
+  const owners = new Map<string, string>();
+  for (const [variable, value] of Object.entries(variables)) {
+    const account = /^STRIPE_WEBHOOK_SECRET(?:_(?!(?:.*_)?FILE$)(.+))?$/.exec(variable);
+    const given = (value ?? '').split(',').flatMap((each) => each.trim() || []);
+    if (account === null || given.length === 0) continue;
+    for (const secret of given) {
+      const owner = owners.get(secret) ?? variable;
+      if (owner !== variable) {
+        throw invalid(variable, `has a secret of ${owner}: each account's endpoint has a secret of its own`);
+      }
+      owners.set(secret, variable);
+    }
+    secrets.set(account[1] ?? '', given);
+  }
+  return secrets;
 }
 
 function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {

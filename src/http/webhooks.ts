@@ -1,7 +1,7 @@
 /**
  * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing else
  * happens here: stored events are processed later, however often and in whatever order they arrived.
- * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid.
+ * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid, processor_events_invalid.
  */
 import type { FastifyInstance } from 'fastify';
 import type { Environment } from '../config/environment.ts';
@@ -14,7 +14,7 @@ import type { Shared } from './shared.ts';
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
-  file: { name: string; text: string; account?: string | undefined },
+  file: { name: string; text: string; account?: string | undefined; signedBy?: string },
 ) => Promise<{ readonly accounts: readonly string[] }>;
 
 const LARGEST_EVENT = 1024 * 1024;
@@ -28,9 +28,10 @@ export function addWebhooks(
       `/webhooks/${name}`,
       { bodyLimit: LARGEST_EVENT },
       async (request) => {
-        const secrets = webhooks.secrets(environment);
+        const account = accountOf(request.query.account);
+        const secrets = webhooks.secrets(environment, account);
         if (secrets.length === 0 || storeEvents === undefined) {
-          throw refuse('webhook_not_configured', { variable: webhooks.secretVariable });
+          throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
         }
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         // The signature is checked over the text, so refuse bytes that are not UTF-8 first.
@@ -39,7 +40,7 @@ export function addWebhooks(
         const signature = typeof given === 'string' ? given : undefined;
         const reason = await webhooks.problem(body, signature, secrets, environment.now().toJSDate());
         if (reason !== undefined) throw refuse('webhook_signature_invalid', { reason });
-        const file = { name: 'webhook', text, account: accountOf(request.query.account) };
+        const file = { name: 'webhook', text, account, signedBy: account ?? '' };
         const { accounts } = await database.transaction((tx) => storeEvents(tx, { environment }, file));
         onEventsStored?.(accounts);
         return { received: true };
@@ -50,7 +51,7 @@ export function addWebhooks(
 
 /**
  * Events that a connected account sends for itself do not name it, so its webhook address ends in `?account=acct_…`. The
- * signature vouches for the rest.
+ * signature vouches for it: the secret of one account signs for no other.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;

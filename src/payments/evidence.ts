@@ -61,6 +61,7 @@ export const CONFIDENCE = {
   amount_and_payer: '0.60',
   possible_duplicate: '0.50',
   reference_of_another: '0.40',
+  told_by_metadata: '0.30',
   amount_alone: '0.20',
 } as const;
 

@@ -31,7 +31,7 @@ export interface PaymentProcessor {
 export interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
   readonly stripeBase: string | undefined;
-  readonly stripeWebhookSecrets: readonly string[];
+  readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
 }
 
 /** How a processor is reached: the key, and another server in its place, in sandbox only. */
@@ -106,9 +106,11 @@ export type PaymentFact =
       /** The payment intent first, where there is one, then charge and session: every id it is known by. */
       readonly ids: readonly string[];
       readonly amount: Amount;
-      /** The number of the document that the link was made for. */
+      /** The processor's id of the payment link that was paid: the processor itself says it, nobody else can. */
+      readonly link: string | undefined;
+      /** The document that its metadata names. Platforms and payers can write metadata: a hint, never a proof. */
       readonly invoice: string | undefined;
-      /** The installation that made the link; undefined where the event does not say. */
+      /** The installation that its metadata names, a hint as well. */
       readonly installation: string | undefined;
       readonly payer_name: string | undefined;
     }
@@ -195,9 +197,9 @@ export interface BalanceTransactionSource {
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
 export interface WebhookVerifier {
-  /** The environment variable of its secrets, and what it holds. */
-  readonly secretVariable: string;
-  readonly secrets: (environment: ProcessorSecrets) => readonly string[];
+  /** The environment variable of an account's secrets, and what it holds; without a name: of our own account. */
+  readonly secretVariable: (account: string | undefined) => string;
+  readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
   /**

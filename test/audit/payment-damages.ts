@@ -145,6 +145,11 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     'daily_balances_not_negative',
     `UPDATE payments SET entry_on = entry_on + 40 WHERE payment_id IN (SELECT payment_id FROM payment_applications)`,
   ],
+  [
+    'a link that paid the invoice of another link',
+    'link_payments_proved',
+    `UPDATE payment_link_objects SET provider_id = provider_id || 'x'`,
+  ],
   ['an event of live mode in a sandbox', 'processor_events_recorded', `UPDATE processor_events SET livemode = true`],
   [
     'an event about a payment without a processor source',

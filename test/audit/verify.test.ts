@@ -663,7 +663,8 @@ const DAMAGES: readonly Damage[] = [
     'a second link beside an open one',
     'payment_links_consistent',
     `INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
-     SELECT document_id, 2, provider, amount, currency, request, intended_at FROM payment_link_intents`,
+     SELECT document_id, version + 1, provider, amount, currency, request, intended_at FROM payment_link_intents i
+     WHERE (document_id, version) NOT IN (SELECT document_id, version FROM payment_link_closings)`,
   ],
   ['an attempt taken out', 'payment_links_consistent', 'UPDATE payment_link_attempts SET attempt = attempt + 1'],
   [

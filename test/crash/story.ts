@@ -41,7 +41,8 @@ const BANK_LINES = `date,amount,currency,account,bank_reference,text,payer,payer
 2026-09-01,10.50,USD,0001,FT-1,INV-2026-000001,Harbour Lights Ticketing,ACC-1
 2026-09-01,-3.00,USD,0001,FT-2,fee,,
 `;
-const linked = stripePayment({ invoice: 'INV-2026-000002', amount: 700, on: '2026-09-01' });
+const PAID = 'INV-2026-000002';
+const linked = stripePayment({ invoice: PAID, amount: 700, on: '2026-09-01', link: 'LINK' });
 const EVENTS = [linked.ordered(), linked.paidLater()].map((each) => `${JSON.stringify(each)}\n`).join('');
 
 export const NOW = '2026-09-02T10:00:00Z';
@@ -96,7 +97,6 @@ export async function beginStory(from?: Chapter): Promise<Story> {
   const bankFile = join(world.home, 'bank.csv');
   writeFileSync(bankFile, BANK_LINES);
   const eventsFile = join(world.home, 'events.ndjson');
-  writeFileSync(eventsFile, EVENTS);
   const env = {
     RECKONER_HOME: world.home,
     DATABASE_URL: world.databaseUrl,
@@ -115,7 +115,13 @@ export async function beginStory(from?: Chapter): Promise<Story> {
     partnersFile,
     renamedFile,
     bankFile,
-    eventsFile,
+    /** The session was opened by the link that a delivery has made by then. */
+    get eventsFile() {
+      const links = [...stripe.state.paymentLinks.values()];
+      const paid = links.find(({ metadata }) => (metadata as Record<string, string>)['invoice'] === PAID);
+      writeFileSync(eventsFile, EVENTS.replaceAll('"LINK"', JSON.stringify(paid?.['id'])));
+      return eventsFile;
+    },
     // Only what is to be killed needs a process of its own.
     run: (args, more = {}) => (more['RECKONER_FAILPOINT'] ? reckoner : command)(args, { env: { ...env, ...more } }),
     async keep() {

@@ -119,16 +119,23 @@ async function tradeForThreeMonths(world: World): Promise<void> {
 
 /** A link that was switched off, the one after it, and a document that waits for its own. */
 async function linkTwice(sql: World['sql']): Promise<void> {
-  const invoice = `(SELECT min(document_id) FROM documents WHERE document = 'invoice' AND currency = 'USD' AND invoice_amount > 1)`;
+  const [row] = await sql<{ id: string; last: number }>(
+    `SELECT min(document_id) AS id,
+            (SELECT coalesce(max(version), 0) FROM payment_link_intents i WHERE i.document_id = min(d.document_id)) AS last
+     FROM documents d WHERE document = 'invoice' AND currency = 'USD' AND invoice_amount > 1`,
+  );
+  const { id: invoice, last = 0 } = row ?? {};
+  const [first, second] = [last + 1, last + 2];
   await sql(`
     INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
-      VALUES (${invoice}, 1, 'stripe', 1, 'USD', '{"a": ["b"]}', now());
-    INSERT INTO payment_link_attempts VALUES (${invoice}, 1, 1, 'key-1', now());
-    INSERT INTO payment_link_objects VALUES (${invoice}, 1, 'plink_1', 'https://buy.example/1', false, now());
-    INSERT INTO payment_link_closings (document_id, version, why, closed_at) VALUES (${invoice}, 1, 'amount_changed', now());
+      VALUES (${invoice}, ${first}, 'stripe', 1, 'USD', '{"a": ["b"]}', now());
+    INSERT INTO payment_link_attempts VALUES (${invoice}, ${first}, 1, 'key-1', now());
+    INSERT INTO payment_link_objects VALUES (${invoice}, ${first}, 'plink_1', 'https://buy.example/1', false, now());
+    INSERT INTO payment_link_closings (document_id, version, why, closed_at)
+      VALUES (${invoice}, ${first}, 'amount_changed', now());
     INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
-      VALUES (${invoice}, 2, 'stripe', 0.5, 'USD', '{}', now());
-    INSERT INTO payment_link_attempts VALUES (${invoice}, 2, 1, 'key-2', now());
+      VALUES (${invoice}, ${second}, 'stripe', 0.5, 'USD', '{}', now());
+    INSERT INTO payment_link_attempts VALUES (${invoice}, ${second}, 1, 'key-2', now());
     INSERT INTO payment_link_waits (document_id, kind, reason, wanted) VALUES (${invoice}, 'unavailable', 'down', '')`);
 }
 

@@ -23,7 +23,7 @@ beforeAll(async () => {
   await world.partners([partner(PRICED), partner({ ...PRICED, partner_id: 'p-2' })]);
   served = await serveWorld(world, {
     settings: { http: { ...world.settings.http, requests_per_minute: 1_000_000 } },
-    environment: { ...world.environment, stripeWebhookSecrets: ['whsec_x'] },
+    environment: { ...world.environment, stripeWebhookSecrets: new Map([['', ['whsec_x']]]) },
     storeEvents: () => {
       throw new Error('nothing unsigned may be stored');
     },

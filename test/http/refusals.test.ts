@@ -42,7 +42,7 @@ beforeAll(async () => {
       policies: [{ ...PRICED.policies[0], price: { rate: '0.085', minimum: '0' } }],
     }),
   ]);
-  const environment = { ...world.environment, stripeWebhookSecrets: [WEBHOOK_SECRET] };
+  const environment = { ...world.environment, stripeWebhookSecrets: new Map([['', [WEBHOOK_SECRET]]]) };
   served = await serveWorld(world, { environment, storeEvents: async () => ({ accounts: [] }), patience: 1 });
   const http = { ...world.settings.http };
   guarded = await serveWorld(world, { settings: { http: { ...http, allow: ['203.0.113.0/24'] } } });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
-import { stripePayment } from '../payments/stripe-events.ts';
+import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/balance-transactions.ts';
 import { command, compiled, job } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
@@ -92,7 +92,9 @@ async function paidAndUntold(key: string): Promise<string> {
   );
   const { number = '', balance = '' } = invoice ?? {};
   const paid = stripePayment({ invoice: number, amount: Number(balance.replace('.', '')), key, on: '2026-08-01' });
-  const text = [paid.ordered(), paid.completed(), paid.intentSucceeded()].map((each) => `${JSON.stringify(each)}\n`);
+  const events = [paid.ordered(), paid.completed(), paid.intentSucceeded()];
+  await makeLinks(world.sql, events);
+  const text = events.map((each) => `${JSON.stringify(each)}\n`);
   await world.database.transaction((tx) =>
     storeEvents(tx, { environment: world.environment }, { name: 'webhook', text: text.join('') }),
   );
@@ -249,7 +251,8 @@ test('a webhook of a connected account makes the account be read, once however o
   const came = share(700, '2026-07-10T12:00:05Z', { quote_id: 'q-split' });
   stripe.state.balanceTransactions.set(came.id, { ...came });
   const { url, child, stderr } = await serveWith({
-    ...{ STRIPE_WEBHOOK_SECRET: 'whsec_1', STRIPE_SECRET_KEY_acct_1: 'sk_test_acct1', STRIPE_API_BASE: stripe.url },
+    ...{ STRIPE_WEBHOOK_SECRET_acct_1: 'whsec_1', STRIPE_WEBHOOK_SECRET_acct_other: 'whsec_2' },
+    ...{ STRIPE_SECRET_KEY_acct_1: 'sk_test_acct1', STRIPE_API_BASE: stripe.url },
   });
   const tell = (id: string, account: string) => {
     const at = Math.floor(Date.now() / 1000);
@@ -257,7 +260,9 @@ test('a webhook of a connected account makes the account be read, once however o
       ...{ id, object: 'event', type: 'charge.succeeded', created: at, livemode: false },
       data: { object: came.source },
     });
-    const signature = createHmac('sha256', 'whsec_1').update(`${at}.${body}`).digest('hex');
+    const signature = createHmac('sha256', account === 'acct_1' ? 'whsec_1' : 'whsec_2')
+      .update(`${at}.${body}`)
+      .digest('hex');
     const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` };
     return ask(`${url}/webhooks/stripe?account=${account}`, { method: 'POST', headers, body });
   };

@@ -15,7 +15,13 @@ let hinted: string[] = [];
 beforeAll(async () => {
   world = await openWorld();
   served = await serveWorld(world, {
-    environment: { ...world.environment, stripeWebhookSecrets: SECRETS },
+    environment: {
+      ...world.environment,
+      stripeWebhookSecrets: new Map([
+        ['', SECRETS],
+        ['acct_1', ['whsec_acct_1']],
+      ]),
+    },
     storeEvents: async (_tx, _acting, { text, account }) => {
       stored.push(text);
       return { accounts: account === undefined ? [] : [account] };
@@ -58,13 +64,31 @@ test('both secrets work during a rotation, and one valid signature of several is
 });
 
 test('an event of a connected account names the account in the address, and makes it be read', async () => {
-  expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1')).toEqual([200, 'ok']);
+  expect(await send(`t=${NOW},v1=${sign('whsec_acct_1')}`, BODY, '?account=acct_1')).toEqual([200, 'ok']);
   expect(hinted).toEqual(['acct_1']);
   expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1&account=acct_2')).toEqual([
     ...[400, 'request_invalid'],
   ]);
   expect(await send('t=1,v1=0', BODY, '?account=acct_1')).toEqual([400, 'webhook_signature_invalid']);
   expect(hinted).toEqual(['acct_1']);
+});
+
+test('the secret of one account signs for no other', async () => {
+  const refused = [400, 'webhook_signature_invalid'];
+  expect(await send(`t=${NOW},v1=${sign('whsec_new')}`, BODY, '?account=acct_1')).toEqual(refused);
+  expect(await send(`t=${NOW},v1=${sign('whsec_acct_1')}`)).toEqual(refused);
+  const unknown = await send(`t=${NOW},v1=${sign('whsec_acct_1')}`, BODY, '?account=acct_2');
+  expect(unknown).toEqual([404, 'webhook_not_configured']);
+  expect(stored).toEqual([]);
+  for (const [signedBy, account] of [
+    ['', 'acct_1'],
+    ['acct_1', 'acct_2'],
+  ] as const) {
+    const event = { id: 'evt_9', object: 'event', type: 'a.b', created: NOW, livemode: false, data: { object: {} } };
+    const text = JSON.stringify({ ...event, account });
+    const act = world.database.transaction((tx) => storeEvents(tx, world, { name: 'webhook', text, signedBy }));
+    await expect(act).rejects.toMatchObject({ code: 'processor_events_invalid' });
+  }
 });
 
 test.each([
@@ -102,7 +126,7 @@ test('a body that is not UTF-8, or larger than a megabyte, is refused', async ()
 
 test('a signed event that nobody can keep is refused as such', async () => {
   const storing = await serveWorld(world, {
-    environment: { ...world.environment, stripeWebhookSecrets: SECRETS },
+    environment: { ...world.environment, stripeWebhookSecrets: new Map([['', SECRETS]]) },
     storeEvents,
   });
   const event = (object: string) =>

@@ -17,6 +17,7 @@ import { type Recorded, type RecordRequest, recordPayment } from '../../src/paym
 import { type ReverseRequest, reversePayment } from '../../src/payments/reverse.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { makeLinks } from './stripe-events.ts';
 
 export const HARBOUR = 'p-1';
 export const NORD = 'p-2';
@@ -164,6 +165,7 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
         importBankFile(tx, acting, { name, bytes: Buffer.from(text), map: options.map }),
       ),
     async events(events) {
+      await makeLinks(world.sql, events);
       const text = events.map((event) => `${JSON.stringify(event)}\n`).join('');
       const stored = await transaction((tx) => storeEvents(tx, acting, { name: 'events.ndjson', text }));
       return { ...stored, ...(await transaction((tx) => processEvents(tx, acting))) };

@@ -6,7 +6,7 @@ import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { type Books, inv, openBooks, refusalOf } from './books.ts';
-import { event, stripePayment } from './stripe-events.ts';
+import { event, makeLinks, stripePayment } from './stripe-events.ts';
 
 let books: Books;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ test('ACH debit: an ordered payment is not paid; it is recorded once when it is'
 
 test('a failure after the success changes nothing: states move forward', async () => {
   const linked = stripePayment({ invoice: inv(9), amount: 7777, key: 'FWD' });
-  await books.events([linked.intentSucceeded()]);
+  await books.events([linked.completed()]);
   await books.events([linked.failedLater(), linked.ordered()]);
   expect(await books.balance(inv(9))).toMatchObject({ status: 'paid' });
 });
@@ -167,12 +167,81 @@ function permutations<Item>(items: readonly Item[]): Item[][] {
   );
 }
 
+describe('a payment pays an invoice only through a link that we made', () => {
+  const suggested = async (reference: string) => {
+    const [payment] = (await books.payments()).filter((each) => each.reference === reference);
+    return payment?.suggestions.map((each) => [each.number, each.evidence.why.split(':')[0]]);
+  };
+
+  test('the metadata of a charge that a platform routed pays nothing, and a person is told', async () => {
+    const charge = {
+      ...{ id: 'py_routed1', object: 'charge', amount: 210000, amount_refunded: 0, currency: 'usd', paid: true },
+      ...{ status: 'succeeded', source_transfer: 'tr_1', metadata: { invoice: inv(11) } },
+    };
+    const report = await books.events([event('charge.succeeded', charge)]);
+    expect(report.manual_review.map((each) => each.reason)).toContain(
+      `routed by transfer tr_1, and its metadata names ${inv(11)}: a share pays no invoice`,
+    );
+    const direct = { ...charge, id: 'ch_direct1', source_transfer: null, metadata: {}, application_fee_amount: 500 };
+    expect(await books.events([event('charge.succeeded', direct)])).toMatchObject({ effects: 0, without_effect: 1 });
+    expect(await books.balance(inv(11))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+    expect((await books.payments()).filter((each) => each.amount === '2100.00')).toEqual([]);
+  });
+
+  test('metadata alone waits a day for the event that names the link, then is a suggestion', async () => {
+    const told = stripePayment({ invoice: inv(7), amount: 4242, key: 'TOLD' });
+    expect((await books.events([told.intentSucceeded()])).waiting.map((each) => each.reason)).toEqual([
+      `for the event that says which payment link was paid: only its metadata names ${inv(7)}`,
+    ]);
+    books.at('2026-10-16T15:00:00Z');
+    expect(await books.events([])).toMatchObject({ effects: 1, waiting: [] });
+    expect(await suggested(told.ids.intent)).toEqual([[inv(7), `only its metadata names ${inv(7)}`]]);
+    books.at('2026-10-15T15:00:00Z');
+  });
+
+  test.each([
+    [
+      'of a link that is not ours',
+      'FOREIGN',
+      'plink_foreign',
+      `its metadata names ${inv(11)}, but its link is not ours`,
+    ],
+    ['without a link', 'NOLINK', null, undefined],
+  ])('a session %s', async (_, key, link, why) => {
+    const paid = stripePayment({ invoice: inv(11), amount: 200000, key, link });
+    const report = await books.events([paid.completed()]);
+    if (why === undefined) expect(report.waiting).toHaveLength(1);
+    else expect(await suggested(paid.ids.intent)).toEqual([[inv(11), why]]);
+    expect(await books.balance(inv(11))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+  });
+
+  test('another amount, currency or installation than the link was made with', async () => {
+    const made = stripePayment({ invoice: inv(3), amount: 33333, key: 'SHORT' });
+    await makeLinks(books.sql, [made.completed()]);
+    const link = 'plink_madeSHORT';
+    for (const [key, other] of [
+      ['LESS', { amount: 33332 }],
+      ['YEN', { amount: 33333, currency: 'jpy' }],
+      ['EURO', { amount: 33333, currency: 'eur' }],
+    ] as const) {
+      await books.events([stripePayment({ invoice: inv(3), link, key, ...other }).completed()]);
+      expect(await books.balance(inv(3))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+    }
+    const object = { ...(made.completed() as { data: { object: object } }).data.object, id: 'cs_test_x1234567' };
+    const elsewhere = { ...object, metadata: { invoice: inv(3), installation: 'another' } };
+    await books.events([event('checkout.session.completed', elsewhere)]);
+    expect(await books.balance(inv(3))).toMatchObject({ status: 'open', amount_paid: '0.00' });
+    await books.events([made.completed()]);
+    expect(await books.balance(inv(3))).toMatchObject({ status: 'paid', amount_paid: '333.33' });
+  });
+});
+
 describe('in any order, together or one by one, events lead to the same books', () => {
   const linked = stripePayment({ invoice: inv(1), amount: 125000, key: 'ANY' });
   const stories = {
     'paid, refunded in part, disputed and won': [
       linked.ordered(),
-      linked.intentSucceeded(),
+      linked.paidLater(),
       linked.refunded(25000),
       linked.disputed('needs_response', 100000),
       linked.closed('won', 100000),

@@ -1,6 +1,8 @@
 /** Stripe's events as it sends them, for one payment of one link. */
 
 export interface PaidLink {
+  /** The payment link that the session names; left out: the one that `makeLinks` makes for the invoice. */
+  readonly link?: string | null;
   readonly invoice?: string;
   /** In the smallest unit. */
   readonly amount: number;
@@ -10,6 +12,8 @@ export interface PaidLink {
   readonly on?: string;
 }
 
+import { amountOfUnits } from '../../src/processors/stripe/events.ts';
+
 let counter = 0;
 
 export function event(type: string, object: object, overrides: object = {}): object {
@@ -18,7 +22,51 @@ export function event(type: string, object: object, overrides: object = {}): obj
   return { id: `evt_${counter}`, object: 'event', type, created, livemode: false, data: { object }, ...overrides };
 }
 
-export function stripePayment({ invoice, amount, currency = 'usd', key = 'A1', on = '2026-10-14' }: PaidLink) {
+/**
+ * Makes the links at the processor that sessions of `stripePayment` were opened by, as deliveries would have made them:
+ * none for more than the invoice. Each was closed when it was used up.
+ */
+export async function makeLinks(
+  sql: (statement: string, values?: unknown[]) => Promise<unknown>,
+  events: readonly object[],
+): Promise<void> {
+  for (const each of events) {
+    const { object } = (each as { data: { object: Record<string, unknown> } }).data;
+    const { payment_link: link, metadata, amount_total, currency } = object;
+    if (typeof link !== 'string' || !link.startsWith(MADE)) continue;
+    const amount = amountOfUnits(String(amount_total), String(currency))?.toString();
+    const invoice = (metadata as { invoice?: string }).invoice;
+    await sql(
+      `INSERT INTO payment_link_closings (document_id, version, why, closed_at)
+       SELECT document_id, i.version, 'amount_changed', now() FROM payment_link_intents i JOIN documents USING (document_id)
+       WHERE number = $1 AND NOT EXISTS (SELECT FROM payment_link_objects WHERE provider_id = $2)
+         AND (document_id, i.version) NOT IN (SELECT document_id, version FROM payment_link_closings)`,
+      [invoice, link],
+    );
+    await sql(
+      `WITH made AS (
+         INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
+         SELECT d.document_id, 1 + coalesce(max(i.version), 0), 'stripe', $1, $2, '{}', now()
+         FROM documents d LEFT JOIN payment_link_intents i USING (document_id)
+         WHERE d.number = $3 AND d.currency = $2 AND $1 <= d.invoice_amount AND NOT EXISTS (SELECT FROM payment_link_objects WHERE provider_id = $4)
+         GROUP BY d.document_id
+         RETURNING document_id, version
+       ), attempt AS (
+         INSERT INTO payment_link_attempts SELECT document_id, version, 1, 'key-' || $4, now() FROM made
+       ), object AS (
+         INSERT INTO payment_link_objects
+         SELECT document_id, version, $4, 'https://buy.example/' || $4, false, now() FROM made
+       )
+       INSERT INTO payment_link_closings (document_id, version, why, closed_at)
+       SELECT document_id, version, 'used_up', now() FROM made`,
+      [amount, String(currency).toUpperCase(), invoice, link],
+    );
+  }
+}
+
+const MADE = 'plink_made';
+
+export function stripePayment({ invoice, amount, currency = 'usd', key = 'A1', on = '2026-10-14', link }: PaidLink) {
   const created = Date.parse(`${on}T12:00:00Z`) / 1000;
   const tell = (type: string, object: object) => event(type, object, { created });
   const ids = { intent: `pi_3Q0000${key}`, charge: `py_3Q0000${key}`, session: `cs_test_b1${key}` };
@@ -30,6 +78,7 @@ export function stripePayment({ invoice, amount, currency = 'usd', key = 'A1', o
     currency,
     metadata,
     payment_intent: ids.intent,
+    payment_link: link === undefined ? `${MADE}${key}` : link,
     payment_status,
     customer_details: { name: 'Accounts Payable' },
   });

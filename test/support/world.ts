@@ -104,7 +104,7 @@ export async function openWorld(
     connectedKeys: new Map(),
     stripeBase: options.stripe,
     linkSecret: undefined,
-    stripeWebhookSecrets: [],
+    stripeWebhookSecrets: new Map(),
     sealKey: options.sealKey,
     now: () => now,
     clockIsSet: true,

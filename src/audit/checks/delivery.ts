@@ -34,6 +34,21 @@ export const EMAILS_CONSISTENT = `inspected AS (
   FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id
 )`;
 
+/** What a payment link paid was applied to the document that the link was made for, and to no other. */
+export const LINK_PAYMENTS_PROVED = `inspected AS (
+  SELECT a.payment_id, d.number, a.evidence->'reference'->>'found' AS link, made.number AS made_for
+  FROM payment_applications a JOIN documents d USING (document_id)
+  LEFT JOIN payment_link_objects o ON o.provider_id = a.evidence->'reference'->>'found'
+  LEFT JOIN documents made ON made.document_id = o.document_id
+  WHERE a.evidence->>'rule' = 'processor' AND a.evidence->'reference'->>'field' = 'payment_link'
+    AND ${inMonth('d.month')}
+), differences AS (
+  SELECT format('payment %s', payment_id) AS subject,
+         format('paid %s by the link %s, which was made for %s', number, coalesce(link, '(none)'),
+                coalesce(made_for, 'no document')) AS detail
+  FROM inspected WHERE made_for IS DISTINCT FROM number
+)`;
+
 /**
  * A document has at most one open payment link, for at most its total (credit of its issue may be taken
  * back) and in its currency. A link that was deactivated

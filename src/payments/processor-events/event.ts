@@ -1,4 +1,5 @@
 /** What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded. */
+import type { DateTime } from 'luxon';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Caller, PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
@@ -23,6 +24,7 @@ export interface WaitingEvent {
   readonly id: string;
   readonly type: string;
   readonly created: string;
+  readonly received_at: string;
   readonly payload: string;
 }
 
@@ -47,6 +49,9 @@ export interface EventContext {
   readonly account: string;
   /** The day of the event in the issuer's zone, `YYYY-MM-DD`. */
   readonly on: string;
+  /** When it was stored. */
+  readonly receivedAt: DateTime;
+  readonly installation: string;
 }
 
 /** The payment that one of the processor's ids stands for. */

@@ -23,7 +23,7 @@ export async function insertEvents(tx: Transaction, events: readonly StorableEve
 export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
   return query(
     tx,
-    `SELECT e.processor_event_id, e.account, e.id, e.type, e.created, e.payload::text AS payload
+    `SELECT e.processor_event_id, e.account, e.id, e.type, e.created, e.received_at, e.payload::text AS payload
      FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
      WHERE o.processor_event_id IS NULL ORDER BY e.processor_event_id`,
   );
@@ -55,6 +55,26 @@ export async function insertEventOutcome(
 
 export async function readInstallation(tx: Transaction): Promise<string> {
   return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
+}
+
+/** What a payment link of ours was made for. */
+export interface OwnLink {
+  readonly number: string;
+  readonly amount: string;
+  readonly currency: string;
+}
+
+/** The link that we made under the processor's id, whether or not it is still active; undefined where it is not ours. */
+export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
+  const [link] = await query<OwnLink>(
+    tx,
+    `SELECT d.number, i.amount, i.currency
+     FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+     JOIN documents d USING (document_id)
+     WHERE o.provider_id = :id AND i.provider = :provider`,
+    { provider, id },
+  );
+  return link;
 }
 
 /** The payment with one of these payment source records. */

@@ -59,7 +59,7 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
 }
 
 async function processEvent(
-  { installation, ...shared }: Pick<EventContext, 'tx' | 'caller' | 'open'> & { readonly installation: string },
+  shared: Pick<EventContext, 'tx' | 'caller' | 'open' | 'installation'>,
   event: WaitingEvent,
 ): Promise<EventOutcome | Waits> {
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id: null, reason });
@@ -71,13 +71,11 @@ async function processEvent(
   if ('nothing' in reading) return nothing(reading.nothing);
   if ('manual_review' in reading) return { outcome: 'manual_review', payment_id: null, reason: reading.manual_review };
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
-  const context: EventContext = { ...shared, account: event.account, on };
+  const receivedAt = DateTime.fromISO(event.received_at);
+  const context: EventContext = { ...shared, account: event.account, on, receivedAt };
   let changed: EventOutcome | undefined;
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
-    if (fact.kind === 'received' && fact.installation !== undefined && fact.installation !== installation) {
-      return nothing(`of another installation, ${fact.installation}`);
-    }
     const outcome = await recordFact(context, fact);
     if ('waits' in outcome) return outcome;
     paymentId = outcome.payment_id ?? paymentId;

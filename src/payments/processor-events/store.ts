@@ -35,6 +35,8 @@ export interface EventFile {
   readonly text: string;
   /** The account of events that name none: the processor leaves it out in what it tells an account about itself. */
   readonly account?: string | undefined;
+  /** The account whose secret signed the file, empty for our own: an event that names another is refused. */
+  readonly signedBy?: string;
 }
 
 /** Stores all events of a file, or none. A webhook is a file of one line. */
@@ -52,6 +54,11 @@ export async function storeEvents(
       const event = readLine(line, latest);
       if ('reason' in event) {
         problems.push({ path: `line ${index + 1}`, reason: event.reason });
+        return [];
+      }
+      if (file.signedBy !== undefined && (event.account ?? file.signedBy) !== file.signedBy) {
+        const reason = `is of account ${event.account}, but the secret of ${file.signedBy || 'our own account'} signed it`;
+        problems.push({ path: `line ${index + 1}`, reason });
         return [];
       }
       return [{ ...event, account: event.account ?? file.account ?? '' }];

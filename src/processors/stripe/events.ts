@@ -1,6 +1,7 @@
 /**
  * What Stripe's events say, as facts about payments. Events come repeatedly and in any order, so each is read for what
- * its object says by itself: paid, refunded so much in all, disputed. Pure.
+ * its object says by itself: paid, refunded so much in all, disputed. Only a checkout session names the payment link
+ * that was paid; the metadata of payments and charges can be written by platforms, so it proves nothing. Pure.
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
@@ -12,11 +13,21 @@ const id = z.union([text, z.object({ id: text }).transform((object) => object.id
 const whole = z.string().regex(/^\d{1,15}$/);
 const metadata = z.record(z.string(), z.string()).nullish();
 
+/** What only payments have that a platform routes: we ask for none of it. */
+const routing = {
+  source_transfer: id.nullish(),
+  transfer_data: z.record(z.string(), z.unknown()).nullish(),
+  on_behalf_of: id.nullish(),
+  application_fee: id.nullish(),
+  application_fee_amount: whole.nullish(),
+};
+
 /** Numbers are texts: the payload is read without binary floating point (src/json.ts). */
 const sessionSchema = z.object({
   id: text,
   payment_status: z.enum(['paid', 'unpaid', 'no_payment_required']),
   payment_intent: id.nullish(),
+  payment_link: id.nullish(),
   amount_total: whole.nullish(),
   currency: text.nullish(),
   metadata,
@@ -29,6 +40,7 @@ const intentSchema = z.object({
   currency: text,
   latest_charge: id.nullish(),
   metadata,
+  ...routing,
 });
 const chargeSchema = z.object({
   id: text,
@@ -41,6 +53,7 @@ const chargeSchema = z.object({
   payment_intent: id.nullish(),
   billing_details: z.object({ name: z.string().nullish() }).nullish(),
   metadata,
+  ...routing,
 });
 const disputeSchema = z.object({
   id: text,
@@ -115,29 +128,33 @@ function session(object: unknown): EventReading {
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says paid, and names no amount' };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
-  return { facts: [received(ids, amount, data.metadata, data.customer_details?.name)] };
+  return { facts: [received(ids, amount, data, data.customer_details?.name)] };
 }
 
 function intent(object: unknown): EventReading {
   const parsed = intentSchema.safeParse(object);
   if (!parsed.success || parsed.data.status !== 'succeeded') return { manual_review: UNREADABLE };
   const { data } = parsed;
+  const elsewhere = routed(data);
+  if (elsewhere !== undefined) return elsewhere;
   const amount = amountOfUnits(data.amount_received ?? '0', data.currency);
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says succeeded, and names no amount' };
   const ids = [data.id, data.latest_charge].filter((each): each is string => typeof each === 'string');
-  return { facts: [received(ids, amount, data.metadata, undefined)] };
+  return { facts: [received(ids, amount, data, undefined)] };
 }
 
 function charge(object: unknown): EventReading {
   const parsed = chargeSchema.safeParse(object);
   if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
+  const elsewhere = routed(data);
+  if (elsewhere !== undefined) return elsewhere;
   if (!data.paid || data.status !== 'succeeded') return { nothing: `the charge is ${data.status}` };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
   const amount = amountOfUnits(data.amount_captured ?? data.amount, data.currency);
   const total = amountOfUnits(data.amount_refunded, data.currency);
   if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
-  const paid = received(ids, amount, data.metadata, data.billing_details?.name);
+  const paid = received(ids, amount, data, data.billing_details?.name);
   return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
 }
 
@@ -153,16 +170,38 @@ function dispute(object: unknown): EventReading {
   return { facts: [{ kind: 'disputed', ids, dispute: data.id, amount, reason: data.reason, state }] };
 }
 
+/**
+ * A payment that a platform routes is a share of a partner program: reconciliation books it from the balance transactions,
+ * so it is no payment of an invoice, whatever its metadata says.
+ */
+function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metadata }): EventReading | undefined {
+  const { source_transfer, transfer_data, on_behalf_of, application_fee, application_fee_amount } = data;
+  const by =
+    source_transfer != null
+      ? `transfer ${source_transfer}`
+      : [transfer_data, on_behalf_of, application_fee, application_fee_amount].some((each) => each != null)
+        ? 'a platform'
+        : undefined;
+  if (by === undefined) return undefined;
+  const invoice = data.metadata?.['invoice'];
+  if (!invoice) return { nothing: `routed by ${by}: a share, which the balance transactions report` };
+  const named = /^[\w-]{1,40}$/.test(invoice) ? invoice : 'a document';
+  return { manual_review: `routed by ${by}, and its metadata names ${named}: a share pays no invoice` };
+}
+
+type Metadata = Readonly<Record<string, string>> | null | undefined;
+
 function received(
   ids: readonly string[],
   amount: Amount,
-  given: Readonly<Record<string, string>> | null | undefined,
+  { metadata: given, payment_link: link }: { metadata?: Metadata; payment_link?: string | null | undefined },
   name: string | null | undefined,
 ): PaymentFact {
   return {
     kind: 'received',
     ids,
     amount,
+    link: link ?? undefined,
     invoice: given?.['invoice'] || undefined,
     installation: given?.['installation'] || undefined,
     payer_name: name ?? undefined,

@@ -5,8 +5,8 @@ import type { WebhookVerifier } from '../processor.ts';
 const TOLERANCE_SECONDS = 300;
 
 export const webhooks: WebhookVerifier = {
-  secretVariable: 'STRIPE_WEBHOOK_SECRET',
-  secrets: ({ stripeWebhookSecrets }) => stripeWebhookSecrets,
+  secretVariable: (account) => ['STRIPE_WEBHOOK_SECRET', account ?? []].flat().join('_'),
+  secrets: ({ stripeWebhookSecrets }, account = '') => stripeWebhookSecrets.get(account) ?? [],
   header: 'stripe-signature',
   async problem(body, header, secrets, now) {
     if (header === undefined) return 'the header Stripe-Signature is missing';
