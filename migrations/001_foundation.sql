@@ -96,7 +96,29 @@ BEGIN
 END
 $$;
 
-CREATE PROCEDURE make_fact(target regclass) LANGUAGE plpgsql AS $$
+-- While the ledger is paused (002_people.sql) nothing closes, is issued, sent or recorded. The name sorts after that of the
+-- trigger that waits for the ledger's lock, which `pause` holds exclusively: a writer that waited for it sees the pause.
+CREATE FUNCTION refuse_while_paused() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF is_paused() THEN
+    RAISE EXCEPTION '% of % is refused: the ledger is paused', TG_OP, TG_TABLE_NAME
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'not_while_paused',
+            DETAIL = (SELECT json_build_object('since', paused_at, 'reason', reason)
+                      FROM open_pauses ORDER BY pause_id DESC LIMIT 1);
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE PROCEDURE refuse_rows_while_paused(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER not_while_paused BEFORE INSERT ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused()', target);
+END
+$$;
+
+-- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and how an e-mail ended that was under way.
+CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,
                  target || '_fact_positive');
@@ -105,6 +127,9 @@ BEGIN
                   FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
   EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
                   FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
+  IF NOT while_paused THEN
+    CALL refuse_rows_while_paused(target);
+  END IF;
   CALL make_append_only(target);
 END
 $$;
@@ -151,3 +176,13 @@ CREATE TABLE job_runs (
 );
 CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
 CALL grant_to_app('SELECT, INSERT', 'job_runs');
+
+-- What needed attention when each job last ran, and how many of each. A working state: a job exits 4 for what is new in it.
+CREATE TABLE job_attention (
+  job text NOT NULL,
+  item text NOT NULL,
+  count bigint NOT NULL CONSTRAINT job_attention_counted CHECK (count > 0),
+  since timestamptz NOT NULL,
+  PRIMARY KEY (job, item)
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'job_attention');

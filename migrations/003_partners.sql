@@ -132,7 +132,7 @@ CREATE TABLE api_clients (
   CONSTRAINT client_of_partner UNIQUE (client_id, partner_id)
 );
 CREATE INDEX api_clients_of_partner ON api_clients (partner_id);
-CALL make_fact('api_clients');
+CALL make_fact('api_clients', while_paused => true);
 
 -- The secrets of a client are a chain. Only the last two can be valid, and the last but one only until the time that its
 -- successor names, so three valid secrets cannot be recorded.
@@ -150,14 +150,14 @@ CREATE TABLE client_secrets (
   CONSTRAINT client_secret_follows FOREIGN KEY (client_id, previous_sequence) REFERENCES client_secrets,
   CONSTRAINT client_secret_ends_the_one_before CHECK ((sequence = 1) = (previous_ends_at IS NULL))
 );
-CALL make_fact('client_secrets');
+CALL make_fact('client_secrets', while_paused => true);
 
 CREATE TABLE client_revocations (
   client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
   revoked_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );
-CALL make_fact('client_revocations');
+CALL make_fact('client_revocations', while_paused => true);
 
 -- The public keys. A private key exists only in the memory of the process that signs with it, so neither this database
 -- nor a backup of it can sign a token.

@@ -16,6 +16,7 @@ CREATE TABLE closed_months (
   CONSTRAINT closed_months_late_are_entries CHECK (late_entries BETWEEN 0 AND entries)
 );
 CALL make_append_only('closed_months');
+CALL refuse_rows_while_paused('closed_months');
 
 -- The first instant of a month in a time zone. Where clocks are set back to midnight there are two, and the first counts,
 -- as in src/month.ts. A zone that this server does not know says nothing: the month has then begun somewhere on Earth.
@@ -175,6 +176,7 @@ CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
+CALL refuse_rows_while_paused('ledger_rows');
 -- Verification compares the ids with the last one given.
 CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 

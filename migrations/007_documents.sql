@@ -119,6 +119,38 @@ CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT 
 CALL require_open_books('documents');
 CALL make_fact('documents');
 
+-- Numbers that are never given: after a restore, those that were issued after its backup, in the ledger that was lost. Each
+-- belongs to the resumption that skipped it.
+CREATE TABLE skipped_numbers (
+  series text COLLATE "C" NOT NULL CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
+  first_sequence integer NOT NULL CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
+  last_sequence integer NOT NULL,
+  pause_id bigint NOT NULL REFERENCES resumptions,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (series, first_sequence),
+  CONSTRAINT skipped_range CHECK (last_sequence >= first_sequence)
+);
+CALL make_fact('skipped_numbers', while_paused => true);
+
+-- A number is given or skipped, never both and never twice. Who issues or skips holds the ledger's lock exclusively.
+CREATE FUNCTION refuse_skipped_number() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM skipped_numbers s JOIN documents d ON d.series = s.series
+             AND d.sequence BETWEEN s.first_sequence AND s.last_sequence)
+     OR EXISTS (SELECT FROM skipped_numbers s JOIN skipped_numbers other ON other.series = s.series
+                AND other.first_sequence > s.first_sequence AND other.first_sequence <= s.last_sequence) THEN
+    RAISE EXCEPTION 'a number was given and skipped, or skipped twice'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'number_given_or_skipped';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
+CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
+
 CREATE TABLE document_lines (
   document_id bigint NOT NULL REFERENCES documents,
   -- The document's own month before earlier ones, then policy, then the order of kinds.
@@ -285,8 +317,8 @@ CREATE TABLE hold_releases (
 );
 ALTER TABLE holds ADD CONSTRAINT hold_follows_a_release FOREIGN KEY (follows, document_id)
   REFERENCES hold_releases (hold_id, document_id) DEFERRABLE;
-CALL make_fact('holds');
-CALL make_fact('hold_releases');
+CALL make_fact('holds', while_paused => true);
+CALL make_fact('hold_releases', while_paused => true);
 
 -- The holds that are not released: at most one of a document.
 CREATE VIEW current_holds AS

@@ -115,6 +115,11 @@ $$;
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
   FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email();
 
+-- No e-mail is queued or begun while the ledger is paused; one that is under way ends.
+CALL refuse_rows_while_paused('emails');
+CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
+  FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending') EXECUTE FUNCTION refuse_while_paused();
+
 -- The log, under the seals: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear`
 -- may have arrived.
 CREATE TABLE email_attempts (
@@ -133,7 +138,7 @@ CREATE TABLE email_attempts (
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
-CALL make_fact('email_attempts');
+CALL make_fact('email_attempts', while_paused => true);
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;

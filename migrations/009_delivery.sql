@@ -40,6 +40,7 @@ CREATE TABLE payment_link_attempts (
   CONSTRAINT payment_link_attempt_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents
 );
 CALL make_append_only('payment_link_attempts');
+CALL refuse_rows_while_paused('payment_link_attempts');
 
 CREATE TABLE payment_link_objects (
   document_id bigint NOT NULL,

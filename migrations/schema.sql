@@ -79,7 +79,31 @@ BEGIN
 END
 $function$;
 
-CREATE PROCEDURE make_fact(IN target regclass)
+CREATE FUNCTION refuse_while_paused()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF is_paused() THEN
+    RAISE EXCEPTION '% of % is refused: the ledger is paused', TG_OP, TG_TABLE_NAME
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'not_while_paused',
+            DETAIL = (SELECT json_build_object('since', paused_at, 'reason', reason)
+                      FROM open_pauses ORDER BY pause_id DESC LIMIT 1);
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
+CREATE PROCEDURE refuse_rows_while_paused(IN target regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+BEGIN
+  EXECUTE format('CREATE TRIGGER not_while_paused BEFORE INSERT ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused()', target);
+END
+$procedure$;
+
+CREATE PROCEDURE make_fact(IN target regclass, IN while_paused boolean DEFAULT false)
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
@@ -90,6 +114,9 @@ BEGIN
                   FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
   EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
                   FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
+  IF NOT while_paused THEN
+    CALL refuse_rows_while_paused(target);
+  END IF;
   CALL make_append_only(target);
 END
 $procedure$;
@@ -141,6 +168,16 @@ CREATE TABLE job_runs (
 CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
 GRANT INSERT, SELECT ON job_runs TO reckoner_app;
 
+CREATE TABLE job_attention (
+  job text NOT NULL,
+  item text NOT NULL,
+  count bigint NOT NULL,
+  since timestamp with time zone NOT NULL,
+  CONSTRAINT job_attention_pkey PRIMARY KEY (job, item),
+  CONSTRAINT job_attention_counted CHECK (count > 0)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention TO reckoner_app;
+
 -- 002_people ----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE audit_events (
@@ -167,6 +204,70 @@ CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FU
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
 GRANT USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
+
+CREATE TABLE pauses (
+  pause_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  cause text NOT NULL,
+  reason text NOT NULL,
+  state_of timestamp with time zone,
+  paused_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT pauses_pkey PRIMARY KEY (pause_id),
+  CONSTRAINT pause_cause_known CHECK (cause = ANY (ARRAY['command', 'restore'])),
+  CONSTRAINT pause_has_reason CHECK (btrim(reason) <> ''),
+  CONSTRAINT pause_of_a_restore_has_its_state CHECK ((cause = 'restore') = (state_of IS NOT NULL)),
+  CONSTRAINT pauses_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT pauses_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX pauses_fact ON pauses USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON pauses FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON pauses FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON pauses FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON pauses FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON pauses TO reckoner_app;
+
+CREATE TABLE resumptions (
+  pause_id bigint NOT NULL,
+  resumed_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT resumptions_pkey PRIMARY KEY (pause_id),
+  CONSTRAINT resumptions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT resumptions_pause_id_fkey FOREIGN KEY (pause_id) REFERENCES pauses(pause_id),
+  CONSTRAINT resumptions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX resumptions_fact ON resumptions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON resumptions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON resumptions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON resumptions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON resumptions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON resumptions TO reckoner_app;
+
+CREATE VIEW open_pauses AS
+ SELECT pause_id, cause, reason, state_of, paused_at, event_id, fact_id
+   FROM pauses p
+  WHERE NOT (EXISTS ( SELECT
+           FROM resumptions r
+          WHERE r.pause_id = p.pause_id));
+GRANT SELECT ON open_pauses TO reckoner_app;
+
+CREATE FUNCTION end_open_pauses()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF is_paused() THEN
+    INSERT INTO resumptions (pause_id, resumed_at, event_id) SELECT pause_id, paused_at, event_id FROM open_pauses;
+  END IF;
+END
+$function$;
+
+CREATE FUNCTION is_paused()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM open_pauses));
 
 -- 003_partners --------------------------------------------------------------------------------------------------------
 
@@ -409,6 +510,7 @@ CREATE TABLE closed_months (
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON closed_months FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_running_month(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON closed_months FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON closed_months TO reckoner_app;
 
 CREATE FUNCTION first_instant(month text, zone text)
@@ -472,6 +574,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_closes FOR EACH 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON book_closes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON book_closes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON book_closes TO reckoner_app;
 
 CREATE TABLE book_balances (
@@ -491,6 +594,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_balances FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON book_balances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON book_balances FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON book_balances TO reckoner_app;
 
 CREATE FUNCTION earliest_postable_date()
@@ -581,6 +685,7 @@ CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING N
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
 GRANT SELECT ON SEQUENCE ledger_rows_entry_id_seq TO reckoner_app;
 
@@ -703,6 +808,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quote_acceptances FOR
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON quote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON quote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON quote_acceptances TO reckoner_app;
 
 CREATE TABLE requotes (
@@ -765,6 +871,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requote_acceptances F
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON requote_acceptances FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON requote_acceptances FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON requote_acceptances TO reckoner_app;
 
 CREATE TABLE idempotency_keys (
@@ -827,6 +934,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkpoints FOR EACH 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON checkpoints FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON checkpoints TO reckoner_app;
 
 CREATE TABLE seal_signatures (
@@ -852,6 +960,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seal_signatures FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON seal_signatures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON seal_signatures FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON seal_signatures TO reckoner_app;
 
 CREATE TABLE seal_time_stamps (
@@ -874,6 +983,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON seal_time_stamps FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON seal_time_stamps FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON seal_time_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON seal_time_stamps TO reckoner_app;
 
 CREATE VIEW every_seal AS
@@ -925,6 +1035,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON issuer_versions FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON issuer_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON issuer_versions TO reckoner_app;
 
 CREATE FUNCTION document_sign(document text)
@@ -1021,7 +1132,49 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT
 CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number(); -- enabled: A
 GRANT INSERT, SELECT ON documents TO reckoner_app;
+
+CREATE TABLE skipped_numbers (
+  series text COLLATE "C" NOT NULL,
+  first_sequence integer NOT NULL,
+  last_sequence integer NOT NULL,
+  pause_id bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT skipped_numbers_pkey PRIMARY KEY (series, first_sequence),
+  CONSTRAINT skipped_series_form CHECK (series ~ '^(INV|CN|ST)-\d{4}$'),
+  CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
+  CONSTRAINT skipped_range CHECK (last_sequence >= first_sequence),
+  CONSTRAINT skipped_numbers_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT skipped_numbers_pause_id_fkey FOREIGN KEY (pause_id) REFERENCES resumptions(pause_id),
+  CONSTRAINT skipped_numbers_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX skipped_numbers_fact ON skipped_numbers USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON skipped_numbers FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON skipped_numbers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON skipped_numbers FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON skipped_numbers FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number(); -- enabled: A
+GRANT INSERT, SELECT ON skipped_numbers TO reckoner_app;
+
+CREATE FUNCTION refuse_skipped_number()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (SELECT FROM skipped_numbers s JOIN documents d ON d.series = s.series
+             AND d.sequence BETWEEN s.first_sequence AND s.last_sequence)
+     OR EXISTS (SELECT FROM skipped_numbers s JOIN skipped_numbers other ON other.series = s.series
+                AND other.first_sequence > s.first_sequence AND other.first_sequence <= s.last_sequence) THEN
+    RAISE EXCEPTION 'a number was given and skipped, or skipped twice'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'number_given_or_skipped';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE document_lines (
   document_id bigint NOT NULL,
@@ -1048,6 +1201,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EA
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_lines TO reckoner_app;
 
 CREATE TABLE voids (
@@ -1077,6 +1231,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE
 CREATE TRIGGER entry_books_open AFTER INSERT ON voids REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON voids FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON voids FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON voids TO reckoner_app;
 
 CREATE VIEW live_documents AS
@@ -1131,6 +1286,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applicati
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_applications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
 
 CREATE TABLE credit_releases (
@@ -1156,6 +1312,7 @@ CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_release
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_releases REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_releases FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_releases FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_releases TO reckoner_app;
 
 CREATE FUNCTION refuse_release_of_covering_credit()
@@ -1207,6 +1364,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFER
 CREATE TRIGGER entry_books_open AFTER INSERT ON write_offs REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON write_offs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON write_offs TO reckoner_app;
 
 CREATE TABLE write_off_reversals (
@@ -1230,6 +1388,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON write_off_reversals FOR EACH
 CREATE TRIGGER entry_books_open AFTER INSERT ON write_off_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON write_off_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON write_off_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON write_off_reversals TO reckoner_app;
 
 CREATE VIEW live_write_offs AS
@@ -1319,6 +1478,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_disputes FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON invoice_disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
 
 CREATE TABLE invoice_dispute_closings (
@@ -1341,6 +1501,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON invoice_dispute_closi
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON invoice_dispute_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON invoice_dispute_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON invoice_dispute_closings TO reckoner_app;
 
 CREATE VIEW open_invoice_disputes AS
@@ -1369,6 +1530,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON instruction_versions 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON instruction_versions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
 
 CREATE TABLE document_pdfs (
@@ -1393,6 +1555,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_pdfs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
@@ -1471,6 +1634,8 @@ CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE k
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email(); -- enabled: A
+CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails FOR EACH ROW WHEN (new.status = 'sending' AND old.status <> 'sending') EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON emails FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON emails TO reckoner_app;
 
 CREATE FUNCTION refuse_rewritten_email()
@@ -1679,6 +1844,7 @@ CREATE TABLE payment_link_attempts (
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_link_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_attempts TO reckoner_app;
 
 CREATE TABLE payment_link_objects (
@@ -1785,6 +1951,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_files FOR EACH R
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_files TO reckoner_app;
 
 CREATE TABLE bank_statements (
@@ -1814,6 +1981,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statements FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_statements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statements TO reckoner_app;
 
 CREATE TABLE bank_lines (
@@ -1850,6 +2018,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_lines FOR EACH R
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_lines TO reckoner_app;
 
 CREATE TABLE bank_statement_lines (
@@ -1871,6 +2040,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_statement_lines 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_statement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
 CREATE VIEW equal_bank_lines AS
@@ -1941,6 +2111,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payments FOR EACH STATEMENT 
 CREATE TRIGGER entry_books_open AFTER INSERT ON payments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payments TO reckoner_app;
 
 CREATE TABLE payment_sources (
@@ -1968,6 +2139,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_sources FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_sources FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_sources FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_sources TO reckoner_app;
 
 CREATE TABLE payment_assignments (
@@ -1999,6 +2171,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_assignments REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_assignments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
 
@@ -2019,6 +2192,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON forgotten_payer_accou
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON forgotten_payer_accounts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON forgotten_payer_accounts TO reckoner_app;
 
 CREATE TABLE payment_applications (
@@ -2055,6 +2229,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applicat
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_applications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
@@ -2082,6 +2257,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_difference
 CREATE TRIGGER entry_books_open AFTER INSERT ON small_differences REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON small_differences FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON small_differences FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON small_differences TO reckoner_app;
 
 CREATE TABLE payment_suggestions (
@@ -2113,6 +2289,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_suggestions F
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_suggestions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_suggestions TO reckoner_app;
 
 CREATE TABLE payment_reversals (
@@ -2159,6 +2336,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reversals FOR EACH S
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reversals REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_reversals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_reversals TO reckoner_app;
 
@@ -2182,6 +2360,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_reinstatements FOR E
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_reinstatements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_reinstatements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_reinstatements FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_reinstatements TO reckoner_app;
 
 CREATE TABLE payment_unapplications (
@@ -2205,6 +2384,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_unapplications FOR E
 CREATE TRIGGER entry_books_open AFTER INSERT ON payment_unapplications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_unapplications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_unapplications FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 GRANT INSERT, SELECT ON payment_unapplications TO reckoner_app;
 
@@ -2233,6 +2413,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payouts FOR EACH STATEMENT E
 CREATE TRIGGER entry_books_open AFTER INSERT ON payouts REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payouts TO reckoner_app;
 
 CREATE TABLE payout_settlements (
@@ -2257,6 +2438,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_settlements FOR EACH 
 CREATE TRIGGER entry_books_open AFTER INSERT ON payout_settlements REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_settlements FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payout_settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payout_settlements TO reckoner_app;
 
 CREATE TABLE payout_payments (
@@ -2276,6 +2458,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_payments FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payout_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payout_payments TO reckoner_app;
 
 CREATE TABLE bank_line_outcomes (
@@ -2305,6 +2488,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_line_outcomes FO
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_line_outcomes TO reckoner_app;
 
 CREATE TABLE credit_refunds (
@@ -2338,6 +2522,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds D
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
 
 CREATE TABLE credit_refund_returns (
@@ -2360,6 +2545,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON credit_refund_returns FOR EA
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refund_returns REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_refund_returns FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_refund_returns FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_refund_returns TO reckoner_app;
 
 CREATE TABLE refund_matches (
@@ -2397,6 +2583,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON refund_matches FOR EACH STAT
 CREATE TRIGGER entry_books_open AFTER INSERT ON refund_matches REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON refund_matches FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds(); -- enabled: A
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 
@@ -2446,6 +2633,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_outco
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON processor_event_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON processor_event_outcomes TO reckoner_app;
 
 CREATE TABLE disputes (
@@ -2471,6 +2659,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON disputes FOR EACH ROW
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON disputes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON disputes TO reckoner_app;
 
 CREATE TABLE dispute_outcomes (
@@ -2491,6 +2680,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON dispute_outcomes FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON dispute_outcomes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON dispute_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON dispute_outcomes TO reckoner_app;
 
 CREATE TABLE payment_exception_closings (
@@ -2522,6 +2712,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_exception_clo
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payment_exception_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
 
 CREATE VIEW live_payment_applications AS
@@ -3032,6 +3223,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reminders FOR EACH RO
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON reminders FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON reminders FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON reminders FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON reminders TO reckoner_app;
 
 -- 011_splits ----------------------------------------------------------------------------------------------------------
@@ -3058,6 +3250,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_files FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON settlement_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_files TO reckoner_app;
 
 CREATE TABLE settlement_lines (
@@ -3098,6 +3291,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON settlement_lines FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON settlement_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_lines TO reckoner_app;
 
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines)
@@ -3180,6 +3374,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transactions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transactions TO reckoner_app;
 
 CREATE FUNCTION account_source(account text, month text)
@@ -3238,6 +3433,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_readings FO
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON processor_readings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON processor_readings TO reckoner_app;
 
 CREATE TABLE share_allocations (
@@ -3288,6 +3484,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_allocations FOR EACH S
 CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON share_allocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 
 CREATE VIEW unattributed_balance_transactions AS
@@ -3328,6 +3525,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transaction_c
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
 
 CREATE VIEW unexplained_balance_transactions AS
@@ -3385,6 +3583,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON reversal_evidence FOR
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON reversal_evidence FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON reversal_evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON reversal_evidence TO reckoner_app;
 
 CREATE TABLE missing_shares (
@@ -3408,6 +3607,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON missing_shares FOR EA
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON missing_shares FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON missing_shares FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON missing_shares TO reckoner_app;
 
 CREATE VIEW live_missing_shares AS
@@ -3442,6 +3642,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_payments FOR EA
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON share_payments FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON share_payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON share_payments TO reckoner_app;
 
 CREATE TABLE payout_contents (
@@ -3465,6 +3666,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payout_contents FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON payout_contents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON payout_contents FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payout_contents TO reckoner_app;
 
 CREATE TABLE account_payouts (
@@ -3487,6 +3689,7 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON account_payouts FOR E
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON account_payouts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON account_payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON account_payouts TO reckoner_app;
 
 CREATE VIEW expected_account_payouts AS

@@ -11,6 +11,7 @@ import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
+import { refuseWhilePaused } from '../people/pauses.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
@@ -25,16 +26,21 @@ interface Job extends Context {
   readonly log: pino.Logger;
 }
 
-async function runJob(name: string, work: (job: Job) => Promise<number>): Promise<number> {
+/** While the ledger is paused, only a job that records nothing works. */
+async function runJob(
+  name: string,
+  work: (job: Job) => Promise<number>,
+  { whilePaused = false }: { whilePaused?: boolean } = {},
+): Promise<number> {
   const log = openLog({ job: name });
   try {
     return await withContext(
       async (context) => {
         const startedAt = context.environment.now().toISO();
-        const exit = await work({ ...context, log }).catch((error: unknown) => {
-          logFailure(log, error);
-          return exitOf(error);
-        });
+        const exit = await context.database
+          .reading(async (tx) => whilePaused || (await refuseWhilePaused(tx)))
+          .then(() => work({ ...context, log }))
+          .catch(failed(log));
         const finishedAt = context.environment.now().toISO();
         await context.database.transaction((tx) =>
           recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
@@ -50,6 +56,19 @@ async function runJob(name: string, work: (job: Job) => Promise<number>): Promis
     return exitOf(error);
   }
 }
+
+/** Logs why a job ended and gives its exit status. A pause, which may begin while the job runs, is no failure. */
+const failed =
+  (log: pino.Logger) =>
+  (error: unknown): number => {
+    const known = databaseFailure(error) ?? error;
+    if (known instanceof Refusal && known.code === 'paused') {
+      log.info({ code: known.code, ...known.facts }, 'the ledger is paused: nothing was done');
+      return EXIT.done;
+    }
+    logFailure(log, error);
+    return exitOf(known);
+  };
 
 const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 
@@ -124,34 +143,44 @@ export function runDeliver(): Promise<number> {
 
 /** Once a day: mails the status to operations when something needs attention. */
 export function runWatch(): Promise<number> {
-  return runJob('watch', async (job) => {
-    const { database, log } = job;
-    const status = await database.reading((tx) => readStatus(tx, job));
-    for (const sentence of status.attention) log.warn(sentence);
-    if (status.attention.length === 0) return EXIT.done;
-    await database.transaction((tx) => queueStatusEmail(tx, job));
-    let sent = false;
-    await sendEmails(job, {
-      onEmail(result) {
-        if (result.email.kind === 'status' && result.status === 'sent') sent = true;
-        logOf(job).onEmail?.(result);
-      },
-    });
-    return sent ? EXIT.attention : EXIT.failed;
-  });
+  return runJob(
+    'watch',
+    async (job) => {
+      const { database, log } = job;
+      const status = await database.reading((tx) => readStatus(tx, job));
+      for (const sentence of status.attention) log.warn(sentence);
+      if (status.attention.length === 0) return EXIT.done;
+      // Nothing is e-mailed then: whoever restored or paused the ledger is at work, or has forgotten it.
+      if (status.paused !== null) return EXIT.attention;
+      await database.transaction((tx) => queueStatusEmail(tx, job));
+      let sent = false;
+      await sendEmails(job, {
+        onEmail(result) {
+          if (result.email.kind === 'status' && result.status === 'sent') sent = true;
+          logOf(job).onEmail?.(result);
+        },
+      });
+      return sent ? EXIT.attention : EXIT.failed;
+    },
+    { whilePaused: true },
+  );
 }
 
 /** Once a night: every check over everything. Exit 4: a check found a difference. */
 export function runVerify(): Promise<number> {
-  return runJob('verify', async ({ environment, database, log }) => {
-    const { installedFonts } = await import('../documents/printable.ts');
-    const report = ({ check, inspected, differences }: CheckReport) => {
-      log.info({ check, inspected, differences: differences.length }, 'check');
-      for (const difference of differences) log.error({ check, ...difference }, 'difference');
-    };
-    const found = await database.reading((tx) => verify(tx, undefined, report, installedFonts(environment)));
-    return found.differences > 0 ? EXIT.attention : EXIT.done;
-  });
+  return runJob(
+    'verify',
+    async ({ environment, database, log }) => {
+      const { installedFonts } = await import('../documents/printable.ts');
+      const report = ({ check, inspected, differences }: CheckReport) => {
+        log.info({ check, inspected, differences: differences.length }, 'check');
+        for (const difference of differences) log.error({ check, ...difference }, 'difference');
+      };
+      const found = await database.reading((tx) => verify(tx, undefined, report, installedFonts(environment)));
+      return found.differences > 0 ? EXIT.attention : EXIT.done;
+    },
+    { whilePaused: true },
+  );
 }
 
 /** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */

@@ -80,6 +80,8 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
+  pause: ['Pause the ledger: nothing closes, is issued, sent or recorded', () => [import('./commands/pause.ts')]],
+  resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
   status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
 };
 

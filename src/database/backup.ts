@@ -122,7 +122,11 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   UNION ALL
                   -- No fact is dated in closed books, so the facts come first.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
-                  WHERE g.tgname = 'entry_books_open' AND c.relname = 'book_closes') AS after
+                  WHERE g.tgname = 'entry_books_open' AND c.relname = 'book_closes'
+                  UNION ALL
+                  -- Nothing is recorded during a pause, so a backup of a paused ledger has its pause last.
+                  SELECT g.tgrelid::regclass::text FROM pg_trigger g
+                  WHERE g.tgname = 'not_while_paused' AND c.relname = 'pauses') AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
      ORDER BY c.relname COLLATE "C"`,
   );

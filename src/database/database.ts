@@ -17,7 +17,7 @@ import { migrate, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { awaitReplica } from './replica.ts';
 import { openPool, type Patience, SESSION } from './session.ts';
-import { inTransaction, type Transaction } from './transaction.ts';
+import { execute, inTransaction, type Transaction } from './transaction.ts';
 
 export interface Database {
   /** Does work in a transaction of the app's role, retried where the server undid it. */
@@ -183,6 +183,8 @@ class Undone<Result> extends Error {
 async function previewed<Result>(app: Knex, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
   try {
     return await inTransaction(app, async (tx) => {
+      // What would be done is also shown while the ledger is paused.
+      await execute(tx, 'SELECT end_open_pauses()');
       throw new Undone(await work(tx));
     });
   } catch (error) {

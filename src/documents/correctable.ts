@@ -8,12 +8,13 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
+import { documentUnknown } from './unknown.ts';
 
 /** A live document, under the ledger's lock: it does not change until the transaction ends. */
 export async function documentToCorrect(tx: Transaction, number: string): Promise<DocumentRow> {
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
+  if (document === undefined) throw await documentUnknown(tx, number);
   const { month, purpose, replaced_by, voided_on } = document;
   if (voided_on !== null) throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   return document;

@@ -8,7 +8,15 @@
  */
 import { type Refusal, refuse } from './refusals.ts';
 
+/** The pause that the database names in the detail of its error. */
+function pauseOf(cause: unknown): { since: string; reason: string } {
+  const { since, reason } = JSON.parse((cause as { detail: string }).detail) as { since: string; reason: string };
+  return { since, reason };
+}
+
 export const REFUSAL_OF_CONSTRAINT: ReadonlyMap<string, (cause: unknown) => Refusal> = new Map([
   // An import looks for known rows before it takes the ledger's lock; a server accepts quotes meanwhile.
   ['ledger_rows_known_once', (cause) => refuse('import_overtaken', {}, cause)],
+  // Somebody may pause the ledger at any time.
+  ['not_while_paused', (cause) => refuse('paused', pauseOf(cause), cause)],
 ]);

@@ -48,9 +48,11 @@ export const HTTP = {
     403,
     (f) => `The header ${f.header} does not match the partner of the access token.`,
   ),
-  unavailable: defineAnswer<{ retry_after: number }>(
+  unavailable: defineAnswer<{ retry_after: number; paused?: true | undefined }>(
     503,
-    (f) => `The database is unavailable. Retry in ${plural(f.retry_after, 'second')}.`,
+    (f) =>
+      `${f.paused ? 'Recording is paused for maintenance' : 'The database is unavailable'}. ` +
+      `Retry in ${plural(f.retry_after, 'second')}.`,
   ),
   rows_busy: defineAnswer<{ retry_after: number }>(
     503,

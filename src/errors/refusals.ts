@@ -8,6 +8,7 @@ import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { HTTP } from './http.ts';
 import { PARTNERS } from './partners.ts';
+import { PAUSES } from './pauses.ts';
 import { PAYMENTS } from './payments.ts';
 import { QUOTES } from './quotes.ts';
 import { SETUP } from './setup.ts';
@@ -24,6 +25,7 @@ const CATALOGUE = {
   ...PARTNERS,
   ...DOCUMENTS,
   ...CLOSE,
+  ...PAUSES,
   ...PAYMENTS,
   ...SPLITS,
   ...CALLS,

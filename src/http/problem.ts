@@ -8,6 +8,8 @@ import { rateHeaders } from './limits.ts';
 
 /** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
+/** While the ledger is paused, which takes minutes. */
+const PAUSED_RETRY_SECONDS = 60;
 
 /** lock_not_available and query_canceled: the timeouts of our connections. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
@@ -30,6 +32,9 @@ export function refusalOf(error: unknown, request: FastifyRequest): Refusal | un
   if (failure?.code === 'database_failed' || (failure && UNFIT.has(failure.code)) || isUnreachable(error)) {
     return refuse('unavailable', { retry_after: RETRY_SECONDS }, error);
   }
+  // Why is for those who operate this, not for partners.
+  if (failure?.code === 'paused')
+    return refuse('unavailable', { retry_after: PAUSED_RETRY_SECONDS, paused: true }, error);
   if (failure !== undefined) return failure;
   return refusalOfFramework(error as FastifyError, request);
 }

@@ -12,6 +12,7 @@ import { type EmailResult, sendOtherEmails } from '../mail/outbox.ts';
 import type { Month } from '../month.ts';
 import { sendEvents, sendEventsForever, type WebhookReporter } from '../partner-events/send.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
 import { takeDueCheckpoint } from '../seals/checkpoint.ts';
 import type { Checkpoint } from '../seals/queries.ts';
 import type { SealName } from '../seals/signature.ts';
@@ -47,6 +48,7 @@ export async function runMonthEnd(
   request: Omit<CloseRequest, 'preview'>,
   reporter: Reporter,
 ): Promise<Month[]> {
+  await context.database.reading(refuseWhilePaused);
   const closed: Month[] = [];
   try {
     await closeMonths(context.database, context, request, (month, others) => {
@@ -65,18 +67,23 @@ export async function runMonthEnd(
 
 /** Delivers what is issued and not delivered, then sends every other e-mail that is due, and partners their events. */
 export async function deliverAll(context: MonthEndContext, reporter: Reporter): Promise<void> {
+  await context.database.reading(refuseWhilePaused);
   await deliverDocuments(context, reporter, { recorded: true });
   await takeDayCheckpoint(context, reporter);
   await sendEmails(context, reporter);
   await sendEvents({ ...context, ...reporter });
 }
 
-/** The same until the signal. */
+/** The same until the signal; while the ledger is paused, nothing. */
 export async function deliverAllForever(
   context: MonthEndContext,
   reporter: Reporter,
   stop: AbortSignal,
 ): Promise<void> {
+  await whileNotPaused(context.database, stop, (pausedOrStop) => deliverUntil(context, reporter, pausedOrStop));
+}
+
+async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: AbortSignal): Promise<void> {
   const counted = counting(reporter);
   const sendOthers = () =>
     takeDayCheckpoint(context, reporter)

@@ -29,6 +29,7 @@ interface Found extends Omit<Status, 'attention'> {
 
 export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
   ...attentionToClock(found.clock_ahead_seconds),
+  ...attentionToPause(found.paused, now),
   ...found.months.overdue.map(
     ({ month, ended_at }) =>
       `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open. Run 'reckoner close' and read what ` +
@@ -68,6 +69,16 @@ const attentionToClock = (ahead: number): string[] =>
     : [
         `This machine's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the database's. Nothing ` +
           'is recorded until they agree. Correct the clock that is wrong (timedatectl).',
+      ];
+
+/** A pause is wanted, unless somebody has forgotten it. After a restore somebody must decide. */
+const attentionToPause = (pause: Status['paused'], now: DateTime<true>): string[] =>
+  pause === null ||
+  (pause.cause === 'command' && now.diff(DateTime.fromISO(pause.paused_at)).as('hours') < OVERDUE_HOURS)
+    ? []
+    : [
+        `The ledger is paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing closes, is issued, sent or ` +
+          `recorded. 'reckoner resume' ${pause.cause === 'restore' ? 'shows what is to be decided' : 'ends the pause'}.`,
       ];
 
 /** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */

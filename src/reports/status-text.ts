@@ -11,6 +11,9 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
   const sections = [
     [
       `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers alone)' : ''}`,
+      ...(found.paused === null
+        ? []
+        : [`Paused       since ${found.paused.paused_at.slice(0, 16).replace('T', ' ')} UTC`]),
       `Partners     ${found.partners}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),

@@ -22,6 +22,7 @@ import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countExceptions } from '../payments/exceptions.ts';
+import { type Pause, readPauses } from '../people/pauses.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { readLateTimeStamps } from '../seals/time-stamps.ts';
@@ -34,6 +35,8 @@ export interface Status {
   /** How far this machine's clock is ahead of the database's, where they differ by more than two minutes; otherwise 0. */
   readonly clock_ahead_seconds: number;
   readonly append_only: 'role_and_triggers' | 'triggers';
+  /** Why and since when the ledger is paused; null while it is not. */
+  readonly paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
   readonly partners: number;
   readonly months: {
     readonly first: Month | null;
@@ -155,6 +158,7 @@ export async function readStatus(
     environment: installation.environment,
     clock_ahead_seconds: await readClockDifference(tx, context.environment),
     append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
+    paused: (await readPauses(tx))[0] ?? null,
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),

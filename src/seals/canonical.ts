@@ -70,6 +70,8 @@ const sha256Of = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 
  */
 export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via'),
+  sealed('pauses', 'pause_id cause reason state_of paused_at event_id'),
+  sealed('resumptions', 'pause_id resumed_at event_id'),
   sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
   sealed(
     'documents',
@@ -77,6 +79,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
      issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
   ),
+  sealed('skipped_numbers', 'series first_sequence last_sequence pause_id recorded_at event_id'),
   sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
   sealed(
     'credit_applications',
@@ -272,6 +275,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',
   job_runs: 'a log of runs; what they did is in the audit events',
+  job_attention: 'a changing state',
 };
 
 /** Relies on connections with time zone UTC and ISO dates, which the program sets. */

@@ -207,6 +207,14 @@ async function closesSeptember(allowEmpty: false | readonly string[], ...args: s
   });
 }
 
+/** Runs a command while the world is paused. */
+async function whilePaused(run: () => Promise<Ran>): Promise<Ran> {
+  await inWorld(['pause', '--reason', 'the server moves']);
+  const ran = await run();
+  await inWorld(['resume']);
+  return ran;
+}
+
 const SIGNING = { WEBHOOK_SIGNING_KEY: 'a-key-of-the-tests-that-is-long-enough' };
 
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
@@ -1252,6 +1260,36 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       expect(await inCorrected('payment', 'settle', payout, String(id))).toMatchObject({ status: 0 });
       return inCorrected('payment', 'settle', payout, String(id));
     },
+  },
+  paused: {
+    when: 'the ledger is paused',
+    exit: 3,
+    says: /is paused since 2026-08-10 10:00 UTC: the server moves\. .* 'reckoner resume'/,
+    run: () => whilePaused(() => inWorld(['close'])),
+  },
+  already_paused: {
+    when: 'it is paused twice',
+    exit: 3,
+    says: /already paused since 2026-08-10 10:00 UTC: the server moves\./,
+    run: () => whilePaused(() => inWorld(['pause', '--reason', 'again'])),
+  },
+  not_paused: {
+    when: 'there is no pause to end',
+    exit: 3,
+    says: /not paused/,
+    run: () => inWorld(['resume']),
+  },
+  numbers_not_ahead: {
+    when: 'numbers are to be skipped after one that is not the last',
+    exit: 3,
+    says: /INV-2026-000001 is before INV-2026-00000\d, the last number in this ledger/,
+    run: () => whilePaused(() => inWorld(['resume', '--numbers-after', 'INV-2026-000001'])),
+  },
+  numbers_implausible: {
+    when: 'more numbers would be skipped than a lost month has documents',
+    exit: 3,
+    says: /INV-2026-900000 were not skipped: that would skip 899,99\d numbers at once\./,
+    run: () => whilePaused(() => inWorld(['resume', '--numbers-after', 'INV-2026-900000'])),
   },
   clock_behind: {
     when: 'the clock has gone back behind the latest document',

@@ -797,7 +797,7 @@ describe('the commands', () => {
     expect(await contentOf(target)).toEqual(await withRestoreOf(target, world));
   });
 
-  /** What is in `source`, and the one event more that the restore itself is in the database that it fills. */
+  /** What is in `source`, with what the restore itself records in the database that it fills: one event and its pause. */
   async function withRestoreOf(
     target: Pick<World, 'sql'>,
     source: Pick<World, 'sql'>,
@@ -808,12 +808,16 @@ describe('the commands', () => {
          AND event_id = (SELECT max(event_id) FROM audit_events)`,
     );
     expect(restores).toHaveLength(1);
-    const following = (name: string) => String(Number(content[name]) + 1);
+    const pauses = await target.sql<{ row: string }>(`SELECT p::text AS row FROM pauses p WHERE cause = 'restore'`);
+    expect(pauses).toHaveLength(1);
+    const following = (name: string, by = 1) => String(Number(content[name]) + by);
     return {
       ...content,
       audit_events: [...(content['audit_events'] as string[]), ...restores.map(({ row }) => row)].sort(bytewise),
       audit_events_event_id_seq: following('audit_events_event_id_seq'),
-      fact_numbers: following('fact_numbers'),
+      fact_numbers: following('fact_numbers', 2),
+      pauses: pauses.map(({ row }) => row),
+      pauses_pause_id_seq: following('pauses_pause_id_seq'),
     };
   }
   const bytewise = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other));
@@ -829,7 +833,10 @@ describe('the commands', () => {
     expect(restored.stdout).toMatch(
       /Verified: all \d+ checks pass \([\d,]+ items inspected\)\.\nNot in a backup: settings\.json/,
     );
-    expect(restored.stderr).toMatch(/1 delivery was unfinished[\s\S]*No settings in .*new-home yet/);
+    expect(restored.stderr).toMatch(/The ledger is paused[\s\S]*No settings in .*new-home yet/);
+    const asked = await run(['resume'], { RECKONER_HOME: world.home, DATABASE_URL: target.url });
+    expect(asked.status).toBe(3);
+    expect(asked.stdout).toContain('1 e-mail still to be sent here, which may have been sent already');
     for (const name of ['backup', 'restore']) {
       expect((await run([name, '--help'], {})).stdout).toMatch(/settings\.json[\s\S]*outbox[\s\S]*secrets/);
     }

@@ -19,17 +19,27 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
   FROM inspected WHERE documents > 1
 )`;
 
-/** Each series starts at 1 and has no gaps, its dates never go back, and its name matches each document's kind and year. */
-export const NUMBERS_WITHOUT_GAPS = `inspected AS (
-  SELECT number, series, sequence, issued_on,
-         lag(sequence, 1, 0) OVER in_order AS previous_sequence, lag(issued_on) OVER in_order AS previous_issued_on,
+/**
+ * Each series starts at 1 and has no gaps but those of skipped numbers, none of which is given; its dates never go back, and
+ * its name matches each document's kind and year.
+ */
+export const NUMBERS_WITHOUT_GAPS = `numbers AS (
+  SELECT number, series, sequence AS first, sequence AS last, issued_on,
          series = document_series(document, issued_on) AS named_right
-  FROM documents WINDOW in_order AS (PARTITION BY series ORDER BY sequence)
+  FROM documents
+  UNION ALL
+  SELECT format('%s-%s to %s, skipped,', series, lpad(first_sequence::text, 6, '0'), last_sequence), series,
+         first_sequence, last_sequence, NULL, true
+  FROM skipped_numbers
+), inspected AS (
+  SELECT number, series, first, last, issued_on, named_right, lag(last, 1, 0) OVER in_order AS previous,
+         max(issued_on) OVER (in_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_issued_on
+  FROM numbers WINDOW in_order AS (PARTITION BY series ORDER BY first, last)
 ), differences AS (
   SELECT number AS subject,
-         format('series %s, after number %s dated %s', series, previous_sequence,
-           coalesce(previous_issued_on::text, 'never')) AS detail
-  FROM inspected WHERE sequence <> previous_sequence + 1 OR issued_on < previous_issued_on OR NOT named_right
+         format('series %s, after number %s dated %s', series, previous, coalesce(previous_issued_on::text, 'never'))
+           AS detail
+  FROM inspected WHERE first <> previous + 1 OR issued_on < previous_issued_on OR NOT named_right
 )`;
 
 /** A dispute is of an invoice and within its amount; only the last of an invoice is open. */

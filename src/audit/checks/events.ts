@@ -16,7 +16,8 @@ const ACTS = `(VALUES
     ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'), ('checkpoints', 'checkpoint.take'),
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
-    ('client_secrets', 'client.rotate')
+    ('client_secrets', 'client.rotate'), ('pauses', 'ledger.pause'), ('pauses', 'database.restore'),
+    ('resumptions', 'ledger.resume')
   ) AS acts (fact, action)`;
 
 /**

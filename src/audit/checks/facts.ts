@@ -15,6 +15,8 @@ const RECORDED = [
   'signed_at',
   'taken_at',
   'ended_at',
+  'paused_at',
+  'resumed_at',
 ] as const;
 
 function recordedAt({ name, columns }: SealedTable): string {

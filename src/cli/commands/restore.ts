@@ -7,8 +7,8 @@ import { settingsFile } from '../../config/settings.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
-import { countDeliveries } from '../../mail/queries.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
+import { insertPause } from '../../people/pauses.ts';
 import { plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -17,7 +17,8 @@ import { counted, NOT_IN_A_BACKUP } from './backup.ts';
 
 const HELP = `
 If any part of the backup cannot be loaded, the database stays as it was. A
-backup of an older version is migrated. settings.json, templates/, outbox/ and
+backup of an older version is migrated. The restored ledger is paused until
+'reckoner resume'. settings.json, templates/, outbox/ and
 secrets are not in a backup: restore them separately.`;
 
 export const define: Definition = (command, act) => {
@@ -35,22 +36,19 @@ export async function restore(output: Output, file: string): Promise<number> {
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
-    await recordEvent(tx, thisProcess('command', output.by), {
+    const eventId = await recordEvent(tx, thisProcess('command', output.by), {
       action: 'database.restore',
       subject: basename(file),
       details: { file, created_at, program, content_sha256: sha256 },
       now,
     });
+    // Others may have seen what happened after the backup: nothing goes on before somebody has looked.
+    const reason = `restored from ${basename(file)}, made at ${created_at.slice(0, 16).replace('T', ' ')} UTC`;
+    await insertPause(tx, { reason, stateOf: created_at, now, eventId });
     return prove(tx);
   };
-  const { rows, leftOut, proof, unfinished } = await withDatabase(
-    environment,
-    { unmigrated: true },
-    async (database) => {
-      const restored = await reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress));
-      const { sent: _, ...deliveries } = await database.reading((tx) => countDeliveries(tx));
-      return { ...restored, unfinished: Object.values(deliveries).reduce((sum, count) => sum + count, 0) };
-    },
+  const { rows, leftOut, proof } = await withDatabase(environment, { unmigrated: true }, (database) =>
+    reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress)),
   );
 
   // A difference does not undo the restore: the hash of the file proves that the backup had it, and the backup may be all
@@ -65,12 +63,10 @@ export async function restore(output: Output, file: string): Promise<number> {
       NOT_IN_A_BACKUP,
     ].join('\n'),
   );
-  if (unfinished > 0) {
-    output.note(
-      `${plural(unfinished, 'delivery was', 'deliveries were')} unfinished when the backup was made. 'reckoner deliver' ` +
-        'finishes them now. If the original system kept running, check first which of them it has sent.',
-    );
-  }
+  output.note(
+    "The ledger is paused: nothing closes, is issued, sent or recorded. 'reckoner resume' shows what may have " +
+      'happened after the backup, and asks for the last number that was issued.',
+  );
   if (!existsSync(settingsFile(environment))) {
     output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);
   }

@@ -7,6 +7,7 @@ import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { thisProcess } from '../../people/audit-events.ts';
+import { isPaused, readPauses } from '../../people/pauses.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
 import { wholeNumberArgument } from '../arguments.ts';
@@ -29,7 +30,7 @@ export const define: Definition = (command, act) => {
 /** A close locks the ledger for seconds. An acceptance that waits longer than this is answered with 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
-/** The pause after a failure, such as a lock on payments that is held for long. */
+/** How long to wait after a failure, such as a lock on payments that is held for long, and while the ledger is paused. */
 const RETRY_SECONDS = 15;
 
 async function serve(
@@ -50,6 +51,8 @@ async function serve(
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
+      const [pause] = await context.database.reading(readPauses);
+      if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
       // Events that an earlier process stored and did not process.
       events.process();
       output.print(
@@ -75,13 +78,19 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
   const { database } = context;
   let running: Promise<unknown> = Promise.resolve();
   let retry: NodeJS.Timeout | undefined;
+  const again = () => {
+    retry = setTimeout(process, RETRY_SECONDS * 1000).unref();
+  };
   const process = () => {
     clearTimeout(retry);
     running = running
-      .then(() => database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') })))
+      .then(async () => {
+        if (await database.reading(isPaused)) again();
+        else await database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') }));
+      })
       .catch((error: unknown) => {
         log.error({ reason: reasonOf(error) }, `events not processed; retrying in ${RETRY_SECONDS} seconds`);
-        retry = setTimeout(process, RETRY_SECONDS * 1000).unref();
+        again();
       });
   };
   const stop = async () => {

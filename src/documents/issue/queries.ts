@@ -40,8 +40,8 @@ const usableCredit = (note: string, replaces: string): string => `
                   WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
 
 /**
- * Issues a document for each draft. Numbers continue each series in order of partner, currency and arrangement. An
- * invoice takes what it can and may of the partner's open credit in its currency.
+ * Issues a document for each draft. Numbers continue each series, after those that were given or skipped, in order of
+ * partner, currency and arrangement. An invoice takes what it can and may of the partner's open credit in its currency.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
@@ -60,7 +60,9 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
     `WITH numbered AS (
        SELECT draft.*, series.series,
               row_number() OVER (PARTITION BY document ORDER BY partner_id, currency, arrangement)
-                + coalesce((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series), 0) AS sequence
+                + greatest((SELECT max(d.sequence) FROM documents d WHERE d.series = series.series),
+                           (SELECT max(s.last_sequence) FROM skipped_numbers s WHERE s.series = series.series),
+                           0) AS sequence
        FROM pg_temp.drafts draft
        CROSS JOIN LATERAL (SELECT document_series(document, :issuedOn::date) COLLATE "C" AS series) AS series
      ), credit AS (

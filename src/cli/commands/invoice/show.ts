@@ -5,7 +5,8 @@ import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
-import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { documentUnknown } from '../../../documents/unknown.ts';
+import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, money, printable, table, wrapped } from '../../output.ts';
@@ -37,7 +38,7 @@ export async function documentNumbered(
   filter: Pick<DocumentFilter, 'withLogos'> = {},
 ): Promise<DocumentRow> {
   const [row] = await readDocuments(tx, { ...filter, number });
-  if (row === undefined) throw refuse('document_unknown', { number });
+  if (row === undefined) throw await documentUnknown(tx, number);
   return row;
 }
 

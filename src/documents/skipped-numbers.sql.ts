@@ -1,0 +1,37 @@
+/** SQL of document numbers: the last of each series, given or skipped. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+export interface LastNumber {
+  readonly series: string;
+  readonly last: number;
+}
+
+/** The last number of each series that has one. */
+export const readLastNumbers = (tx: Transaction): Promise<LastNumber[]> =>
+  query(
+    tx,
+    `SELECT series, max(last) AS last
+     FROM (SELECT series, max(sequence) AS last FROM documents GROUP BY series
+           UNION ALL SELECT series, last_sequence FROM skipped_numbers) AS numbers
+     GROUP BY series ORDER BY series`,
+  );
+
+export interface SkippedRange {
+  readonly series: string;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Records ranges of numbers that are never given. */
+export async function insertSkippedNumbers(
+  tx: Transaction,
+  given: { ranges: readonly SkippedRange[]; pauseId: number; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO skipped_numbers (series, first_sequence, last_sequence, pause_id, recorded_at, event_id)
+     SELECT series, first, last, :pauseId, :now::timestamptz, :eventId
+     FROM json_to_recordset(:ranges::json) AS r (series text, first integer, last integer)`,
+    { ...given, ranges: JSON.stringify(given.ranges) },
+  );
+}

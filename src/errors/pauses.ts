@@ -1,0 +1,39 @@
+/** Refusals about pauses of the ledger and numbers that are skipped after a restore. */
+import { type Definition, EXIT, refused } from './definition.ts';
+
+export interface OpenPause {
+  readonly since: string;
+  readonly reason: string;
+}
+
+const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
+const paused: Definition<OpenPause> = {
+  exit: EXIT.refused,
+  http: 503,
+  sentence: (f) =>
+    `The ledger is paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded until ` +
+    "'reckoner resume'.",
+};
+
+export const PAUSES = {
+  paused,
+  already_paused: refused<OpenPause>(
+    (f) =>
+      `The ledger is already paused since ${minuteOf(f.since)}: ${f.reason}. 'reckoner resume' ends the pause; ` +
+      'pause again after it to give another reason.',
+  ),
+  not_paused: refused<Record<string, never>>(
+    () => "The ledger is not paused, so there is nothing to resume. 'reckoner pause --reason REASON' pauses it.",
+  ),
+  numbers_not_ahead: refused<{ number: string; last: string }>(
+    (f) =>
+      `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was issued. ` +
+      'Give the last number of its series that anybody outside has seen.',
+  ),
+  numbers_implausible: refused<{ number: string; reason: string }>(
+    (f) =>
+      `The numbers up to ${f.number} were not skipped: ${f.reason}. Skipped numbers are never given again. ` +
+      'Check the number and run the command again.',
+  ),
+} as const;

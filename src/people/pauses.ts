@@ -1,0 +1,108 @@
+/**
+ * Pauses of the ledger: while one is open, nothing closes, is issued, sent or recorded. The database refuses it
+ * (refuse_while_paused in migrations/001_foundation.sql); whoever works in the background asks first.
+ * Refusals: paused, already_paused.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../database/database.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { type ActorContext, recordEvent } from './audit-events.ts';
+
+export interface Pause {
+  readonly pause_id: number;
+  readonly cause: 'command' | 'restore';
+  readonly reason: string;
+  /** Of a restore: the ledger is as it was then. What happened later may have been seen outside. */
+  readonly state_of: string | null;
+  readonly paused_at: string;
+}
+
+/** The open pauses, the latest first. A restored ledger may have been paused before its backup. */
+export const readPauses = (tx: Transaction): Promise<Pause[]> =>
+  query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
+
+export async function isPaused(tx: Transaction): Promise<boolean> {
+  const { paused } = await queryOne<{ paused: boolean }>(tx, `SELECT is_paused() AS paused`);
+  return paused;
+}
+
+/** Throws `paused` if a pause is open. For acts that would do much before the database refuses them. */
+export async function refuseWhilePaused(tx: Transaction): Promise<void> {
+  const [pause] = await readPauses(tx);
+  if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
+}
+
+/** How soon a standing worker learns of a pause, and of its end. */
+const LOOK_AGAIN_MILLISECONDS = 2000;
+
+/** Runs `work` until the signal, again after each pause. The signal that `work` gets is given when a pause begins, too. */
+export async function whileNotPaused(
+  database: Pick<Database, 'reading'>,
+  stop: AbortSignal,
+  work: (stop: AbortSignal) => Promise<void>,
+): Promise<void> {
+  while (!stop.aborted) {
+    if (await database.reading(isPaused)) {
+      await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
+      continue;
+    }
+    const paused = new AbortController();
+    const looking = setInterval(() => {
+      // A lost database ends the work by itself.
+      database.reading(isPaused).then(
+        (is) => is && paused.abort(),
+        () => {},
+      );
+    }, LOOK_AGAIN_MILLISECONDS);
+    try {
+      await work(AbortSignal.any([stop, paused.signal]));
+    } finally {
+      clearInterval(looking);
+    }
+  }
+}
+
+type PauseContext = Pick<ActorContext, 'environment' | 'actor'>;
+
+/** Pauses the ledger. Waits for whoever is recording; a close that runs is finished first. */
+export async function pauseLedger(
+  tx: Transaction,
+  { environment, actor }: PauseContext,
+  { reason, stateOf }: { reason: string; stateOf: string | null },
+): Promise<Pause> {
+  await lockLedgerWhole(tx);
+  const [open] = await readPauses(tx);
+  if (open !== undefined) throw refuse('already_paused', { since: open.paused_at, reason: open.reason });
+  const now = environment.now().toISO();
+  const details = { reason, ...(stateOf !== null && { state_of: stateOf }) };
+  const eventId = await recordEvent(tx, actor, { action: 'ledger.pause', subject: 'ledger', details, now });
+  const pause = await insertPause(tx, { reason, stateOf, now, eventId });
+  failpoint('pause.recorded');
+  return pause;
+}
+
+/** Records a pause: of a restore if it says of when the restored state is. */
+export const insertPause = (
+  tx: Transaction,
+  pause: { reason: string; stateOf: string | null; now: string; eventId: number },
+): Promise<Pause> =>
+  queryOne(
+    tx,
+    `INSERT INTO pauses (cause, reason, state_of, paused_at, event_id)
+     VALUES (CASE WHEN :stateOf::timestamptz IS NULL THEN 'command' ELSE 'restore' END, :reason, :stateOf::timestamptz,
+             :now::timestamptz, :eventId)
+     RETURNING pause_id, cause, reason, state_of, paused_at`,
+    pause,
+  );
+
+/** Ends every open pause. */
+export const insertResumptions = (tx: Transaction, given: { now: string; eventId: number }): Promise<unknown> =>
+  query(
+    tx,
+    `INSERT INTO resumptions (pause_id, resumed_at, event_id)
+     SELECT pause_id, :now::timestamptz, :eventId FROM open_pauses`,
+    given,
+  );

@@ -1,0 +1,124 @@
+/**
+ * What the world outside may have seen of a ledger that was restored to an earlier state: the numbers, e-mails, events and
+ * payment links that may exist without being in it.
+ */
+import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { numberOf } from '../documents/resume.ts';
+import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
+import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { type Pause, readPauses } from '../people/pauses.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+
+export interface AfterRestore {
+  readonly pauses: readonly Pause[];
+  /** The last number of each series here: after these, others may have been issued. */
+  readonly numbers: readonly { readonly series: string; readonly last: string }[];
+  /** What is still to be sent here may have been sent already: how much, and the first of it. */
+  readonly emails: {
+    readonly unsent: number;
+    readonly documents: readonly string[];
+  };
+  /** Partners with a webhook: up to which position they have been sent events, as far as this ledger knows. */
+  readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
+  /** When the last of each was recorded. */
+  readonly last: {
+    readonly ledger_row: string | null;
+    readonly payment: string | null;
+    readonly processor_event: string | null;
+    /** Made at the processor. */
+    readonly payment_link: string | null;
+  };
+  /** The last day that each bank account is reported to. */
+  readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
+}
+
+const LISTED = 10;
+
+export async function readAfterRestore(tx: Transaction): Promise<AfterRestore> {
+  const { unsent, documents } = await queryOne<{ unsent: number; documents: string[] }>(
+    tx,
+    `SELECT count(*) AS unsent,
+            coalesce((array_agg(d.number ORDER BY d.document_id) FILTER (WHERE d.number IS NOT NULL))[1:${LISTED}],
+                     '{}') AS documents
+     FROM unfinished_emails u JOIN emails e USING (email_id) LEFT JOIN documents d ON d.document_id = u.document_id
+     WHERE e.status IN ('queued', 'sending', 'held')`,
+  );
+  const last = await queryOne<AfterRestore['last']>(
+    tx,
+    `SELECT (SELECT recorded_at FROM ledger_rows ORDER BY entry_id DESC LIMIT 1) AS ledger_row,
+            (SELECT max(recorded_at) FROM payments) AS payment,
+            (SELECT max(created) FROM processor_events) AS processor_event,
+            (SELECT max(created_at) FROM payment_link_objects) AS payment_link`,
+  );
+  const bank_accounts = await query<AfterRestore['bank_accounts'][number]>(
+    tx,
+    `SELECT account, max(closed_on) AS reported_to FROM bank_statements WHERE closed_on IS NOT NULL
+     GROUP BY account ORDER BY account`,
+  );
+  return {
+    pauses: await readPauses(tx),
+    numbers: (await readLastNumbers(tx)).map(({ series, last: sequence }) => ({
+      series,
+      last: numberOf({ series, sequence }),
+    })),
+    emails: { unsent, documents },
+    webhooks: (await readWebhooks(tx)).map(({ partner_id, acknowledged, last: to }) => ({
+      ...{ partner_id, acknowledged, last: to },
+    })),
+    last,
+    bank_accounts,
+  };
+}
+
+const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
+/** The same for people, within 80 columns. */
+export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>): string {
+  const { pauses, numbers, emails, webhooks, last, bank_accounts: accounts } = found;
+  const restored = pauses.find((each) => each.state_of !== null);
+  const sections = pauses.map(({ paused_at, reason }) => `Paused since ${minuteOf(paused_at)}:\n  ${reason}`);
+  if (restored !== undefined) {
+    sections.push(
+      `This ledger is as it was at ${minuteOf(restored.state_of as string)}. What happened after\n` +
+        'that is not in it, and others may have seen it:',
+    );
+  }
+  sections.push(
+    numbers.length === 0
+      ? 'Numbers: no document was issued here.'
+      : `Numbers that may have been given after these:\n${table(
+          ['series', 'last number here'],
+          numbers.map((each) => [each.series, each.last]),
+        )}`,
+  );
+  if (emails.unsent > 0) {
+    const more = emails.documents.length > 0 ? `:\n  ${emails.documents.join('\n  ')}` : '';
+    sections.push(
+      `${plural(emails.unsent, 'e-mail')} still to be sent here, which may have been sent already${more}\n` +
+        "What has been sent goes out again. 'reckoner invoice hold NUMBER' keeps a\n" +
+        "document back, 'reckoner email dismiss NUMBER' any other e-mail.",
+    );
+  }
+  if (webhooks.length > 0) {
+    sections.push(
+      `Webhooks: events after these positions are given again, to other things.\nTell the partners.\n${table(
+        ['~partner', '>acknowledged', '>last here'],
+        webhooks.map((each) => [each.partner_id, each.acknowledged, each.last]),
+      )}${environment.webhookKey === undefined ? `\n${WEBHOOK_SIGNING_KEY} is not set, so no events are sent.` : ''}`,
+    );
+  }
+  const lasts = [
+    ['ledger row', last.ledger_row],
+    ['payment', last.payment],
+    ['event of the processor', last.processor_event],
+    ['link made at the processor', last.payment_link],
+    ...accounts.map((each) => [`bank account ${each.account}, statement`, each.reported_to]),
+  ].filter((each): each is [string, string] => each[1] !== null);
+  if (lasts.length > 0) {
+    const rows = lasts.map(([what, at]) => [what, at.includes('T') ? minuteOf(at) : at]);
+    sections.push(`Import again what came after these:\n${table(['last here', 'at'], rows)}`);
+  }
+  return sections.join('\n\n');
+}
