@@ -58,13 +58,23 @@ const unpublished = new Set<string>();
 process.on('exit', () => {
   for (const path of unpublished) rmSync(path, { recursive: true, force: true });
 });
+/** Only while there are any: without a handler SIGTERM ends a process even in the midst of a long task. */
+const exit = () => process.exit(143);
+function begun(path: string): void {
+  unpublished.add(path);
+  if (process.listenerCount('SIGTERM') === 0) process.on('SIGTERM', exit);
+}
+function ended(path: string): void {
+  unpublished.delete(path);
+  if (unpublished.size === 0) process.off('SIGTERM', exit);
+}
 
 export function draftOf(target: string): Draft {
   const path = `${target}.${randomUUID()}.tmp`;
-  unpublished.add(path);
+  begun(path);
   const discard = async () => {
     await rm(path, { recursive: true, force: true });
-    unpublished.delete(path);
+    ended(path);
   };
   const publishBy = (giveName: () => Promise<void>) => async () => {
     try {

@@ -22,3 +22,18 @@ test('in a terminal the widest of the columns that may be shortened gives way fi
 test('numbers and amounts are never shortened, however narrow the terminal is', () => {
   expect(table(HEADINGS, ROWS, 20)).toContain('Spreekl…  INV-2026-000005  asked f…  1,014.96');
 });
+
+test('a table of 100,000 lines takes seconds at most, and wide characters keep its columns straight', () => {
+  const started = performance.now();
+  table(HEADINGS, Array(50_000).fill(ROWS).flat());
+  expect(performance.now() - started).toBeLessThan(20_000);
+  expect(
+    table(
+      ['a', 'b'],
+      [
+        ['日本', 'x'],
+        ['abcd', 'y'],
+      ],
+    ),
+  ).toBe('a     b\n日本  x\nabcd  y');
+});

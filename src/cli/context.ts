@@ -71,6 +71,10 @@ const STOP_MILLISECONDS = 25_000;
 /**
  * Runs `work` with an open database, for commands that need no settings. On SIGINT or SIGTERM the command ends at once and
  * uncommitted changes are rolled back, unless it passes `onStop` to stop by itself.
+ *
+ * Node tells a handler of a signal only between two tasks, and never during a long one such as the reading of a large file.
+ * So where nothing needs to be released, there is no handler for SIGTERM: the system ends the process, whatever it does, and
+ * the database server rolls back.
  */
 export async function withDatabase<Result>(
   environment: Environment,
@@ -91,7 +95,8 @@ export async function withDatabase<Result>(
     }
   };
   process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
+  const isEmbedded = environment.databaseUrl === undefined;
+  if (options.onStop || isEmbedded) process.on('SIGTERM', stop);
   try {
     return await work(database);
   } finally {

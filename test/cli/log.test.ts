@@ -1,7 +1,7 @@
 /** Logs that cannot be written: a full disk, a pipe that nobody reads, one that was closed. No job hangs, no server ends. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -142,6 +142,34 @@ test('a full device takes no line and throws nothing', () => {
   const full = openSync('/dev/full', 'w');
   expect(fileSink(full)('line\n', () => {})).toBe(false);
   closeSync(full);
+});
+
+test('SIGTERM ends a command that is busy reading, and leaves no transaction open', async () => {
+  const busy = `process.on('SIGUSR2', () => {
+    require('node:fs').writeSync(2, 'busy');
+    for (const until = Date.now() + 60000; Date.now() < until; );
+  })`;
+  const preload = join(folder, 'busy.cjs');
+  writeFileSync(preload, busy);
+  const child = spawn(process.execPath, ['-r', preload, compiled('src/cli/reckoner.js'), 'ledger', 'import', '--format', 'csv', '-'], {
+    env: env(),
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
+  children.push(child);
+  const inTransaction = () =>
+    world.sql(
+      `SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()`,
+    );
+  child.stdin?.write('partner_id,');
+  await expect.poll(inTransaction, { timeout: 60_000 }).toHaveLength(1);
+  child.kill('SIGUSR2');
+  await once(child.stderr as NodeJS.ReadableStream, 'data');
+  const started = performance.now();
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([null, 'SIGTERM']);
+  expect(performance.now() - started).toBeLessThan(5000);
+  await expect.poll(inTransaction, { timeout: 10_000 }).toEqual([]);
 });
 
 test('LOG_LEVEL chooses what is logged, and a level that is none is refused', async () => {
