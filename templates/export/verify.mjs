@@ -167,6 +167,9 @@ const RECORDS = {
   ],
 };
 
+/** 1 row, 2 rows. */
+const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
+
 /** The tables that are interpreted, with the columns that are. All others are only compared with their seal. */
 const SUMS = words('spot_price partner_cut invoice_amount');
 const BILL = words('partner_id month currency arrangement');
@@ -180,6 +183,7 @@ const INTERPRETED = {
   documents:
     'document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on entry_on ' +
     'enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason',
+  skipped_numbers: 'series first_sequence last_sequence event_id',
   document_lines: 'document_id position policy_id policy_name kind month count spot_price partner_cut invoice_amount',
   voids: `document_id partner_id month currency arrangement reason voided_on event_id ${MOVED}`,
   document_pdfs: 'document_id sha256',
@@ -230,7 +234,7 @@ const FORMS = new Map(
   Object.entries({
     [AMOUNT]: [...SUMS, 'amount', 'credit_applied', 'fees', 'settled_amount'],
     [NUMBER]: words(
-      'sequence position count entries lines facts_to entries_to document_id event_id entry_id checkpoint_number',
+      'sequence first_sequence last_sequence position count entries lines facts_to entries_to document_id event_id entry_id checkpoint_number',
     ),
     [MONTH]: ['month', 'posted_month'],
     [DAY]: ['entry_on', 'dated_on'],
@@ -1128,7 +1132,7 @@ function checkSeals(pack) {
       pack.found('seals', `${month}: its facts begin at ${first}, after ${before.last}`);
     before = record;
   }
-  return `${pack.records.size} months, ${pack.counts.facts} facts, ${pack.counts.rows} rows`;
+  return `${many(pack.records.size, 'month')}, ${many(pack.counts.facts, 'fact')}, ${many(pack.counts.rows, 'row')}`;
 }
 
 /** Arranges the sealed documents: their lines, voids and PDFs. */
@@ -1171,11 +1175,12 @@ function checkDocuments(pack) {
   const found = (problem) => pack.found('documents', problem);
   arrangeDocuments(pack, found);
   const sequences = new Map();
+  for (const skipped of skippedNumbers(pack, found)) groupBy(sequences, skipped.series).push(skipped.range);
   const billed = new Set();
   for (const document of pack.documents.values()) {
     const { number, series, sequence, purpose } = document;
     if (number !== `${series}-${sequence.padStart(6, '0')}`) found(`${number} is number ${sequence} of ${series}`);
-    groupBy(sequences, series).push(Number(sequence));
+    groupBy(sequences, series).push([Number(sequence), Number(sequence)]);
     if (document.replaces !== null) checkReplaced(pack, document, found);
     if (purpose !== 'month') continue;
     checkLines(pack, document, billed, found);
@@ -1191,7 +1196,7 @@ function checkDocuments(pack) {
     if (!billed.has(key)) found(`rows of ${partner} in ${month} in ${currency} are on no document`);
   }
   checkNumbers(sequences, pack.fromTheStart, found);
-  return `${pack.documents.size} documents, ${sequences.size} series`;
+  return `${many(pack.documents.size, 'document')}, ${sequences.size} series`;
 }
 
 /** A document is the sum of its lines, and each line the sum of its rows. */
@@ -1225,14 +1230,28 @@ function checkReplaced({ documents, fromTheStart }, { number, replaces }, found)
   replaced.replacedBy = number;
 }
 
+/** The numbers that were skipped: each is a gap that its event explains. */
+function skippedNumbers(pack, found) {
+  return pack.of('skipped_numbers').map(({ series, first_sequence, last_sequence, event_id: event }) => {
+    const range = [Number(first_sequence), Number(last_sequence)];
+    const [first, last] = range;
+    if (first < 1 || last < first) found(`${series}: ${first} to ${last} is no range of numbers`);
+    pack.note(
+      `${series}: ${first === last ? `${first} was` : `${first} to ${last} were`} skipped; event ${event} says why`,
+    );
+    return { series, range };
+  });
+}
+
 function checkNumbers(sequences, fromTheStart, found) {
-  for (const [series, numbers] of sequences) {
-    numbers.sort((one, other) => one - other);
-    let next = fromTheStart ? 1 : numbers[0];
-    for (const each of numbers) {
-      if (each > next) found(`${series}: ${each === next + 1 ? `${next} is` : `${next} to ${each - 1} are`} missing`);
-      if (each < next) found(`${series}: ${each} was given twice`);
-      next = each + 1;
+  for (const [series, ranges] of sequences) {
+    ranges.sort(([one], [other]) => one - other);
+    let next = fromTheStart ? 1 : ranges[0][0];
+    for (const [first, last] of ranges) {
+      if (first > next)
+        found(`${series}: ${first === next + 1 ? `${next} is` : `${next} to ${first - 1} are`} missing`);
+      if (first < next) found(`${series}: ${first} was given twice`);
+      next = last + 1;
     }
   }
 }
@@ -1271,7 +1290,7 @@ function checkBooks(pack) {
   checkPostings(pack, found);
   for (const month of records.keys())
     if (!books.has(month)) pack.note(`the books of ${month} are open: what is dated in it can still change`);
-  return `${books.size} months, ${counts.entries} entries, ${counts.accounts} balances`;
+  return `${many(books.size, 'month')}, ${many(counts.entries, 'entry', 'entries')}, ${many(counts.accounts, 'balance')}`;
 }
 
 function checkTrialBalance({ month, balancesNow, balances }, found) {
@@ -1612,7 +1631,7 @@ function checkCheckpoints(pack) {
   }
   if (manifest.kind !== 'ledger') pack.note('rows of checkpoints are not in this kind of pack: they are not compared');
   if (apart > 0) pack.note(`${apart} lines of checkpoints are of rows of months outside of this pack: not compared`);
-  return `${checkpoints.length} checkpoints, each follows the one before`;
+  return `${many(checkpoints.length, 'checkpoint')}, each follows the one before`;
 }
 
 /** A time of a table, `2026-07-15 12:00:00.25+00`, as records have it. */
@@ -2413,7 +2432,7 @@ function checkData(pack) {
     }
     check(pack.findings, name, () => {
       COMPARED[kind](pack, name, format === 'csv');
-      return `${pack.manifest.files.get(name).rows} rows as sealed and as in the manifest`;
+      return `${many(pack.manifest.files.get(name).rows, 'row')} as sealed and as in the manifest`;
     });
   }
   check(pack.findings, 'dictionary.csv', () => checkDictionary(pack, 'dictionary.csv'));
@@ -2462,7 +2481,7 @@ function readPack(folder, step) {
   });
   step(findings, 'records', () => {
     readRecords(pack);
-    return `${pack.records.size} seals of months, ${pack.books.size} of books`;
+    return `${many(pack.records.size, 'seal')} of months, ${pack.books.size} of books`;
   });
   if (pack.records.size === 0) throw new Unusable('nothing in this pack is sealed, so there is nothing to check');
   pack.fromTheStart = firstOf(pack.records).previous === null;
@@ -2472,7 +2491,7 @@ function readPack(folder, step) {
   });
   step(findings, 'tables', () => {
     readTables(pack);
-    return `${counts.facts} facts, ${counts.rows} rows`;
+    return `${many(counts.facts, 'fact')}, ${many(counts.rows, 'row')}`;
   });
   return pack;
 }
@@ -2485,7 +2504,8 @@ function checkPack(folder, options) {
   if (options.keys.length > 0 || has('.sig', 'seal_signatures'))
     check(findings, 'signatures', () => checkSignatures(pack, options.keys));
   if (has('.tsr', 'seal_time_stamps')) check(findings, 'time stamps', () => checkTimeStamps(pack));
-  if (manifest.kind === 'ledger') check(findings, 'rows', () => `${counts.rows} rows: each adds up, totals as sealed`);
+  if (manifest.kind === 'ledger')
+    check(findings, 'rows', () => `${many(counts.rows, 'row')}: each adds up, totals as sealed`);
   if (pack.checkpoints.length + findings.of('checkpoints').count > 0)
     check(findings, 'checkpoints', () => checkCheckpoints(pack));
   check(findings, 'documents', () => checkDocuments(pack));
@@ -2553,7 +2573,7 @@ function checkPrevious(pack, folder) {
     found(`facts begin at ${first.first}, and end at ${before.last} in ${folder}`);
   if (before !== undefined) checkNumbersContinue(pack, earlier, first.month, found);
   checkCheckpointsContinue(pack, earlier, found);
-  return `${earlier.records.size} months of ${folder}`;
+  return `${many(earlier.records.size, 'month')} of ${folder}`;
 }
 
 function checkCheckpointsContinue({ checkpoints }, earlier, found) {
@@ -2571,11 +2591,17 @@ function checkCheckpointsContinue({ checkpoints }, earlier, found) {
 /** In each series, numbers begin after the last one that was sealed before this pack's first month. */
 function checkNumbersContinue(pack, earlier, month, found) {
   const highest = new Map();
-  for (const { series, sequence, sealed_in } of earlier.of('documents'))
-    if (sealed_in < month) highest.set(series, Math.max(highest.get(series) ?? 0, Number(sequence)));
+  const numbered = (each) =>
+    ['documents', 'skipped_numbers'].flatMap((table) =>
+      each.of(table).map(({ series, sequence, first_sequence = sequence, last_sequence = sequence, sealed_in }) => {
+        return { series, first: Number(first_sequence), last: Number(last_sequence), sealed_in };
+      }),
+    );
+  for (const { series, last, sealed_in } of numbered(earlier))
+    if (sealed_in < month) highest.set(series, Math.max(highest.get(series) ?? 0, last));
   const lowest = new Map();
-  for (const { series, sequence } of pack.documents.values())
-    lowest.set(series, Math.min(lowest.get(series) ?? Number.POSITIVE_INFINITY, Number(sequence)));
+  for (const { series, first } of numbered(pack))
+    lowest.set(series, Math.min(lowest.get(series) ?? Number.POSITIVE_INFINITY, first));
   for (const [series, first] of lowest) {
     const known = highest.get(series);
     if (known === undefined && !earlier.fromTheStart) continue;
@@ -2832,7 +2858,7 @@ function checkProof(path, options) {
   let proof;
   check(findings, 'proof', () => {
     proof = readProof(path);
-    return `${proof.subject}: ${proof.facts.length} facts under ${proof.records.size} seals`;
+    return `${proof.subject}: ${many(proof.facts.length, 'fact')} under ${many(proof.records.size, 'seal')}`;
   });
   for (const { month, table, names, values } of proof.facts) {
     print(`${table} of ${month}`);

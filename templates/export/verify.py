@@ -661,6 +661,11 @@ class Checkpoint:
             raise Malformed(place + ": its lines are not in order, or a range ends before it begins")
 
 
+def many(count, one, more=None):
+    """1 row, 2 rows."""
+    return "%d %s" % (count, one if count == 1 else more or one + "s")
+
+
 # --- A parsed pack ----------------------------------------------------------------------------------------------------
 
 SUMS = ["spot_price", "partner_cut", "invoice_amount"]
@@ -680,6 +685,7 @@ COLUMNS = {
         "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
         "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on"
     ).split(),
+    "skipped_numbers": "series first_sequence last_sequence event_id".split(),
     "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
     "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on", "recorded_at", "event_id"],
     "document_pdfs": ["document_id", "sha256"],
@@ -755,7 +761,7 @@ NUMBERED_AFTER = {
 }
 KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.items()}}
 FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees", "opening", "closing", "credits", "debits"]}
-FORMS.update(dict.fromkeys("sequence position count entries facts_to event_id".split(), is_number))
+FORMS.update(dict.fromkeys("sequence first_sequence last_sequence position count entries facts_to event_id".split(), is_number))
 FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces"], is_number))
 FORMS.update(dict.fromkeys(("entry_on", "dated_on"), is_day))
 FORMS.update(month=is_month, posted_month=is_month, currency=is_currency, settled_currency=is_currency)
@@ -831,7 +837,7 @@ class Pack:
         first = next(iter(self.records.values()), None)
         if first and first.previous and first.previous[0] >= self.manifest.first:
             problem("%s was sealed and is not in the pack" % first.previous[0])
-        return "%d seals of months, %d of books" % (len(self.records), len(self.books)), None
+        return "%s of months, %d of books" % (many(len(self.records), "seal"), len(self.books)), None
 
     def _record(self, problem, stated, folder, key, read, into):
         month = stated["month"]
@@ -901,7 +907,7 @@ class Pack:
         for books in self.books.values():
             self._entries(books)
             self._accounts(books)
-        return "%d facts, %d rows" % (self.counts["facts"], self.counts["rows"]), None
+        return "%s, %s" % (many(self.counts["facts"], "fact"), many(self.counts["rows"], "row")), None
 
     def _count(self, table, expected, problem):
         stated = self.manifest.files[table.name]
@@ -1329,7 +1335,8 @@ def check_seals(pack, problem):
             problem("%s was sealed after %s, not after %s" % (record.month, record.previous[1], before.seal))
         if record.first != before.last + 1:
             problem("%s: its facts begin at %d, after %d" % (record.month, record.first, before.last))
-    return "%d months, %d facts, %d rows" % (len(records), pack.counts["facts"], pack.counts["rows"]), None
+    of = many(len(records), "month"), many(pack.counts["facts"], "fact"), many(pack.counts["rows"], "row")
+    return ", ".join(of), None
 
 
 def check_checkpoints(pack, problem):
@@ -1371,7 +1378,7 @@ def check_checkpoints(pack, problem):
                 problem("checkpoint %s %s" % (checkpoint.number, what))
     if others or pack.manifest.kind != "ledger":
         problem.notes.append("rows of checkpoints whose months are not in this pack were not recomputed")
-    return "%d checkpoints" % len(pack.checkpoints), None
+    return many(len(pack.checkpoints), "checkpoint"), None
 
 
 def is_known_month(pack, month):
@@ -1384,7 +1391,7 @@ def totals_of(trees):
 
 def check_rows(pack, problem):
     problem.add(pack.wrong["rows"])
-    return "%d rows: each adds up, totals as sealed" % pack.counts["rows"], None
+    return many(pack.counts["rows"], "row") + ": each adds up, totals as sealed", None
 
 
 def bill_of(row):
@@ -1445,15 +1452,26 @@ def arrange_documents(pack, problem):
         replaced["replaced_by"] = document["number"]
 
 
+def given(fact):
+    """The numbers that a document has, or that a fact skips: the first and the last."""
+    return int(fact.get("first_sequence", fact.get("sequence"))), int(fact.get("last_sequence", fact.get("sequence")))
+
+
 def check_documents(pack, problem):
     arrange_documents(pack, problem)
     series, billed = defaultdict(list), set()
     pack.bills = defaultdict(list)
+    for skip in pack.facts["skipped_numbers"]:
+        first, last = given(skip)
+        if not 1 <= first <= last:
+            problem("%s: %d to %d is no range of numbers" % (skip["series"], first, last))
+        series[skip["series"]].append((first, last))
+        problem.notes.append("%s: %d to %d skipped, by event %s" % (skip["series"], first, last, skip["event_id"]))
     for document in pack.documents.values():
         number = document["number"]
         if number != "%s-%s" % (document["series"], document["sequence"].rjust(6, "0")):
             problem("%s is number %s of %s" % (number, document["sequence"], document["series"]))
-        series[document["series"]].append(int(document["sequence"]))
+        series[document["series"]].append(given(document))
         if document["purpose"] != "month":
             continue
         pack.bills[bill_of(document)].append(document)
@@ -1485,10 +1503,10 @@ def check_documents(pack, problem):
         problem("rows of %s in %s in %s are on no document" % key[:3])
     for name, numbers in series.items():
         numbers.sort()
-        first = 1 if pack.from_the_start else numbers[0]
-        if numbers != list(range(first, first + len(numbers))):
+        first = 1 if pack.from_the_start else numbers[0][0]
+        if [start for start, _ in numbers] != [first] + [end + 1 for _, end in numbers[:-1]]:
             problem("%s: its numbers have a gap, or one is there twice" % name)
-    return "%d documents, %d series" % (len(pack.documents), len(series)), None
+    return "%s, %d series" % (many(len(pack.documents), "document"), len(series)), None
 
 
 OF_ROWS = ("assets:receivable:unbilled", "assets:receivable:processor", "expenses:partner-cut", "income:sales")
@@ -1537,7 +1555,8 @@ def check_books(pack, problem):
             problem("the books of %s are not those that were sealed in %s" % (close["month"], close["sealed_in"]))
     for month in pack.records.keys() - pack.books.keys():
         problem.notes.append("the books of %s are open: what is dated in it can still change" % month)
-    return "%d months, %d entries, %d balances" % (len(pack.books), pack.counts["entries"], pack.counts["accounts"]), None
+    of = many(len(pack.books), "month"), many(pack.counts["entries"], "entry", "entries"), many(pack.counts["accounts"], "balance")
+    return ", ".join(of), None
 
 
 # --- Posting rules ------------------------------------------------------------------------------------------------------
@@ -1952,7 +1971,7 @@ class DataFile:
         for what, count in self.unsealed.items():
             if count:
                 self.problem.notes.append("%s: %d %s under no seal of this pack" % (self.name, count, what))
-        return "%d rows as sealed and as in the manifest" % self.count, None
+        return many(self.count, "row") + " as sealed and as in the manifest", None
 
 
 def sealed_ledger(pack):
@@ -2526,7 +2545,7 @@ def check_text_journal(file):
     compare_postings(file, journal.postings(), plain_text)
     if journal.count != file.pack.manifest.files[file.name]["rows"]:
         file.problem("%d entries where the manifest says others" % journal.count)
-    return "%d entries as sealed and as in the manifest" % journal.count, None
+    return many(journal.count, "entry", "entries") + " as sealed and as in the manifest", None
 
 
 # --- Voids, write-offs, bank lines, partners ------------------------------------------------------------------------------
@@ -2872,18 +2891,18 @@ def check_previous(pack, folder, problem):
         if pack.first.first != before.last + 1:
             problem("facts begin at %d, and end at %d in %s" % (pack.first.first, before.last, folder))
         lowest, highest = {}, {}
-        for each in pack.documents.values():
-            series, number = each["series"], int(each["sequence"])
+        for each in pack.facts["documents"] + pack.facts["skipped_numbers"]:
+            series, number = each["series"], given(each)[0]
             lowest[series] = min(number, lowest.get(series, number))
-        for each in earlier.facts["documents"]:
+        for each in earlier.facts["documents"] + earlier.facts["skipped_numbers"]:
             if each["sealed_in"] < pack.first.month:
-                highest[each["series"]] = max(int(each["sequence"]), highest.get(each["series"], 0))
+                highest[each["series"]] = max(given(each)[1], highest.get(each["series"], 0))
         for series, number in lowest.items():
             if series not in highest and not earlier.from_the_start:
                 continue
             if number != highest.get(series, 0) + 1:
                 problem("%s begins at %d, after %d in the earlier pack" % (series, number, highest.get(series, 0)))
-    return "%d months of %s" % (len(earlier.records), folder), None
+    return "%s of %s" % (many(len(earlier.records), "month"), folder), None
 
 
 def seals_of(records):

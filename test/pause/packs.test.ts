@@ -1,0 +1,78 @@
+/** Packs of a ledger that skipped numbers: both verifiers take the sealed fact for the gap, and no gap without it. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { partsOf, resumeLedger } from '../../src/documents/resume.ts';
+import { packageRoot } from '../../src/package.ts';
+import { pauseLedger } from '../../src/people/pauses.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { command } from '../support/program.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+afterEach(() => world.end());
+
+/** July issues 1 and 2; then the ledger is set back, 3 to 6 are skipped, and August issues 7 and 8. */
+async function skipNumbers(beforeAugust: string[] = []): Promise<void> {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-2' })]);
+  for (const month of ['07', '08']) {
+    world.at(`2026-${month}-20T10:00:00Z`);
+    await world.rows(
+      ['p-1', 'p-2'].map((partner_id) => quote({ partner_id, accepted_at: `2026-${month}-10T12:00:00Z` })),
+    );
+  }
+  world.at('2026-09-01T12:00:00Z');
+  await world.close('2026-07');
+  await world.database.transaction((tx) =>
+    pauseLedger(tx, world, { reason: 'a snapshot was mounted', stateOf: '2026-08-02T00:00:00Z' }),
+  );
+  const after = partsOf('INV-2026-000006');
+  await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter: after ? [after] : [] }));
+  for (const statement of beforeAugust) await world.sql(statement);
+  await world.close('2026-08');
+}
+
+async function pack(name: string, ...months: string[]): Promise<string> {
+  const out = join(world.home, name);
+  const ran = await command(['export', 'invoices', ...months, '--format', 'csv', '--out', out], {
+    env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-02T12:00:00Z' },
+  });
+  expect({ status: ran.status, stderr: ran.stderr }).toMatchObject({ status: 0 });
+  return out;
+}
+
+const verdicts = (...args: string[]) =>
+  (['node', 'python3'] as const).map((program) => {
+    const file = program === 'node' ? 'verify.mjs' : 'verify.py';
+    const { status, stdout } = spawnSync(program, [join(packageRoot, 'templates/export', file), ...args], {
+      encoding: 'utf8',
+    });
+    return { status, stdout };
+  });
+
+test('a gap of skipped numbers holds in both verifiers, and a note names it', async () => {
+  await skipNumbers();
+  const [first, second, whole] = [
+    await pack('first', '--month', '2026-07'),
+    await pack('second', '--month', '2026-08'),
+    await pack('whole', '--month', '2026-07', '--to', '2026-08'),
+  ];
+  for (const { status, stdout } of [...verdicts(whole), ...verdicts(second, '--previous', first)]) {
+    expect({ status, stdout }).toMatchObject({ status: 0 });
+    expect(stdout).toMatch(/INV-2026: 3 to 6 (were )?skipped/);
+  }
+  expect(verdicts(first).map(({ stdout }) => /documents .*/.exec(stdout)?.[0]?.trim())).toEqual([
+    expect.stringMatching(/2 documents, 1 series/),
+    expect.stringMatching(/2 documents, 1 series/),
+  ]);
+});
+
+test('a gap that the skipped numbers do not reach is found by both', async () => {
+  await skipNumbers([GUARDS_OFF, 'UPDATE skipped_numbers SET first_sequence = 5', GUARDS_ON]);
+  const whole = await pack('whole', '--month', '2026-07', '--to', '2026-08');
+  for (const { status, stdout } of verdicts(whole)) {
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/INV-2026: (3 to 4 are missing|its numbers have a gap)/);
+  }
+});
