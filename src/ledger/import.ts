@@ -26,6 +26,7 @@ import {
   surveyStaged,
   touchedMonths,
 } from './queries.ts';
+import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.ts';
 import { readRecords, type SourceFile } from './read.ts';
 import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
 import { inMinorUnits, rowProblem } from './row.ts';
@@ -44,6 +45,8 @@ export interface ImportReport {
   readonly late: number;
   /** Accepted rows in a currency that is not their partner's own: lawful, and more often a mistake. */
   readonly other_currencies: readonly OtherCurrencyRows[];
+  /** Accepted rows whose cut is not the policy's. */
+  readonly differing_cuts: readonly DifferingCuts[];
   /** Whether bad rows prevented the import. */
   readonly refused: boolean;
   /** The event that the rows name; null if none was recorded. */
@@ -53,6 +56,8 @@ export interface ImportReport {
 export interface ImportOptions {
   /** Record the good rows even if others are bad. */
   readonly skipInvalid: boolean;
+  /** Record rows that differ from the quote that our API made under their id. */
+  readonly acceptDiffering?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
@@ -89,8 +94,11 @@ export async function importRows(
     await writeRejects(tx, options.rejects, files);
   }
   const refused = broken || (rejected > 0 && !options.skipInvalid);
-  if (good === 0 || refused)
-    return { accepted: 0, duplicates, rejected, errors, late: 0, other_currencies: [], refused, event_id: null };
+  if (good === 0 || refused) {
+    const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], event_id: null };
+    return { ...nothing, duplicates, rejected, errors, refused };
+  }
+  const differing_cuts = await readStagedCuts(tx);
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
     monthsAround(time_zone, utc_month),
   );
@@ -98,7 +106,11 @@ export async function importRows(
   const act = options.act ?? {
     action: 'ledger.import',
     subject: names.map((name) => basename(name)).join(' '),
-    details: { files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
+    details: {
+      ...{ files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
+      ...(options.acceptDiffering && { accept_differing: true }),
+      ...(differing_cuts.length > 0 && { differing_cuts }),
+    },
   };
   const now = options.now.toISO();
   const details = { ...act.details, accepted: good, totals: await sumGoodRows(tx) };
@@ -109,7 +121,7 @@ export async function importRows(
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);
   const other_currencies = await readOtherCurrencyRows(tx);
   const late = recorded.late_entries;
-  return { accepted: good, duplicates, rejected, errors, late, other_currencies, refused, event_id };
+  return { accepted: good, duplicates, rejected, errors, late, other_currencies, differing_cuts, refused, event_id };
 }
 
 async function stageFiles(
@@ -143,11 +155,12 @@ async function stageFiles(
   }
 }
 
-async function judge(tx: Transaction, { skipInvalid }: ImportOptions): Promise<void> {
+async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: ImportOptions): Promise<void> {
   await surveyStaged(tx);
   // First, so that a row recorded while its partner was active stays a duplicate.
   await findKnownRows(tx);
   await findUnknownSellers(tx);
+  if (!acceptDiffering) await findDifferingQuotes(tx);
   await findRepeatedRows(tx);
   await findOrphans(tx, { skipInvalid });
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });

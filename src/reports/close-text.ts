@@ -1,5 +1,6 @@
 /** The report of a close as plain text: what the command prints, and what finance gets by e-mail. Names are cut to the width. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
+import { describeDifferingCut } from '../ledger/quoted.ts';
 import { groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
 import { printable, table, wrapped } from '../text-table.ts';
@@ -62,6 +63,10 @@ export function describeClose(report: CloseReport, width?: number): string {
   if (report.other_currencies.length > 0) {
     const lines = report.other_currencies.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  '));
     parts.push(["In a currency that is not the partner's own", ...lines].join('\n'));
+  }
+  if (report.differing_cuts.length > 0) {
+    const lines = report.differing_cuts.flatMap((row) => wrapped(printable(describeDifferingCut(row)), 76, '  '));
+    parts.push(["With a cut that is not the policy's", ...lines].join('\n'));
   }
   if (report.held.length > 0) {
     const lines = report.held.flatMap(({ number, name, status, reason }) =>

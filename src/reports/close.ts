@@ -7,6 +7,7 @@ import { otherCurrencyJson } from '../close/other-currencies.ts';
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/queries.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 
@@ -46,6 +47,8 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   }[];
   /** Documents in a currency that is not their partner's own. */
   readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
+  /** Billed rows whose cut is not the policy's, by its rate of today. */
+  readonly differing_cuts: readonly DifferingCuts[];
   /** Documents that somebody put on hold, and e-mails that did not go out, with the reason. */
   readonly held: readonly {
     readonly number: string;
@@ -97,6 +100,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
       invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
     })),
     other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
+    differing_cuts: await readDifferingCuts(tx, { after: previous, to: month }),
     held: await readHeld(tx, month),
   };
 }

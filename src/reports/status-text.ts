@@ -1,8 +1,9 @@
 /** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
 import { missingFeeds } from '../close/feeds.ts';
+import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
+import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
 export function describeStatus(found: Status, advice: readonly string[] = [], width?: number): string {
@@ -22,6 +23,10 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
       `Seals        ${describeSigning(found.signing)}`,
       ...feedLines(found.feeds),
       `Open rows    ${found.open_entries}`,
+      ...found.differing_cuts
+        .slice(0, 5)
+        .flatMap((row) => wrapped(printable(describeDifferingCut(row)), 67))
+        .map((line, index) => `${index === 0 ? 'Cuts' : ''}`.padEnd(13) + line),
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
       ...webhookLines(found.webhooks),
     ].join('\n'),

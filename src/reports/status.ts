@@ -9,6 +9,7 @@ import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import {
@@ -59,6 +60,8 @@ export interface Status {
   readonly paid_disputes: readonly string[];
   /** Rows that no live document bills: of open months, and of void documents without a replacement. */
   readonly open_entries: number;
+  /** Rows of open months whose cut is not the policy's. */
+  readonly differing_cuts: readonly DifferingCuts[];
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** Reminders, close reports and seals. */
   readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
@@ -169,6 +172,7 @@ export async function readStatus(
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,
+    differing_cuts: await readDifferingCuts(tx, { after: months.last_closed, to: null }),
     deliveries,
     emails,
     unfinished_emails,

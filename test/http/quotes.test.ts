@@ -1,6 +1,8 @@
 /** Quotes, requotes and their acceptance as a partner's developer meets them, and what the ledger has of them after. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
+import { describeDifferingCut } from '../../src/ledger/quoted.ts';
+import { readStatus } from '../../src/reports/status.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
 
@@ -329,6 +331,51 @@ describe('accepting a quote', () => {
       },
     ]);
     expect(await refused(harbour.get(`/api/v1/quote/${id}/accept`))).toEqual([409, 'recorded_otherwise']);
+  });
+
+  test('keeps its price: a row of a file that differs from the quote is a conflict, unless it is accepted as it is', async () => {
+    const id = await quoted();
+    const row = {
+      ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
+      ...{ accepted_at: '2026-07-15T11:00:00Z', spotPrice: '21.25', partnerCut: '21.25', invoiceAmount: '0.00' },
+    };
+    const refusedImport = await world.rows([row]);
+    expect(refusedImport).toMatchObject({
+      accepted: 0,
+      rejected: 1,
+      errors: [{ field: 'quote_id', code: 'conflict' }],
+    });
+    expect(refusedImport.errors[0]?.reason).toContain('priced by the API at USD 21.25, cut 6.38, invoice 14.87');
+    expect(await rowsOf(id)).toEqual([]);
+    const cut = {
+      partner_id: 'p-1',
+      policy_id: 'ticket-protection',
+      currency: 'USD',
+      partner_cut_rate: '0.30',
+      rows: 1,
+    };
+    expect(await world.rows([row], { acceptDiffering: true })).toMatchObject({
+      accepted: 1,
+      differing_cuts: [{ ...cut, partner_cut: '21.25', by_rate: '6.38' }],
+    });
+    const [event] = await world.sql(`SELECT details FROM audit_events ORDER BY event_id DESC LIMIT 1`);
+    expect(event).toMatchObject({ details: { accept_differing: true, differing_cuts: [cut] } });
+    const { differing_cuts } = await world.database.reading((tx) => readStatus(tx, world));
+    expect(differing_cuts).toMatchObject([{ ...cut, partner_cut: '21.25' }]);
+    expect(describeDifferingCut(differing_cuts[0] as (typeof differing_cuts)[0])).toBe(
+      '1 row of p-1, ticket-protection, has a cut of USD 21.25; the rate of 0.30 gives USD 6.38.',
+    );
+  });
+
+  test('a requote in a file that differs from the requote of the API is a conflict as well', async () => {
+    const id = await accepted();
+    const requoted = await harbour.post(`/api/v1/quote/${id}/requote`, { insured_amount: '500' });
+    const row = {
+      ...{ kind: 'requote_accepted', partner_id: 'p-1', quote_id: id, policy_id: 'ticket-protection', currency: 'USD' },
+      ...{ requote_id: requoted.body['requote_id'], accepted_at: '2026-07-15T11:30:00Z' },
+      ...{ spotPrice: '1.00', partnerCut: '0.30', invoiceAmount: '0.70' },
+    };
+    expect((await world.rows([row])).errors).toMatchObject([{ field: 'requote_id', code: 'conflict' }]);
   });
 
   test('uses the partner’s current time zone', async () => {

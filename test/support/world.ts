@@ -68,6 +68,7 @@ export interface KeptWorld {
 
 export interface RowOptions {
   readonly skipInvalid?: boolean;
+  readonly acceptDiffering?: boolean;
   readonly rejects?: string;
   readonly preview?: boolean;
 }
@@ -155,6 +156,7 @@ export async function openWorld(
       return work((tx) =>
         importRows(tx, files, {
           ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
+          acceptDiffering: given.acceptDiffering ?? false,
           ...{ now, actor: world.actor },
         }),
       );

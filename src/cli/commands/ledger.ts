@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type ImportReport, importRows } from '../../ledger/import.ts';
+import { describeDifferingCut } from '../../ledger/quoted.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument } from '../arguments.ts';
@@ -18,6 +19,7 @@ export const define: Definition = (ledger, act) => {
     .option('--format <format>', 'csv or ndjson (default: by file name)', choiceArgument('--format', ['csv', 'ndjson']))
     .option('--skip-invalid', 'record the valid rows even if others are invalid')
     .option('--rejects <file>', 'write the invalid rows with their reasons to this file: CSV or NDJSON, as the import')
+    .option('--accept-differing', "record rows that differ from our API's quote of the same id")
     .option('--dry-run', 'check everything, record nothing')
     .action(act(ledgerImport));
 };
@@ -28,11 +30,17 @@ const SHOWN = 20;
 async function ledgerImport(
   output: Output,
   names: string[],
-  options: { format?: RowFormat; skipInvalid?: boolean; rejects?: string; dryRun?: boolean },
+  options: {
+    format?: RowFormat;
+    skipInvalid?: boolean;
+    rejects?: string;
+    acceptDiffering?: boolean;
+    dryRun?: boolean;
+  },
 ): Promise<number> {
   const files = names.map((name): SourceFile => ({ name, format: options.format ?? formatOf(name) }));
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
-  const skipInvalid = options.skipInvalid ?? false;
+  const { skipInvalid = false, acceptDiffering = false } = options;
   const report = await withContext(
     async ({ environment, database, actor }) => {
       const progress = output.progress('Reading', bytes, ' bytes');
@@ -42,7 +50,7 @@ async function ledgerImport(
         // Invalid rows roll everything back, including the staged rows.
         return await work((tx) =>
           importRows(tx, files, {
-            ...{ skipInvalid, rejects, now: environment.now(), actor },
+            ...{ skipInvalid, acceptDiffering, rejects, now: environment.now(), actor },
             onProgress: progress.advance,
           }),
         );
@@ -53,9 +61,13 @@ async function ledgerImport(
     { by: output.by, dryRun: options.dryRun ?? false },
   );
   failpoint('import.committed');
-  const { accepted, duplicates, rejected, errors, other_currencies } = report;
+  const { accepted, duplicates, rejected, errors, other_currencies, differing_cuts } = report;
   output.print(
-    { accepted, duplicates, rejected, errors, ...(other_currencies.length > 0 && { other_currencies }) },
+    {
+      ...{ accepted, duplicates, rejected, errors },
+      ...(other_currencies.length > 0 && { other_currencies }),
+      ...(differing_cuts.length > 0 && { differing_cuts }),
+    },
     () => describe(report, options.dryRun ?? false),
   );
   if (report.refused) return EXIT.badInput;
@@ -106,5 +118,9 @@ function describe(report: ImportReport, dryRun: boolean): string {
         80,
       ),
     );
+  for (const row of report.differing_cuts) {
+    const remedy = 'Correct a wrong split by a full reversal and a requote.';
+    lines.push(...wrapped(`Check: ${printable(describeDifferingCut(row))} ${remedy}`, 80));
+  }
   return lines.join('\n');
 }

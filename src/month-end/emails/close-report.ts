@@ -4,6 +4,7 @@ import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS } from '../../database/locks.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
+import { describeDifferingCut } from '../../ledger/quoted.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
@@ -113,6 +114,7 @@ function viewOf(report: CloseReport) {
       amount: `${row.currency} ${groupThousands(row.invoice_amount)}`,
     })),
     otherCurrencies: report.other_currencies.map((row) => oneLine(describeOtherCurrency(row))),
+    differingCuts: report.differing_cuts.map((row) => oneLine(describeDifferingCut(row))),
     held: report.held.map(({ number, name, status, reason }) => ({ number, partner: oneLine(name), status, reason })),
   };
 }
