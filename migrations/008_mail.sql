@@ -25,7 +25,7 @@ CREATE TABLE emails (
   event_id bigint REFERENCES audit_events,
   message_id text NOT NULL CONSTRAINT email_message_id_once UNIQUE,
   status text NOT NULL CONSTRAINT email_status_known
-    CHECK (status IN ('queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn')),
+    CHECK (status IN ('queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn')),
   -- Why it is held, or the mail server's last reply.
   reason text,
   recipients text[],
@@ -63,10 +63,12 @@ CREATE TABLE emails (
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
-  CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  -- A bounced one was sent, or is one of those of which it was uncertain.
+  CONSTRAINT email_sent_has_time CHECK (
+    CASE status WHEN 'bounced' THEN true ELSE (status = 'sent') = (sent_at IS NOT NULL) END),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
   CONSTRAINT email_dismissed_unsent CHECK (
-    dismissal_reason IS NULL OR document_id IS NULL AND status IN ('failed', 'uncertain', 'withdrawn'))
+    dismissal_reason IS NULL OR document_id IS NULL AND status IN ('failed', 'uncertain', 'bounced', 'withdrawn'))
 );
 ALTER TABLE emails ALTER COLUMN message SET STORAGE EXTERNAL;
 
@@ -105,7 +107,11 @@ BEGIN
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
       NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
-     OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
+     OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
+     OR (OLD.status IN ('sent', 'bounced')
+         AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
+                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts)))
+  THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
@@ -139,6 +145,23 @@ CREATE TABLE email_attempts (
   PRIMARY KEY (email_id, attempt)
 );
 CALL make_fact('email_attempts', while_paused => true);
+
+-- What came back: a server gave up one recipient of an e-mail and reported it (a delivery status notification, RFC 3464). An
+-- e-mail whose first recipient is given up is `bounced`; one of a copy alone is not.
+CREATE TABLE email_bounces (
+  email_bounce_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  email_id bigint NOT NULL REFERENCES emails,
+  recipient text NOT NULL,
+  -- Such as 5.1.1 (RFC 3463), and what the server said.
+  status text NOT NULL CONSTRAINT email_bounce_status_form CHECK (status ~ '^[45]\.\d{1,3}\.\d{1,3}$'),
+  diagnostic text NOT NULL,
+  reporting_server text NOT NULL,
+  report_sha256 text NOT NULL CONSTRAINT email_bounce_report_hash CHECK (report_sha256 ~ '^[0-9a-f]{64}$'),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT email_bounce_once UNIQUE (email_id, recipient)
+);
+CALL make_fact('email_bounces');
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;
@@ -191,10 +214,20 @@ SELECT e.document_id, 6.5, a.ended_at, 'attempted',
        jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply), NULL
 FROM email_attempts a JOIN document_emails e USING (email_id) WHERE a.attempt < e.attempts
 UNION ALL
-SELECT document_id, 7, coalesce(sent_at, attempted_at, queued_at), 'sending',
-       jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'attempts', attempts::text,
-                          'reply', reason, 'sha256', message_sha256), NULL
-FROM document_emails WHERE status <> 'queued' OR attempts > 0;
+SELECT e.document_id, 7, coalesce(e.sent_at, e.attempted_at, e.queued_at), 'sending',
+       jsonb_build_object('status', CASE e.status WHEN 'bounced' THEN CASE a.outcome WHEN 'sent' THEN 'sent'
+                                                                                     ELSE 'uncertain' END
+                                                  ELSE e.status END,
+                          'to', array_to_string(e.recipients, ', '), 'attempts', e.attempts::text,
+                          'reply', CASE e.status WHEN 'bounced' THEN a.reply ELSE e.reason END,
+                          'sha256', e.message_sha256), NULL
+FROM document_emails e LEFT JOIN email_attempts a ON a.email_id = e.email_id AND a.attempt = e.attempts
+WHERE e.status <> 'queued' OR e.attempts > 0
+UNION ALL
+SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
+       jsonb_build_object('to', b.recipient, 'status', b.status, 'reply', b.diagnostic, 'server', b.reporting_server),
+       b.event_id
+FROM email_bounces b JOIN document_emails e USING (email_id);
 CALL grant_to_app('SELECT', 'document_email_history');
 
 -- Queues one e-mail for each of these documents, with a Message-ID that is fixed from now on.

@@ -1594,7 +1594,7 @@ CREATE TABLE emails (
   CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
-  CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'withdrawn'])),
+  CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn'])),
   CONSTRAINT email_document_named CHECK ((kind = ANY (ARRAY['invoice', 'credit_note', 'statement'])) = (document_id IS NOT NULL)),
   CONSTRAINT email_asked_for_named CHECK (
 CASE
@@ -1609,9 +1609,13 @@ END),
   CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
-  CONSTRAINT email_sent_has_time CHECK ((status = 'sent') = (sent_at IS NOT NULL)),
+  CONSTRAINT email_sent_has_time CHECK (
+CASE status
+    WHEN 'bounced' THEN true
+    ELSE (status = 'sent') = (sent_at IS NOT NULL)
+END),
   CONSTRAINT email_held_has_reason CHECK (status <> 'held' OR reason IS NOT NULL),
-  CONSTRAINT email_dismissed_unsent CHECK (dismissal_reason IS NULL OR document_id IS NULL AND (status = ANY (ARRAY['failed', 'uncertain', 'withdrawn']))),
+  CONSTRAINT email_dismissed_unsent CHECK (dismissal_reason IS NULL OR document_id IS NULL AND (status = ANY (ARRAY['failed', 'uncertain', 'bounced', 'withdrawn']))),
   CONSTRAINT emails_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
   CONSTRAINT emails_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT emails_month_fkey FOREIGN KEY (month) REFERENCES closed_months(month),
@@ -1650,7 +1654,11 @@ BEGIN
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
       NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
-     OR OLD.status IN ('sent', 'withdrawn') OR OLD.dismissal_reason IS NOT NULL THEN
+     OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
+     OR (OLD.status IN ('sent', 'bounced')
+         AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
+                                         IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts)))
+  THEN
     RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
   END IF;
@@ -1682,6 +1690,33 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STAT
 CREATE TRIGGER fact_number BEFORE INSERT ON email_attempts FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON email_attempts TO reckoner_app;
+
+CREATE TABLE email_bounces (
+  email_bounce_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  email_id bigint NOT NULL,
+  recipient text NOT NULL,
+  status text NOT NULL,
+  diagnostic text NOT NULL,
+  reporting_server text NOT NULL,
+  report_sha256 text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT email_bounces_pkey PRIMARY KEY (email_bounce_id),
+  CONSTRAINT email_bounce_once UNIQUE (email_id, recipient),
+  CONSTRAINT email_bounce_status_form CHECK (status ~ '^[45]\.\d{1,3}\.\d{1,3}$'),
+  CONSTRAINT email_bounce_report_hash CHECK (report_sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT email_bounces_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT email_bounces_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id),
+  CONSTRAINT email_bounces_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX email_bounces_fact ON email_bounces USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_bounces FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON email_bounces FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON email_bounces TO reckoner_app;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
 GRANT USAGE ON SEQUENCE worker_numbers TO reckoner_app;
@@ -1737,13 +1772,30 @@ UNION ALL
      JOIN document_emails e USING (email_id)
   WHERE a.attempt < e.attempts
 UNION ALL
- SELECT document_emails.document_id, 7 AS rank,
-    COALESCE(document_emails.sent_at, document_emails.attempted_at, document_emails.queued_at) AS at,
-    'sending' AS act,
-    jsonb_build_object('status', document_emails.status, 'to', array_to_string(document_emails.recipients, ', '), 'attempts', document_emails.attempts::text, 'reply', document_emails.reason, 'sha256', document_emails.message_sha256) AS facts,
+ SELECT e.document_id, 7 AS rank, COALESCE(e.sent_at, e.attempted_at, e.queued_at) AS at, 'sending' AS act,
+    jsonb_build_object('status',
+        CASE e.status
+            WHEN 'bounced' THEN
+            CASE a.outcome
+                WHEN 'sent' THEN 'sent'
+                ELSE 'uncertain'
+            END
+            ELSE e.status
+        END, 'to', array_to_string(e.recipients, ', '), 'attempts', e.attempts::text, 'reply',
+        CASE e.status
+            WHEN 'bounced' THEN a.reply
+            ELSE e.reason
+        END, 'sha256', e.message_sha256) AS facts,
     NULL::bigint AS event_id
-   FROM document_emails
-  WHERE document_emails.status <> 'queued' OR document_emails.attempts > 0;
+   FROM document_emails e
+     LEFT JOIN email_attempts a ON a.email_id = e.email_id AND a.attempt = e.attempts
+  WHERE e.status <> 'queued' OR e.attempts > 0
+UNION ALL
+ SELECT e.document_id, 7.5 AS rank, b.recorded_at AS at, 'bounced' AS act,
+    jsonb_build_object('to', b.recipient, 'status', b.status, 'reply', b.diagnostic, 'server', b.reporting_server) AS facts,
+    b.event_id
+   FROM email_bounces b
+     JOIN document_emails e USING (email_id);
 GRANT SELECT ON document_email_history TO reckoner_app;
 
 CREATE FUNCTION queue_document_emails(document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamp with time zone)

@@ -51,6 +51,8 @@ export const FAILPOINTS = [
   'statement.committed',
   'resend.queued',
   'resend.committed',
+  'bounces.recorded',
+  'bounces.committed',
   'payments.read',
   'payments.locked',
   'payments.recorded',

@@ -129,7 +129,7 @@ export function readMonthFacts(tx: Transaction, months: readonly Month[]): Promi
                 'sent', count(*) FILTER (WHERE s.status = 'sent'),
                 'pending', count(*) FILTER (WHERE s.status IN ('queued', 'sending')),
                 'held', count(*) FILTER (WHERE s.status = 'held'),
-                'failed', count(*) FILTER (WHERE s.status = 'failed'),
+                'failed', count(*) FILTER (WHERE s.status IN ('failed', 'bounced')),
                 'uncertain', count(*) FILTER (WHERE s.status = 'uncertain')) AS deliveries
        FROM documents
        LEFT JOIN LATERAL (

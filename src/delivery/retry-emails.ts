@@ -1,6 +1,6 @@
 /**
- * Sends e-mails once more that went wrong together: refused while the mail server was set up wrongly, or cut off with an
- * unknown outcome. Each gets a new e-mail with a Message-ID of its own, logged beside the one before; a refused address
+ * Sends e-mails once more that went wrong together: refused or returned while the mail server was set up wrongly, or cut off
+ * with an unknown outcome. Each gets a new e-mail with a Message-ID of its own, logged beside the one before; a refused address
  * is refused again. What is on hold, void or dismissed is left alone.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -10,7 +10,7 @@ import type { EmailContext } from '../mail/email.ts';
 import { resendEmails } from '../mail/resend.ts';
 import { recordEvent } from '../people/audit-events.ts';
 
-export const RETRIED = ['failed', 'uncertain'] as const;
+export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
 export interface RetryRequest {
   readonly status: (typeof RETRIED)[number];

@@ -41,6 +41,8 @@ const SENTENCES = {
     `e-mail ${f['status']}${given(' to ', f['to'])}${Number(f['attempts']) > 1 ? `, attempt ${f['attempts']}` : ''}` +
     `${given('; ', f['reply'])}${given('; sha256 ', f['sha256'])}`,
   attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
+  bounced: (f: Facts) =>
+    `e-mail returned from ${f['to']}: ${f['status']} ${f['reply']}${given(', reported by ', f['server'])}`,
   held: (f: Facts) => `put on hold${given(': ', f['reason'])}`,
   released: () => 'hold released',
   disputed: (f: Facts) =>

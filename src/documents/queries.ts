@@ -82,7 +82,7 @@ export interface DocumentRow {
 }
 
 /** Of a document's e-mail that was not withdrawn. */
-export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain'] as const;
+export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
 export interface LineRow {

@@ -14,7 +14,7 @@ import type { SendOutcome, Transport } from './transport.ts';
 
 /** How one look at an e-mail ended; `deferred` is tried again later. */
 export interface SendResult {
-  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'deferred' | 'elsewhere' | 'withdrawn';
+  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
   /** The mail server's reply, or why nothing was sent. */
   readonly detail: string;
 }

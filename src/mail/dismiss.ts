@@ -38,7 +38,7 @@ export async function dismissEmail(
     tx,
     `UPDATE emails
      SET dismissal_reason = :reason::text, message = NULL,
-         status = CASE WHEN status IN ('failed', 'uncertain') THEN status
+         status = CASE WHEN status IN ('failed', 'uncertain', 'bounced') THEN status
                        WHEN unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END
      WHERE email_id = :emailId`,
     { emailId, reason },

@@ -22,7 +22,7 @@ export type OtherEmailKind =
 
 export type EmailKind = DocumentKind | OtherEmailKind;
 
-export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'withdrawn';
+export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
 /** What an e-mail is about; the table's constraints say which kind has which of these. */
 export interface EmailSubject {

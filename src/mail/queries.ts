@@ -79,6 +79,7 @@ export interface EmailCounts {
   readonly sent: number;
   readonly pending: number;
   readonly held: number;
+  /** Bounced ones are among them. */
   readonly failed: number;
   readonly uncertain: number;
 }
@@ -88,7 +89,7 @@ const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status = 'sent') AS sent,
   count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
   count(*) FILTER (WHERE status = 'held') AS held,
-  count(*) FILTER (WHERE status = 'failed') AS failed,
+  count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
   count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
 
 /** How the e-mails of all live documents stand, the latest of each. */
@@ -108,18 +109,19 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
 }
 
 /**
- * The e-mails that need attention because they are held, failed or uncertain. A document that finance put on hold is not
- * among them: it waits as it should.
+ * The e-mails that need attention because they are held, failed, uncertain or bounced. A document that finance put on
+ * hold is not among them: it waits as it should.
  */
 export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
   return queryOne(
     tx,
     `SELECT (SELECT count(*) FROM latest_emails e
-             WHERE status IN ('held', 'failed', 'uncertain') AND document_id IN (SELECT document_id FROM live_documents)
+             WHERE status IN ('held', 'failed', 'uncertain', 'bounced')
+               AND document_id IN (SELECT document_id FROM live_documents)
                AND NOT (status = 'held' AND EXISTS (
                  SELECT FROM current_holds h WHERE h.document_id = e.document_id))) AS documents,
             (SELECT count(*) FROM latest_other_emails
-             WHERE status IN ('held', 'failed', 'uncertain') AND kind <> 'status'
+             WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status'
                AND dismissal_reason IS NULL) AS others`,
   );
 }

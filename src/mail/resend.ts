@@ -34,8 +34,8 @@ export async function resendEmail(
 }
 
 /**
- * Queues a new e-mail for each one that failed or is uncertain and would go to another address by now, that of the settings
- * or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
+ * Queues a new e-mail for each one that failed, bounced or is uncertain and would go to another address by now, that of
+ * the settings or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
  */
 export async function queueForNewAddresses(tx: Transaction, context: EmailContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
@@ -52,7 +52,7 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
                           WHEN 'account_statement' THEN p.contact_email
                           WHEN 'payment_receipt' THEN p.contact_email
                           WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
-     WHERE e.status IN ('failed', 'uncertain') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
+     WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
        AND a.address <> '' AND a.address <> ALL (e.recipients)
      ORDER BY e.email_id`,
     { finance, auditor, operations },

@@ -5,6 +5,7 @@ import { accountKeyVariable } from '../config/environment.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import type { LinkTrouble } from '../delivery/links/queries.ts';
+import type { EmailStatus } from '../mail/email.ts';
 import { attentionToWebhooks } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { keyIdOf } from '../seals/signature.ts';
@@ -25,6 +26,8 @@ interface Found extends Omit<Status, 'attention'> {
   readonly delayed: number;
   /** Documents that finance put on hold: they need no attention. */
   readonly on_hold: number;
+  /** Documents whose e-mail was returned. They count as failed. */
+  readonly bounced: number;
 }
 
 export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
@@ -122,10 +125,10 @@ function attentionToFeeds(feeds: Status['feeds']): string[] {
       ];
 }
 
-function attentionToDocuments({ deliveries, delayed, on_hold: onHold, refused_in_a_row: refused }: Found): string[] {
+function attentionToDocuments({ deliveries, delayed, bounced, ...found }: Found): string[] {
   const documents = (count: number) => plural(count, 'document');
-  const held = deliveries.held - onHold;
-  const failed = deliveries.failed - (refused?.documents ?? 0);
+  const held = deliveries.held - found.on_hold;
+  const failed = deliveries.failed - bounced - (found.refused_in_a_row?.documents ?? 0);
   const { uncertain } = deliveries;
   const needed: string[] = [];
   if (held > 0) needed.push(`${documents(held)} held: supply what is missing, then run 'reckoner deliver'.`);
@@ -139,6 +142,12 @@ function attentionToDocuments({ deliveries, delayed, on_hold: onHold, refused_in
     needed.push(
       `${documents(failed)} refused by the mail server for good: correct the partner's contact, then run ` +
         "'reckoner invoice resend NUMBER'.",
+    );
+  }
+  if (bounced > 0) {
+    needed.push(
+      `${documents(bounced)} returned by a mail server: correct the partner's contact, then run 'reckoner invoice resend ` +
+        "NUMBER'.",
     );
   }
   if (uncertain > 0) {
@@ -222,6 +231,8 @@ function attentionToRefused(refused: Status['refused_in_a_row']): string[] {
   ];
 }
 
+type Unfinished = Exclude<EmailStatus, 'sent' | 'withdrawn'>;
+
 function attentionToEmail(email: Status['unfinished_emails'][number], now: DateTime<true>): string[] {
   const { about, to, status, since, reason, remedies } = email;
   const waits = status === 'queued' || status === 'sending';
@@ -229,11 +240,13 @@ function attentionToEmail(email: Status['unfinished_emails'][number], now: DateT
   const state = {
     ...{ queued: 'is still to be sent', sending: 'is still to be sent', held: 'is held' },
     ...{ failed: 'was refused by the mail server for good', uncertain: 'may or may not have arrived' },
-  }[status as 'queued' | 'sending' | 'held' | 'failed' | 'uncertain'];
+    bounced: 'was returned',
+  }[status as Unfinished];
   const first = {
     ...{ queued: 'Run', sending: 'Run', held: 'Supply what is missing, then run' },
     ...{ failed: 'Correct the address, or run', uncertain: 'Ask the recipient, then run' },
-  }[status as 'queued' | 'sending' | 'held' | 'failed' | 'uncertain'];
+    bounced: 'Correct the address, or run',
+  }[status as Unfinished];
   return [
     `E-mail ${email.email}, ${about}${to === null ? '' : ` to ${to.join(', ')}`}, ${state} since ${minuteOf(since)}` +
       `${reason === null ? '' : ` (${reason})`}. ${first} ${remedies.map((each) => `'${each}'`).join(' or ')}.`,

@@ -121,13 +121,14 @@ export async function readStatus(
   const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
-  const { delayed, on_hold } = await queryOne<{ delayed: number; on_hold: number }>(
+  const { delayed, on_hold, bounced } = await queryOne<{ delayed: number; on_hold: number; bounced: number }>(
     tx,
     `SELECT count(*) FILTER (WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz) AS delayed,
             count(*) FILTER (WHERE status = 'held' AND EXISTS (
-              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold
+              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
+            count(*) FILTER (WHERE status = 'bounced') AS bounced
      FROM latest_emails e
-     WHERE status IN ('queued', 'sending', 'held')
+     WHERE status IN ('queued', 'sending', 'held', 'bounced')
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
@@ -186,7 +187,7 @@ export async function readStatus(
     jobs,
     payment_exceptions: exceptions,
   } as const;
-  return { ...found, attention: attentionOf({ ...found, links, delayed, on_hold }, now) };
+  return { ...found, attention: attentionOf({ ...found, links, delayed, on_hold, bounced }, now) };
 }
 
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>

@@ -245,6 +245,10 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'email_attempts',
     `email_id attempt started_at ended_at outcome reply kind message_id recipients message_sha256 pdf_sha256`,
   ),
+  sealed(
+    'email_bounces',
+    'email_bounce_id email_id recipient status diagnostic reporting_server report_sha256 recorded_at event_id',
+  ),
   sealed('reminders', 'document_id dunning_level email_id partner_id currency counted_from'),
 ];
 

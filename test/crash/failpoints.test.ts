@@ -1,6 +1,9 @@
 /** kill -9 at every transaction boundary and every external call: the repeated command ends in the same state. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
+import { report } from '../mail/report.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Story } from './story.ts';
@@ -29,6 +32,14 @@ const COMMANDS = {
     );
     return ['email', 'resend', email?.id ?? ''];
   },
+  bounces: async ({ world }: Story) => {
+    const [letter] = await world.sql<{ id: string }>(
+      `SELECT message_id AS id FROM emails WHERE kind = 'seal' ORDER BY email_id LIMIT 1`,
+    );
+    const file = join(world.home, 'mbox');
+    writeFileSync(file, report({ messageId: letter?.id ?? '', final: 'auditor@protection.example' }));
+    return ['mail', 'bounces', file];
+  },
   placement: () => ['credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '3'],
   release: () => ['credit', 'unapply', 'CN-2026-000001', '--invoice', 'INV-2026-000002'],
   write_off: () => ['invoice', 'write-off', 'INV-2026-000002', '--reason', 'insolvent'],
@@ -52,9 +63,11 @@ const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receip
 const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute_closing', 'deliver'];
 const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
 const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'deliver'];
+const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT],
+  WITH_A_BOUNCE,
 ];
 
 /**

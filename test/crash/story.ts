@@ -176,6 +176,9 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT partner_id, day::text, preliminary, asked_for, status FROM emails WHERE kind = 'account_statement'
      ORDER BY email_id`,
   );
+  const bounces = await world.sql(
+    `SELECT e.kind, e.status, b.recipient FROM email_bounces b JOIN emails e USING (email_id) ORDER BY email_bounce_id`,
+  );
   const disputes = await world.sql(
     `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
      LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id) ORDER BY invoice_dispute_id`,
@@ -184,6 +187,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     documents,
     statements,
     disputes,
+    bounces,
     rows,
     payments,
     lines,

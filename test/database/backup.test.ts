@@ -23,9 +23,13 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { MIGRATION_NAMES, migrateTo, prepareQueue } from '../../src/database/migrate.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
+import { retryEmails } from '../../src/delivery/retry-emails.ts';
+import { bouncesIn } from '../../src/mail/bounce-report.ts';
+import { recordBounces } from '../../src/mail/bounces.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException } from '../../src/payments/exceptions.ts';
+import { report } from '../mail/report.ts';
 import { booksOf } from '../payments/books.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
@@ -108,6 +112,11 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await close();
   await billThroughProcessor(world, '2026-07');
   await deliver();
+  const [sent] = await sql<{ message_id: string }>(`SELECT message_id FROM emails WHERE status = 'sent' LIMIT 1`);
+  const reports = await bouncesIn(report({ messageId: sent?.message_id ?? '' }));
+  await world.database.transaction((tx) => recordBounces(tx, world, { source: 'mbox', reports }));
+  await world.database.transaction((tx) => retryEmails(tx, world, { status: 'bounced' }));
+  await deliver();
   await payAndTakeBack(world);
   await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
@@ -164,7 +173,7 @@ async function payAndTakeBack(world: World): Promise<void> {
 const FILLED = [
   ...['installation', 'job_runs', 'partners', 'partner_arrangements', 'policies', 'ledger_rows', 'closed_months'],
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
-  ...['payment_links', 'instruction_versions', 'document_pdfs', 'emails', 'email_attempts'],
+  ...['payment_links', 'instruction_versions', 'document_pdfs', 'emails', 'email_attempts', 'email_bounces'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],

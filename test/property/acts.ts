@@ -22,6 +22,8 @@ import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
+import { bouncesIn } from '../../src/mail/bounce-report.ts';
+import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
 import type { Month } from '../../src/month.ts';
@@ -32,6 +34,7 @@ import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { report } from '../mail/report.ts';
 import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
@@ -473,11 +476,27 @@ export const ACTS: readonly Act[] = [
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
   },
   {
+    name: 'an e-mail comes back',
+    weight: 2,
+    async run(history) {
+      const { world } = history;
+      const sent = await world.sql<{ message_id: string; recipients: string[] }>(
+        `SELECT message_id, recipients FROM emails WHERE status IN ('sent', 'uncertain', 'bounced') ORDER BY email_id`,
+      );
+      const email = one(history, sent);
+      const final = one(history, email?.recipients ?? []);
+      if (email === undefined || final === undefined) return false;
+      const reports = await bouncesIn(report({ messageId: email.message_id, final }));
+      const recorded = await world.database.transaction((tx) => recordBounces(tx, world, { source: 'mbox', reports }));
+      return recorded.bounces.length > 0;
+    },
+  },
+  {
     name: 'what went wrong is sent again',
     weight: 1,
     async run(history) {
       const { world } = history;
-      const status = one(history, ['failed', 'uncertain'] as const) ?? 'failed';
+      const status = one(history, ['failed', 'uncertain', 'bounced'] as const) ?? 'failed';
       const { documents, others } = await world.database.transaction((tx) => retryEmails(tx, world, { status }));
       return documents + others > 0;
     },

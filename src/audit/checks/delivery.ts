@@ -3,12 +3,15 @@ import { inMonth } from './query.ts';
 
 /**
  * A sent e-mail has a time, recipients and the hash of its message. One that is being sent or will be repeated has the
- * message itself. Every finished attempt is logged, and the log, which is sealed, says the same of the last one.
+ * message itself. One that is bounced was returned from its first recipient. Every finished attempt
+ * is logged, and the log, which is sealed, says the same of the last one.
  */
 export const EMAILS_CONSISTENT = `inspected AS (
   SELECT e.*, coalesce(d.number, concat_ws(' ', e.partner_id, e.month, e.day, e.payment_id)) AS about,
          (SELECT count(*) FROM email_attempts a WHERE a.email_id = e.email_id) AS logged,
-         (SELECT a FROM email_attempts a WHERE a.email_id = e.email_id ORDER BY a.attempt DESC LIMIT 1) AS latest
+         (SELECT a FROM email_attempts a WHERE a.email_id = e.email_id ORDER BY a.attempt DESC LIMIT 1) AS latest,
+         EXISTS (SELECT FROM email_bounces b
+                 WHERE b.email_id = e.email_id AND b.recipient = e.recipients[1]) AS returned
   FROM emails e LEFT JOIN documents d USING (document_id)
   WHERE ${inMonth('coalesce(d.month, e.month)')}
 ), differences AS (
@@ -16,7 +19,9 @@ export const EMAILS_CONSISTENT = `inspected AS (
     format('is %s: %s', status, coalesce(reason, 'no reason')) AS detail
   FROM inspected
   WHERE CASE status
-          WHEN 'sent' THEN sent_at IS NULL OR message_sha256 IS NULL OR coalesce(cardinality(recipients), 0) = 0
+          WHEN 'bounced' THEN NOT returned
+          WHEN 'sent' THEN returned OR sent_at IS NULL OR message_sha256 IS NULL
+                           OR coalesce(cardinality(recipients), 0) = 0
                            OR (document_id IS NOT NULL
                                AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = inspected.document_id))
           WHEN 'sending' THEN message IS NULL
@@ -26,12 +31,16 @@ export const EMAILS_CONSISTENT = `inspected AS (
      OR (latest).kind <> kind OR (latest).message_id <> message_id OR (latest).attempt > attempts
      OR (status = 'sent' AND ((latest).outcome, (latest).recipients, (latest).message_sha256, (latest).ended_at)
                              IS DISTINCT FROM ('sent', recipients, message_sha256, sent_at))
-     OR (status <> 'sent' AND (latest).outcome = 'sent')
+     OR (status NOT IN ('sent', 'bounced') AND (latest).outcome = 'sent')
+     OR (status = 'bounced' AND sent_at IS DISTINCT FROM CASE (latest).outcome WHEN 'sent' THEN (latest).ended_at END)
      OR logged <> attempts - CASE status WHEN 'sending' THEN 1 ELSE 0 END
      OR (message IS NOT NULL AND message_sha256 IS DISTINCT FROM encode(sha256(message), 'hex'))
   UNION ALL
   SELECT format('e-mail %s, %s', email_id, min(kind)), 'is missing, though attempts to send it are recorded'
   FROM email_attempts a WHERE NOT EXISTS (SELECT FROM emails e WHERE e.email_id = a.email_id) GROUP BY email_id
+  UNION ALL
+  SELECT format('e-mail %s', b.email_id), format('was returned from %s, to which it did not go', b.recipient)
+  FROM email_bounces b JOIN inspected e USING (email_id) WHERE b.recipient <> ALL (coalesce(e.recipients, '{}'))
 )`;
 
 /** What a payment link paid was applied to the document that the link was made for, and to no other. */

@@ -1,0 +1,96 @@
+/**
+ * Reads reports of mail servers that gave up a recipient: delivery status notifications (RFC 3464), one message or a
+ * mailbox of them (mbox). What is not such a report is passed over: a mailbox holds answers and other mail too.
+ */
+import { createHash } from 'node:crypto';
+import PostalMime from 'postal-mime';
+import { oneLine } from './text.ts';
+
+/** One recipient that a server gave up. */
+export interface ReportedBounce {
+  /** `<unique@domain>` of the message that did not arrive. */
+  readonly messageId: string;
+  /** As we addressed it, where the report says so, and as the server had it last. */
+  readonly recipients: readonly string[];
+  /** Such as 5.1.1 (RFC 3463). */
+  readonly status: string;
+  /** What the server said; may be empty. */
+  readonly diagnostic: string;
+  readonly server: string;
+  /** Of the whole report. */
+  readonly sha256: string;
+}
+
+/** Larger than any report that returns a message of ours whole; what is larger is passed over. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** The messages of an mbox file, or the one message that the bytes are. */
+export function messagesOf(content: Buffer): Buffer[] {
+  if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
+  const starts: number[] = [];
+  for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {
+    // A message begins after an empty line; "From " within a text is escaped, or does not follow one.
+    const before = at === 0 || content[at - 1] === 0x0a || (content[at - 1] === 0x0d && content[at - 2] === 0x0a);
+    if (before) starts.push(at === 0 ? 0 : at + 1);
+  }
+  return starts.map((start, index) => {
+    const message = content.subarray(start, starts[index + 1] ?? content.length);
+    return message.subarray(message.indexOf('\n') + 1);
+  });
+}
+
+/** The recipients that this message reports as given up; none where it is no such report. */
+export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
+  if (message.length > MOST_BYTES) return [];
+  const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer', maxNestingDepth: 20 } as const;
+  const email = await PostalMime.parse(message, options).catch(() => undefined);
+  const parts = (email?.attachments ?? []).map(({ mimeType, content }) => ({ mimeType, content: textOf(content) }));
+  const report = parts.find(({ mimeType }) => /^message\/(?:global-)?delivery-status$/.test(mimeType))?.content;
+  if (report === undefined) return [];
+  const [whole = new Map<string, string>(), ...each] = groupsOf(report);
+  const returned = parts.find(({ mimeType }) => /^(?:message\/(?:rfc822|global)|text\/rfc822-headers)/.test(mimeType));
+  const messageId = messageIdOf(returned?.content ?? '') ?? bracketed(whole.get('original-envelope-id') ?? '');
+  if (messageId === undefined) return [];
+  const sha256 = createHash('sha256').update(message).digest('hex');
+  const server = withoutType(whole.get('reporting-mta')).slice(0, 255);
+  return each.flatMap((fields) => {
+    const status = /^[45]\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')?.[0];
+    // `delayed` is not given up yet; `relayed`, `expanded` and `delivered` are no faults.
+    if (fields.get('action')?.toLowerCase() !== 'failed' || status === undefined) return [];
+    const recipients = ['original-recipient', 'final-recipient'].map((name) => withoutType(fields.get(name)));
+    const diagnostic = withoutType(fields.get('diagnostic-code')).slice(0, 1000);
+    return [{ messageId, recipients: recipients.filter((one) => one !== ''), status, diagnostic, server, sha256 }];
+  });
+}
+
+const textOf = (content: ArrayBuffer | Uint8Array | string): string =>
+  typeof content === 'string' ? content : Buffer.from(content as Uint8Array).toString('utf8');
+
+/** The fields of each group, by lower-case name: first those of the whole report, then those of each recipient. */
+function groupsOf(report: string): Map<string, string>[] {
+  const unfolded = report.replace(/\r\n/g, '\n').replace(/\n[ \t]+/g, ' ');
+  return unfolded
+    .split(/\n{2,}/)
+    .map((group) => group.split('\n').flatMap((line) => fieldOf(line)))
+    .filter((fields) => fields.length > 0)
+    .map((fields) => new Map(fields));
+}
+
+function fieldOf(line: string): [string, string][] {
+  const colon = line.indexOf(':');
+  return colon <= 0 ? [] : [[line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]];
+}
+
+/** `rfc822; ap@partner.example` without its type. */
+const withoutType = (field: string | undefined): string => oneLine((field ?? '').replace(/^[\w-]+\s*;/, ''));
+
+function messageIdOf(headers: string): string | undefined {
+  const [head = ''] = headers.replace(/\r\n/g, '\n').split('\n\n', 1);
+  const [fields = new Map<string, string>()] = groupsOf(head);
+  return bracketed(fields.get('message-id') ?? '');
+}
+
+function bracketed(text: string): string | undefined {
+  const bare = /^<?([^<>\s]{3,250}@[^<>\s]{1,250})>?$/.exec(text.trim())?.[1];
+  return bare === undefined ? undefined : `<${bare}>`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Records which e-mails came back. A report is joined to its e-mail by the Message-ID, which nobody else gives, and names
+ * one of its recipients. An e-mail whose first recipient was given up is `bounced` from then on, and needs attention as a
+ * failed one does; of a copy the report is recorded, and the e-mail stays sent. Reading a report again records nothing.
+ */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import type { ReportedBounce } from './bounce-report.ts';
+import type { EmailContext } from './email.ts';
+import { type ListedEmail, nameOf, readEmail } from './log.ts';
+import { lockEmails } from './queries.ts';
+
+export interface BouncesRecorded {
+  readonly bounces: readonly {
+    readonly email: number;
+    readonly about: string;
+    readonly recipient: string;
+    readonly status: string;
+    readonly diagnostic: string;
+    /** False where only a copy came back. */
+    readonly bounced: boolean;
+  }[];
+  /** Reports that were recorded before. */
+  readonly duplicates: number;
+  /** Reports that belong to no e-mail that was sent from here, with the reason. */
+  readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
+}
+
+type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;
+
+/** `source` names the files, for the event. */
+export async function recordBounces(
+  tx: Transaction,
+  { actor, environment }: Pick<EmailContext, 'actor' | 'environment'>,
+  { source, reports }: { source: string; reports: readonly ReportedBounce[] },
+): Promise<BouncesRecorded> {
+  const targets = await readTargets(tx, reports);
+  const unmatched: BouncesRecorded['unmatched'][number][] = [];
+  const found = new Map<string, { target: Target; recipient: string; report: ReportedBounce }>();
+  let duplicates = 0;
+  const known = await readKnown(tx, [...targets.values()]);
+  for (const report of reports) {
+    const target = targets.get(report.messageId);
+    const recipient = target && recipientOf(target, report);
+    const reason = whyUnmatched(target, recipient);
+    const key = `${target?.email_id} ${recipient}`;
+    if (target === undefined || recipient === undefined || reason !== undefined) {
+      const named = report.recipients.at(0) ?? '';
+      unmatched.push({ message_id: report.messageId, recipient: named, reason: reason ?? '' });
+    } else if (known.has(key) || found.has(key)) duplicates += 1;
+    else found.set(key, { target, recipient, report });
+  }
+  const bounces = [...found.values()].map(({ target, recipient, report }) => ({
+    ...{ email_id: target.email_id, recipient, status: report.status, diagnostic: report.diagnostic },
+    ...{ reporting_server: report.server, report_sha256: report.sha256 },
+    bounced: recipient === target.to?.[0],
+  }));
+  if (bounces.length > 0) {
+    const now = environment.now().toISO();
+    const details = { bounces: bounces.length };
+    const eventId = await recordEvent(tx, actor, { action: 'email.bounces', subject: source, details, now });
+    await insertBounces(tx, { bounces: JSON.stringify(bounces), now, eventId });
+    failpoint('bounces.recorded');
+  }
+  const told = [];
+  for (const { email_id: email, recipient, status, diagnostic, bounced } of bounces) {
+    told.push({ email, about: nameOf(await readEmail(tx, email)), recipient, status, diagnostic, bounced });
+  }
+  return { bounces: told, duplicates, unmatched };
+}
+
+/** The e-mails that the reports name, by Message-ID, locked. */
+async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
+  const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
+  const read = () =>
+    query<Target & { message_id: string }>(
+      tx,
+      `SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
+       FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`,
+      { messageIds },
+    );
+  await lockEmails(
+    tx,
+    (await read()).map(({ email_id: emailId }) => ({ emailId })),
+  );
+  return new Map((await read()).map((email) => [email.message_id, email]));
+}
+
+async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<Set<string>> {
+  const known = await query<{ email_id: number; recipient: string }>(
+    tx,
+    `SELECT email_id, recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
+    { ids: targets.map(({ email_id }) => email_id) },
+  );
+  return new Set(known.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
+}
+
+/** The recipient of ours that came back. One who forwards mail is reported by another address; alone, it is this one. */
+function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
+  const named = recipients.map((address) => address.toLowerCase());
+  return to?.find((address) => named.includes(address.toLowerCase())) ?? (to?.length === 1 ? to[0] : undefined);
+}
+
+function whyUnmatched(target: Target | undefined, recipient: string | undefined): string | undefined {
+  if (target === undefined) return 'no e-mail of this installation has this Message-ID';
+  if (target.status === 'queued' || target.status === 'sending' || target.status === 'held') {
+    return `e-mail ${target.email_id} is still to be sent: read the report again afterwards`;
+  }
+  if (target.status === 'failed' || target.status === 'withdrawn') return `e-mail ${target.email_id} was never sent`;
+  return recipient === undefined ? `e-mail ${target.email_id} did not go to this address` : undefined;
+}
+
+async function insertBounces(
+  tx: Transaction,
+  values: { readonly bounces: string; readonly now: string; readonly eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO email_bounces (
+       email_id, recipient, status, diagnostic, reporting_server, report_sha256, recorded_at, event_id)
+     SELECT email_id, recipient, status, diagnostic, reporting_server, report_sha256, :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
+       reporting_server text, report_sha256 text)
+     ORDER BY email_id, recipient`,
+    values,
+  );
+  await execute(
+    tx,
+    `UPDATE emails e SET status = 'bounced', message = NULL,
+            reason = format('returned from %s: %s', b.recipient, concat_ws(' ', b.status, nullif(b.diagnostic, '')))
+     FROM json_to_recordset(:bounces::json) AS b (email_id bigint, recipient text, status text, diagnostic text,
+       bounced boolean)
+     WHERE e.email_id = b.email_id AND b.bounced AND e.status IN ('sent', 'uncertain') AND e.dismissal_reason IS NULL`,
+    { bounces: values.bounces },
+  );
+}
