@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
@@ -77,6 +79,14 @@ test('prints its address, answers the health checks, and serves metrics', async 
   expect(text).toContain('reckoner_job_last_exit_status{job="verify"} 4\n');
   const succeeded = Number(/^reckoner_job_last_success_timestamp_seconds\{job="verify"\} (\S+)/m.exec(text)?.[1]);
   expect((Date.now() / 1000 - succeeded) / 86_400).toBeCloseTo(4, 1);
+  for (const file of ['deploy/prometheus/reckoner.rules.yml', 'deploy/grafana/reckoner.json']) {
+    const names = readFileSync(join(import.meta.dirname, '../..', file), 'utf8').match(
+      /\b(reckoner|nodejs|process)_[a-z_]+/g,
+    );
+    const served = (name: string) => text.includes(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')} `);
+    expect(names?.length).toBeGreaterThan(10);
+    expect(names?.filter((name) => !served(name))).toEqual([]);
+  }
   const viaProxy = await ask(`${url}/metrics`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
   expect(viaProxy.status).toBe(403);
   child.kill('SIGTERM');
