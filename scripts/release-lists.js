@@ -23,8 +23,12 @@ try {
   };
   for (const [name, value] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(value));
   const options = ['sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application'];
-  const bom = execFileSync('npm', options, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  const bom = execFileSync('npm', options, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   writeFileSync(join(root, 'dist/sbom.cdx.json'), bom.replaceAll(basename(folder), manifest.name));
+} catch (error) {
+  // npm before 9.5, such as Debian 13's, has no `sbom`.
+  if (!/unknown command/i.test(`${error.stdout}${error.stderr}`)) throw error;
+  process.stderr.write('This npm has no `sbom` command: the package is made without dist/sbom.cdx.json.\n');
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -83,6 +83,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
   pause: ['Pause the ledger: nothing closes, is issued, sent or recorded', () => [import('./commands/pause.ts')]],
   resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
+  doctor: ['Say what is wrong with this machine', () => [import('./commands/doctor.ts')]],
   status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
 };
 

@@ -1,0 +1,26 @@
+/** `reckoner doctor`. */
+import { EXIT } from '../../errors/refusals.ts';
+import { plural } from '../../text.ts';
+import type { Definition } from '../define.ts';
+import { examine } from '../doctor.ts';
+import { type Output, table, wrapped } from '../output.ts';
+
+export const define: Definition = (command, act) => {
+  command.addHelpText('after', '\nExit status 4: there is a problem.').action(act(doctor));
+};
+
+const WIDTH = 56;
+
+async function doctor(output: Output): Promise<number> {
+  const findings = await examine();
+  const problems = findings.filter(({ state }) => state === 'problem').length;
+  output.print({ problems, findings }, () => {
+    const rows = findings.flatMap(({ check, state, says }) => {
+      const [first = '', ...more] = wrapped(says, WIDTH);
+      return [[check, state, first], ...more.map((text) => ['', '', text])];
+    });
+    const summary = problems === 0 ? 'This machine can run Reckoner.' : `${plural(problems, 'problem')} to solve.`;
+    return `${table(['check', 'state', 'what'], rows)}\n\n${summary}`;
+  });
+  return problems === 0 ? EXIT.done : EXIT.attention;
+}

@@ -1,0 +1,233 @@
+/**
+ * What `reckoner doctor` looks at: this machine, the home, the database, the mail server and the address that partners use. Each
+ * check says what is wrong and what to do; none writes anything, and one that fails keeps no other from running.
+ */
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DateTime } from 'luxon';
+import nodemailer from 'nodemailer';
+import { type Environment, readEnvironment } from '../config/environment.ts';
+import { readSettings, type Settings } from '../config/settings.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { queryOne, type Transaction } from '../database/transaction.ts';
+import { installedFonts } from '../documents/printable.ts';
+import { reasonOf } from '../errors/refusals.ts';
+import { serverOf } from '../mail/transport.ts';
+import { requiredNode } from '../package.ts';
+import { readReadiness } from '../reports/readiness.ts';
+import { readStatus } from '../reports/status.ts';
+import { plural } from '../text.ts';
+
+export interface Finding {
+  readonly check: string;
+  readonly state: 'ok' | 'warning' | 'problem';
+  readonly says: string;
+}
+
+const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
+const warning = (check: string, says: string): Finding => ({ check, state: 'warning', says });
+const problem = (check: string, says: string): Finding => ({ check, state: 'problem', says });
+
+const MEGABYTE = 1024 * 1024;
+const LEAST_FREE_BYTES = 1024 * MEGABYTE;
+/** `serve` and a worker may need so many connections at once. */
+const LEAST_FREE_CONNECTIONS = 50;
+const PATIENCE_MILLISECONDS = 10_000;
+
+/** Runs all checks, in the order in which an operator mends. */
+export async function examine(): Promise<Finding[]> {
+  const found = [...checkNode(), ...checkTimeZones()];
+  const environment = attempt('environment', found, readEnvironment);
+  if (environment === undefined) return found;
+  found.push(ok('environment', environment.name), ...(await checkHome(environment)));
+  const settings = attempt('settings', found, () => readSettings(environment));
+  const fonts = attempt('fonts', found, () => installedFonts(environment));
+  if (fonts !== undefined) {
+    found.push(ok('fonts', `Noto Sans, and ${plural(fonts.length, 'font')} of templates/fonts`));
+  }
+  found.push(...(await checkDatabase(environment, settings)), ...(await checkMail(environment)));
+  if (settings !== undefined) found.push(...(await checkPublicUrl(environment, settings)));
+  return found;
+}
+
+function attempt<Result>(check: string, found: Finding[], work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    found.push(problem(check, reasonOf(error)));
+    return undefined;
+  }
+}
+
+function checkNode(): Finding[] {
+  const version = process.versions.node;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = requiredNode.split('.').map(Number);
+  const old = major < leastMajor || (major === leastMajor && minor < leastMinor);
+  return [old ? problem('node', `${version}: install ${requiredNode} or later`) : ok('node', version)];
+}
+
+/** Node has its own time zone data; a build without them dates documents wrongly. */
+function checkTimeZones(): Finding[] {
+  const summer = DateTime.fromISO('2026-07-01T12:00:00Z', { zone: 'America/Los_Angeles' });
+  return [
+    summer.isValid && summer.offset === -420
+      ? ok('time zones', `data of ${process.versions['tz'] ?? 'the system'}`)
+      : problem('time zones', 'Node knows no time zones: install a Node with full ICU'),
+  ];
+}
+
+async function checkHome({ home }: Environment): Promise<Finding[]> {
+  try {
+    const { mode, uid } = await stat(home);
+    await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(home);
+    const free = bavail * bsize;
+    const found = [ok('home', home)];
+    if ((mode & 0o077) !== 0) {
+      found.push(warning('home', `other users of this machine may read ${home}: chmod 0700 ${home}`));
+    }
+    if (process.getuid !== undefined && uid !== process.getuid()) {
+      found.push(warning('home', `${home} belongs to user ${uid}, and this is user ${process.getuid()}`));
+    }
+    found.push(
+      free < LEAST_FREE_BYTES
+        ? problem('disk', `${Math.round(free / MEGABYTE)} MB are free in ${home}: free at least 1 GB`)
+        : ok('disk', `${Math.round(free / MEGABYTE)} MB free in ${home}`),
+    );
+    return found;
+  } catch (error) {
+    return [problem('home', `${home} cannot be used (${reasonOf(error)}): run 'reckoner init', or set RECKONER_HOME`)];
+  }
+}
+
+interface ServerFacts {
+  readonly version: string;
+  readonly login: string;
+  readonly superuser: boolean;
+  readonly owns: boolean;
+  readonly tls: string | null;
+  readonly local: boolean;
+  readonly most_connections: number;
+  readonly connections: number;
+  readonly fsync: string;
+  readonly full_page_writes: string;
+  readonly megabytes: number;
+}
+
+const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>
+  queryOne<ServerFacts>(
+    tx,
+    `SELECT current_setting('server_version') AS version, session_user::text AS login,
+            (SELECT rolsuper FROM pg_roles WHERE rolname = session_user) AS superuser,
+            EXISTS (SELECT FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+                    WHERE c.relnamespace = current_schema()::regnamespace AND r.rolname = session_user) AS owns,
+            (SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl) AS tls,
+            inet_server_addr() IS NULL OR inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1' AS local,
+            current_setting('max_connections')::int AS most_connections,
+            (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+            current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+            (pg_database_size(current_database()) / 1048576)::int AS megabytes`,
+  );
+
+async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
+  // Opening would create the embedded server of an installation that is not there.
+  if (settings === undefined && environment.databaseUrl === undefined) return [];
+  let database: Database;
+  try {
+    database = await openDatabase(environment);
+  } catch (error) {
+    return [problem('database', reasonOf(error))];
+  }
+  try {
+    return await database.reading(async (tx) => {
+      const facts = await readServerFacts(tx);
+      const found = facts === undefined ? [] : describeServer(facts, environment);
+      if (settings === undefined) return found;
+      const { missing } = await readReadiness(tx, { environment, settings });
+      if (environment.name === 'production' && missing.length > 0) {
+        found.push(problem('settings', `${plural(missing.length, 'item')} missing: see 'reckoner init --check'`));
+      } else found.push(ok('settings', join(environment.home, 'settings.json')));
+      const { attention } = await readStatus(tx, { environment, settings });
+      found.push(
+        attention.length > 0
+          ? warning('status', `${plural(attention.length, 'item')} for a person: see 'reckoner status'`)
+          : ok('status', 'nothing needs a person'),
+      );
+      return found;
+    });
+  } catch (error) {
+    return [problem('database', reasonOf(error))];
+  } finally {
+    await database.close();
+  }
+}
+
+/** The clocks, a server that only reads, poolers, migrations and grants are checked when the database is opened. */
+function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment): Finding[] {
+  const { version, login, tls, local, most_connections: most, connections, megabytes } = facts;
+  const production = name === 'production' && databaseUrl !== undefined;
+  const found = [ok('database', `PostgreSQL ${version}, ${megabytes} MB, clock as here, login ${login}`)];
+  if (production && facts.superuser) {
+    found.push(problem('database', `${login} is a superuser: whoever runs Reckoner could change the ledger unseen`));
+  } else if (production && facts.owns) {
+    found.push(warning('database', `${login} owns the tables. Only 'migrate' needs that: use a runtime login`));
+  }
+  if (production && tls === null && !local) {
+    found.push(warning('database', 'the connection is not encrypted: add ?sslmode=verify-full to DATABASE_URL'));
+  }
+  for (const setting of ['fsync', 'full_page_writes'] as const) {
+    if (facts[setting] === 'off') {
+      found.push(problem('database', `${setting} is off: a power failure destroys the ledger. Set it to on`));
+    }
+  }
+  if (most - connections < LEAST_FREE_CONNECTIONS) {
+    const says = `${connections} of max_connections = ${most} are used. A server and a worker need up to 50: raise it`;
+    found.push(warning('database', says));
+  }
+  return found;
+}
+
+/** Connects, with TLS and the login, and sends nothing. */
+async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
+  if (smtpUrl === undefined) {
+    const says = 'SMTP_URL is not set: e-mails stay in outbox/';
+    return [name === 'production' ? problem('mail', says) : ok('mail', says)];
+  }
+  let host = '';
+  try {
+    const { connection, auth } = serverOf(smtpUrl);
+    host = `${connection.host}:${connection.port ?? (connection.secure ? 465 : 587)}`;
+    const timeouts = {
+      connectionTimeout: PATIENCE_MILLISECONDS,
+      dnsTimeout: PATIENCE_MILLISECONDS,
+      greetingTimeout: PATIENCE_MILLISECONDS,
+      socketTimeout: PATIENCE_MILLISECONDS,
+    };
+    const transport = nodemailer.createTransport({ ...connection, ...timeouts, ...(auth && { auth }) } as object);
+    await transport.verify().finally(() => transport.close());
+    return [ok('mail', `${host} answers${auth === undefined ? '' : ' and accepts the login'}`)];
+  } catch (error) {
+    return [problem('mail', host === '' ? reasonOf(error) : `${host}: ${reasonOf(error)}`)];
+  }
+}
+
+/** From outside a name may mean another machine; here it must at least mean a server that answers. */
+async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
+  if (name === 'sandbox' || url === '') return [];
+  const address = `${url.replace(/\/$/, '')}/healthz`;
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(PATIENCE_MILLISECONDS), redirect: 'manual' });
+    await answer.body?.cancel();
+    if (!answer.ok) return [problem('public_url', `${address} answers ${answer.status}`)];
+    return [
+      http.trust_proxy.length === 0
+        ? warning('public_url', `${address} answers, but 'http.trust_proxy' names no proxy: see docs/operations.md`)
+        : ok('public_url', `${address} answers`),
+    ];
+  } catch (error) {
+    const reason = error instanceof Error && error.cause !== undefined ? reasonOf(error.cause) : reasonOf(error);
+    return [problem('public_url', `${address} does not answer (${reason}): is 'reckoner serve' up, and the proxy?`)];
+  }
+}
