@@ -182,3 +182,13 @@ CREATE TABLE failed_exchanges (
 );
 CREATE INDEX failed_exchanges_ended ON failed_exchanges (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'failed_exchanges');
+
+-- Requests of the running minute, counted for all servers: by kind of request, and network or client. A working state:
+-- after a crash of the server it is empty, and counting begins again.
+CREATE UNLOGGED TABLE request_counts (
+  key text COLLATE "C" PRIMARY KEY CONSTRAINT request_count_key_length CHECK (length(key) <= 200),
+  requests integer NOT NULL,
+  ends_at timestamptz NOT NULL
+);
+CREATE INDEX request_counts_ended ON request_counts (ends_at);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');

@@ -490,6 +490,16 @@ CREATE TABLE failed_exchanges (
 CREATE INDEX failed_exchanges_ended ON failed_exchanges USING btree (ends_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON failed_exchanges TO reckoner_app;
 
+CREATE UNLOGGED TABLE request_counts (
+  key text COLLATE "C" NOT NULL,
+  requests integer NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  CONSTRAINT request_counts_pkey PRIMARY KEY (key),
+  CONSTRAINT request_count_key_length CHECK (length(key) <= 200)
+);
+CREATE INDEX request_counts_ended ON request_counts USING btree (ends_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON request_counts TO reckoner_app;
+
 -- 004_ledger ----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE closed_months (

@@ -85,6 +85,8 @@ export const settingsSchema = z.strictObject({
   finance_email: optional(emailAddress).default(''),
   auditor_email: optional(emailAddress).default(''),
   operations_email: optional(emailAddress).default(''),
+  /** Whom /.well-known/security.txt names: an address or an https URL; the issuer's address if empty. */
+  security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
   /** A time-stamping authority (RFC 3161). Its answers are signed, so that plain http does. */
   time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
   sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),

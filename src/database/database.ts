@@ -40,12 +40,20 @@ export interface Database {
   readonly lockPatience: number;
   /** For what needs connections of its own, as the owner: the queue and advisory locks. */
   readonly connection: pg.ClientConfig;
+  /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
+  readonly pools: () => Readonly<Record<string, PoolState>>;
   readonly migrations: { readonly run: () => Promise<string[]> };
   /** Throws the refusal of whatever would keep a transaction from writing now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** For a process that must stop now: lets go of the server; transactions under way are undone by it. */
   readonly abandon: () => Promise<void>;
+}
+
+export interface PoolState {
+  readonly used: number;
+  readonly free: number;
+  readonly waiting: number;
 }
 
 const OLDEST_SERVER = 160000;
@@ -100,6 +108,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
+    pools: () => ({ transactions: stateOf(app), acceptances: stateOf(trips), owner: stateOf(owner) }),
     migrations: {
       run: async () => {
         await checkUnmigrated(owner, server.name, environment);
@@ -164,6 +173,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     asOwner: never,
     lockPatience: 0,
     connection: server.connection,
+    pools: () => ({ transactions: stateOf(app) }),
     migrations: { run: never },
     checkWritable: never,
     close,
@@ -232,6 +242,16 @@ function refuseAccidentalLedger(environment: Environment): void {
     'is not set, and this is production: set it, or say "database": "embedded" in settings.json if the ledger is in the ' +
     `server under ${environment.home}`;
   throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
+}
+
+/** The counts of knex's pool, which its types do not know. */
+function stateOf(knex: Knex): PoolState {
+  const counts = knex.client.pool as {
+    numUsed: () => number;
+    numFree: () => number;
+    numPendingAcquires: () => number;
+  };
+  return { used: counts.numUsed(), free: counts.numFree(), waiting: counts.numPendingAcquires() };
 }
 
 async function checkServer(owner: Knex, name: string): Promise<void> {

@@ -54,6 +54,10 @@ export const HTTP = {
       `${f.paused ? 'Recording is paused for maintenance' : 'The database is unavailable'}. ` +
       `Retry in ${plural(f.retry_after, 'second')}.`,
   ),
+  busy: defineAnswer<{ retry_after: number }>(
+    503,
+    (f) => `Too many requests of this kind are under way. Retry in ${plural(f.retry_after, 'second')}.`,
+  ),
   rows_busy: defineAnswer<{ retry_after: number }>(
     503,
     (f) => `Too many downloads of rows are under way. Retry in ${plural(f.retry_after, 'second')}.`,

@@ -126,7 +126,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
   });
   serve(app, shared, operations.readInvoiceRows, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
-    return new Content(shared.rowStreams.open(id), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
+    return new Content(shared.rowStreams.open(id, 'partner'), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
   });
 }
 

@@ -13,6 +13,7 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactFields, repeatedName, writeExactJson } from '../json.ts';
 import { doesClientLive } from '../partners/client-queries.ts';
 import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/queries.ts';
+import type { BoundName } from './gates.ts';
 import { rateHeaders } from './limits.ts';
 import type { Operation } from './operation.ts';
 import type { Shared } from './shared.ts';
@@ -142,8 +143,17 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     ...{ method: [...operation.methods], url, handler },
     // Before the body is read: nobody sends us one without a token.
     onRequest: (request: FastifyRequest, reply: FastifyReply) => countCall(request, reply, shared),
-    ...(file !== undefined && { bodyLimit: file.bytes, config: { mediaType: file.type } }),
+    config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
+    ...(file !== undefined && { bodyLimit: file.bytes }),
   });
+}
+
+function boundFor({ act, file, answer, query }: Operation): BoundName {
+  if (act === 'accepts') return 'acceptances';
+  if (act === 'makes') return file === undefined ? 'changes' : 'uploads';
+  if (answer === 'text/csv') return 'rows';
+  if (answer === 'application/pdf') return 'files';
+  return 'limit' in ((query as { shape?: object }).shape ?? {}) ? 'lists' : 'reads';
 }
 
 /** Reads in one snapshot. A write starts again if another request took the idempotency key first. */
@@ -204,14 +214,14 @@ export async function countCall(
   reply: FastifyReply,
   { tokens, limits }: Pick<Shared, 'tokens' | 'limits'>,
 ): Promise<void> {
-  const count = async (key: string) => void reply.headers(rateHeaders(await limits.request(key)));
+  const count = (key: string) => void reply.headers(rateHeaders(limits.request('call', key)));
   try {
     request.caller = await tokens.verify(bearerToken(request));
   } catch (error) {
-    await count(request.ip);
+    count(request.ip);
     throw error;
   }
-  await count(request.caller.clientId);
+  count(request.caller.clientId);
 }
 
 function bearerToken(request: FastifyRequest): string {

@@ -1,17 +1,26 @@
-/** Endpoints for operations: /healthz, /readyz and /metrics. */
-import type { FastifyInstance } from 'fastify';
+/** Endpoints for operations: /healthz, /readyz and /metrics; and whom to tell of a vulnerability. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { MIGRATION_NAMES } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
+import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.ts';
+import { countOther } from './limits.ts';
 import { readMigrationNames } from './queries.ts';
-import { addressList, type Shared } from './shared.ts';
+import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
-export function addHealth(app: FastifyInstance, { database, settings, metrics }: Shared): void {
-  app.get('/healthz', async () => ({ status: 'ok' }));
+/** Probes ask every few seconds; whoever asks more often gets the answer of this long ago. */
+const READY_FOR_MS = 1000;
+
+export function addHealth(app: FastifyInstance, shared: Shared): void {
+  const { database, metrics, limits } = shared;
+  const fixed = { config: { bound: 'fixed' } } as const;
+  app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion }));
 
   // Ready: the database answers, has the migrations of this version and takes writes, and the clocks agree. Also while the
   // ledger is paused: what reads is answered as always, and to send what records elsewhere would help nobody.
-  app.get('/readyz', async () => {
+  const ready = remembered(READY_FOR_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = MIGRATION_NAMES.filter((name) => !done.includes(name));
     if (pending.length > 0) throw refuse('database_not_migrated', { pending });
@@ -19,13 +28,53 @@ export function addHealth(app: FastifyInstance, { database, settings, metrics }:
     const [pause] = await database.reading(readPauses);
     return { status: 'ready', ...(pause !== undefined && { paused_since: pause.paused_at }) };
   });
+  app.get('/readyz', fixed, ready);
 
-  const allowed = addressList(settings.http.metrics_allow);
-  app.get('/metrics', async (request, reply) => {
-    // Behind an untrusted proxy, request.ip is the proxy's address.
-    const forwarded = request.headers['x-forwarded-for'] ?? request.headers.forwarded;
-    const unknown = forwarded !== undefined && settings.http.trust_proxy.length === 0;
-    if (unknown || !allowed(request.ip)) throw refuse('address_not_allowed', { address: request.ip });
+  const isAllowed = metricsReaders(shared);
+  app.get('/metrics', fixed, async (request, reply) => {
+    if (!isAllowed(request)) throw refuse('address_not_allowed', { address: request.ip });
     return reply.type(metrics.contentType).send(await metrics.read());
   });
+
+  const text = securityText(shared);
+  app.get('/.well-known/security.txt', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
+    const { method, url: path } = request;
+    if (text === undefined) throw refuse('route_unknown', { method, path });
+    return reply.type('text/plain; charset=utf-8').send(text());
+  });
+}
+
+/** Does the work once for all who ask meanwhile and shortly after, whether it succeeds or not. */
+function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
+  let last: Promise<Result> | undefined;
+  return () => {
+    if (last !== undefined) return last;
+    const begun = work();
+    last = begun;
+    const forget = () => setTimeout(() => (last = undefined), milliseconds).unref();
+    begun.then(forget, forget);
+    return begun;
+  };
+}
+
+/**
+ * Who may read the metrics. Not whoever comes through a proxy that the settings do not name: its address would be the
+ * proxy's. nginx as it comes adds nothing to what it passes on, but speaks HTTP/1.0.
+ */
+function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
+  const allowed = addressList(settings.http.metrics_allow);
+  return (request) =>
+    allowed(request.ip) && !isBehindUnknownProxy(request, settings) && request.raw.httpVersion !== '1.0';
+}
+
+/** RFC 9116. Undefined where the settings name nobody. */
+function securityText({ settings, environment }: { settings: Settings; environment: Environment }) {
+  const contact = settings.security_contact || settings.issuer.email;
+  if (contact === '') return undefined;
+  const uri = /^https:/.test(contact) ? contact : `mailto:${contact}`;
+  const canonical = `${issuerOf({ settings })}/.well-known/security.txt`;
+  return () =>
+    [`Contact: ${uri}`, `Expires: ${environment.now().plus({ days: 30 }).toUTC().startOf('day').toISO()}`]
+      .concat('Preferred-Languages: en', `Canonical: ${canonical}`, '')
+      .join('\n');
 }

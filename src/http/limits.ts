@@ -1,15 +1,17 @@
 /**
- * Rate limits: requests by client or network, which each process counts for itself, and wrong secrets at the token exchange
- * by network and by client of a network, counted for all servers in the database. A right secret is never refused: it has
- * 256 random bits, so that nobody guesses it however often he tries. Refusal: rate_limited.
+ * Rate limits: requests by client or network, by kind so that one kind does not use up another's, and wrong secrets at the
+ * token exchange by network and by client of a network. All are counted for all servers of the database: requests through
+ * shared-counts.ts, wrong secrets one by one. A right secret is never refused: it has 256 random bits, so that nobody
+ * guesses it however often he tries. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { refuse } from '../errors/refusals.ts';
+import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { countFailures } from './queries.ts';
 import type { Service } from './shared.ts';
+import { SharedCounts } from './shared-counts.ts';
 
 /** What is left of a limit, as the RateLimit headers of an answer tell it. */
 export interface Allowance {
@@ -26,42 +28,99 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
   'RateLimit-Reset': String(reset),
 });
 
+/** `call`: with a token, by client; without a valid one, by network, as all others are. */
+export type RequestKind = 'call' | 'exchange' | 'page' | 'other';
+
 export interface Limits {
   /** Counts a request of a client, or of an address while the client is unknown. */
-  readonly request: (key: string) => Promise<Allowance>;
+  readonly request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret, and refuses when there were too many: of the client from this network, or from the network. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
+  /** Refuses a network that has sent too many webhooks with a bad signature, before the next one is read. */
+  readonly webhook: (address: string) => void;
+  readonly badSignature: (address: string) => void;
+  readonly close: () => void;
 }
+
+/** For routes that anybody may ask for: counts the request of its address. */
+export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
+  void limits.request('other', request.ip);
 
 /** Several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
+const BAD_SIGNATURES_PER_MINUTE = 60;
+/** Networks and clients that are remembered as refused, so that nothing is written for their next wrong secret. */
+const MOST_REFUSED = 10_000;
+
+export interface LimitOptions {
+  readonly requestsPerMinute: number;
+  /** Told of the first refusal of each minute. */
+  readonly onLimited?: (kind: string, key: string) => void;
+}
 
 export function openLimits(
-  { database, environment }: Pick<Service, 'database' | 'environment'>,
-  requestsPerMinute: number,
+  { database, environment, log }: Pick<Service, 'database' | 'environment' | 'log'>,
+  { requestsPerMinute, onLimited }: LimitOptions,
 ): Limits {
-  const requests = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
+  const counts = new SharedCounts(database, (error) =>
+    log.warn({ reason: reasonOf(error) }, 'request counts not shared: each server limits by its own until they are'),
+  );
+  const told = new Map<string, number>();
+  const tellOnce = (kind: string, key: string, milliseconds: number) => {
+    const now = performance.now();
+    if ((told.get(`${kind} ${key}`) ?? 0) > now) return;
+    if (told.size >= MOST_REFUSED) told.clear();
+    told.set(`${kind} ${key}`, now + milliseconds);
+    onLimited?.(kind, key);
+  };
+  const count = (kind: string, key: string, most: number): Allowance => {
+    const { count: used, millisecondsLeft } = counts.add(`${kind} ${key}`, most);
+    if (used > most) {
+      tellOnce(kind, key, millisecondsLeft);
+      throw limited(millisecondsLeft, most);
+    }
+    return { limit: most, remaining: most - used, reset: seconds(millisecondsLeft) };
+  };
   return {
-    async request(key) {
-      const counted = await requests.consume(networkOf(key)).catch((thrown: unknown) => {
-        throw thrown instanceof RateLimiterRes ? limited(thrown.msBeforeNext, requestsPerMinute) : thrown;
-      });
-      const { remainingPoints: remaining, msBeforeNext } = counted;
-      return { limit: requestsPerMinute, remaining, reset: seconds(msBeforeNext) };
+    request: (kind, key) => count(kind, networkOf(key), requestsPerMinute),
+    failedExchange: failuresOf({ database, environment }, onLimited),
+    webhook(address) {
+      const { used, millisecondsLeft } = counts.peek(`signature ${networkOf(address)}`);
+      if (used < BAD_SIGNATURES_PER_MINUTE) return;
+      tellOnce('signature', networkOf(address), millisecondsLeft);
+      throw limited(millisecondsLeft, BAD_SIGNATURES_PER_MINUTE);
     },
-    async failedExchange(clientId, address) {
-      const network = networkOf(address);
-      const ofClient = `${network} ${clientId}`;
-      // What can be no client's name is no client's failure.
-      const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
-      const now = environment.now();
-      const endsAt = now.plus({ minutes: FAILURES.minutes }).toISO();
-      const counts = await database.transaction((tx) => countFailures(tx, { keys, now: now.toISO(), endsAt }));
-      for (const { key, failures, ends_at } of counts) {
-        const most = key === ofClient ? FAILURES.ofClient : FAILURES.ofNetwork;
-        if (failures > most) throw limited(DateTime.fromISO(ends_at).diff(now).toMillis(), most);
-      }
-    },
+    badSignature: (address) => void counts.add(`signature ${networkOf(address)}`, BAD_SIGNATURES_PER_MINUTE),
+    close: () => counts.close(),
+  };
+}
+
+function failuresOf(
+  { database, environment }: Pick<Service, 'database' | 'environment'>,
+  onLimited: LimitOptions['onLimited'],
+): Limits['failedExchange'] {
+  const refused = new Map<string, { readonly until: DateTime; readonly most: number }>();
+  const refusal = ({ until, most }: { until: DateTime; most: number }): Refusal =>
+    limited(until.diff(environment.now()).toMillis(), most);
+  return async (clientId, address) => {
+    const network = networkOf(address);
+    const ofClient = `${network} ${clientId}`;
+    // What can be no client's name is no client's failure.
+    const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
+    const now = environment.now();
+    const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
+    if (already !== undefined) throw refusal(already);
+    const endsAt = now.plus({ minutes: FAILURES.minutes }).toISO();
+    const counts = await database.transaction((tx) => countFailures(tx, { keys, now: now.toISO(), endsAt }));
+    for (const { key, failures, ends_at } of counts) {
+      const most = key === ofClient ? FAILURES.ofClient : FAILURES.ofNetwork;
+      if (failures <= most) continue;
+      if (refused.size >= MOST_REFUSED) refused.clear();
+      const each = { until: DateTime.fromISO(ends_at), most };
+      refused.set(key, each);
+      onLimited?.('secret', key);
+      throw refusal(each);
+    }
   };
 }
 

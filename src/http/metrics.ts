@@ -1,9 +1,14 @@
-/** Metrics in the Prometheus format. Requests are counted as they happen; the backlog is measured on each read. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+/**
+ * Metrics in the Prometheus format. Requests are counted as they happen; what is in the database is measured when it is
+ * asked for, but for at most a fiftieth of the time, however often that is.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
+import { execute } from '../database/transaction.ts';
 import { droppedLogLines } from '../log.ts';
 import { countDeliveries } from '../mail/queries.ts';
+import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { readBacklog, readJobHealth } from './queries.ts';
 
@@ -11,16 +16,74 @@ export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;
   readonly acceptances: Counter<'kind'>;
   readonly exchanges: Counter<'result'>;
+  readonly limited: Counter<'kind'>;
+  readonly badSignatures: Counter;
+  readonly droppedConnections: Counter;
+  readonly connections: Gauge;
+  readonly busy: Gauge<'bound'>;
   readonly contentType: string;
+  /** Sets gauges before each reading. */
+  readonly onRead: (set: () => void) => void;
   /** The text of /metrics. */
   readonly read: () => Promise<string>;
 }
 
+/** Counting the open rows of a month of ten million takes 3 seconds. */
+const SHARE_OF_TIME = 50;
+
 export function openMetrics({ environment, database }: { environment: Environment; database: Database }): Metrics {
   const registry = new Registry();
   const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+    new Counter({ name: `reckoner_${name}`, help, labelNames, registers });
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `reckoner_${name}`, help, labelNames, registers });
+  gauge('build_info', 'The version that runs', ['version']).set({ version: packageVersion }, 1);
+  const measure = measureBacklog(gauge, { environment, database });
+  const pool = gauge('database_connections', 'Connections of each pool by state; waiting: requests for one', [
+    ...['pool', 'state'],
+  ]);
+  const droppedLines = gauge(
+    'log_lines_dropped',
+    'Lines of the log that could not be written since the server started',
+  );
+  const setters: (() => void)[] = [() => droppedLines.set(droppedLogLines())];
+  return {
+    onRead: (set) => void setters.push(set),
+    requests: new Histogram({
+      name: 'reckoner_http_request_duration_seconds',
+      help: 'Requests by route and status',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    acceptances: counter('acceptances_total', 'Acceptances answered, repeated ones included', ['kind']),
+    exchanges: counter('token_exchanges_total', 'Token exchanges by their result', ['result']),
+    limited: counter('rate_limits_reached_total', 'Callers that reached a limit in a minute, by kind', ['kind']),
+    badSignatures: counter('webhook_signatures_refused_total', 'Webhooks of the processor with a bad signature'),
+    droppedConnections: counter('connections_dropped_total', 'Connections refused because there were too many'),
+    connections: gauge('http_connections', 'Connections that are open'),
+    busy: gauge('http_requests_running', 'Requests that use the database, by their bound', ['bound']),
+    contentType: registry.contentType,
+    async read() {
+      await measure();
+      for (const set of setters) set();
+      for (const [name, states] of Object.entries(database.pools())) {
+        for (const [state, count] of Object.entries(states)) pool.set({ pool: name, state }, count);
+      }
+      return registry.metrics();
+    },
+  };
+}
+
+type OpenGauge = (name: string, help: string, labelNames?: string[]) => Gauge;
+
+/** Measures what waits in the database, and gives what was measured before while that is recent for what it took. */
+function measureBacklog(
+  gauge: OpenGauge,
+  { environment, database }: { environment: Environment; database: Database },
+): () => Promise<void> {
   const deliveries = gauge('deliveries', 'Documents by the state of their delivery', ['status']);
   const depth = gauge('delivery_queue_depth', 'Documents that wait to be sent');
   const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest of them has waited');
@@ -32,19 +95,12 @@ export function openMetrics({ environment, database }: { environment: Environmen
     'job',
   ]);
   const jobSuccess = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
-  new Gauge({
-    name: 'reckoner_log_lines_dropped',
-    help: 'Lines of the log that could not be written since the server started',
-    registers,
-    collect() {
-      this.set(droppedLogLines());
-    },
-  });
   const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
-
-  async function measure(): Promise<void> {
+  return sparingly(async () => {
     const now = environment.now().toISO();
     await database.reading(async (tx) => {
+      // A scrape must not take the cores that acceptances need.
+      await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
       for (const [status, count] of Object.entries(await countDeliveries(tx))) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);
       depth.set(facts.depth);
@@ -63,32 +119,24 @@ export function openMetrics({ environment, database }: { environment: Environmen
         if (succeeded !== null) jobSuccess.set({ job }, succeeded);
       }
     });
-  }
+  });
+}
 
-  return {
-    requests: new Histogram({
-      name: 'reckoner_http_request_duration_seconds',
-      help: 'Requests by route and status',
-      labelNames: ['method', 'route', 'status'],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers,
-    }),
-    acceptances: new Counter({
-      name: 'reckoner_acceptances_total',
-      help: 'Acceptances answered, repeated ones included',
-      labelNames: ['kind'],
-      registers,
-    }),
-    exchanges: new Counter({
-      name: 'reckoner_token_exchanges_total',
-      help: 'Token exchanges by their result',
-      labelNames: ['result'],
-      registers,
-    }),
-    contentType: registry.contentType,
-    async read() {
-      await measure();
-      return registry.metrics();
-    },
+/** Does the work once for all who ask meanwhile, and not again before it has rested SHARE_OF_TIME times as long. */
+function sparingly(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let notBefore = 0;
+  return () => {
+    if (running !== undefined) return running;
+    const began = performance.now();
+    if (began < notBefore) return Promise.resolve();
+    running = work()
+      .then(() => {
+        notBefore = performance.now() + SHARE_OF_TIME * (performance.now() - began);
+      })
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
   };
 }

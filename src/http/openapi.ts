@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 /** The refusals of any call with a token. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
-  ...(['rate_limited', 'unavailable', 'internal'] as const),
+  ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),
 ];
 
 /** Request fields that are parsed from more than one spelling, as callers write them. */
@@ -67,7 +67,7 @@ function namedSchemas(): Json {
 const header = (description: string, schema: Json = { type: 'string' }): Json => ({ description, schema });
 const whole = { type: 'integer' };
 const HEADERS = {
-  'X-Request-Id': header('The id of the request: yours if you sent one. Give it to support.'),
+  'X-Request-Id': header('The id of the request. Give it to support.'),
   'RateLimit-Limit': header('Requests that are allowed in a minute', whole),
   'RateLimit-Remaining': header('Requests that are left', whole),
   'RateLimit-Reset': header('Seconds until all of them are available again', whole),

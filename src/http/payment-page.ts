@@ -2,7 +2,7 @@
  * The page of a payment link: what one document asks for and how to pay it. Only its token opens it. It shows no other
  * partner and no other document, except the one that replaces this one.
  */
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -19,6 +19,7 @@ const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const { database, environment, settings, limits, rowStreams } = shared;
+  const limited = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
   const find = (token: string) =>
@@ -29,10 +30,11 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
       unknownPage({ title: 'Page not found', sandbox, name: settings.issuer.legal_name, email: settings.issuer.email }),
       404,
     );
-  const withHead = { exposeHeadRoute: true };
+  const pages = { onRequest: limited, config: { bound: 'pages' }, exposeHeadRoute: true } as const;
+  const files = { onRequest: limited, config: { bound: 'files' } } as const;
+  const rows = { onRequest: limited, config: { bound: 'rows' } } as const;
 
-  app.get<{ Params: { token: string } }>('/pay/:token', withHead, async (request, reply) => {
-    await limits.request(request.ip);
+  app.get<{ Params: { token: string } }>('/pay/:token', pages, async (request, reply) => {
     const found = await find(request.params.token);
     if (found === undefined) return unknown(reply);
     const now = present();
@@ -44,8 +46,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
     return sendPage(reply, paymentPage(view));
   });
 
-  app.get<{ Params: { token: string } }>('/pay/:token/invoice.pdf', async (request, reply) => {
-    await limits.request(request.ip);
+  app.get<{ Params: { token: string } }>('/pay/:token/invoice.pdf', files, async (request, reply) => {
     const found = await find(request.params.token);
     // A void document is not served: its reader might pay it.
     if (found === undefined || found.document.status === 'void') return unknown(reply);
@@ -54,12 +55,11 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
     return download(reply, `${found.document.number}.pdf`, 'application/pdf', 'inline').send(pdf);
   });
 
-  app.get<{ Params: { token: string } }>('/pay/:token/rows.csv', async (request, reply) => {
-    await limits.request(request.ip);
+  app.get<{ Params: { token: string } }>('/pay/:token/rows.csv', rows, async (request, reply) => {
     const found = await find(request.params.token);
     if (found === undefined || found.document.status === 'void') return unknown(reply);
     return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
-      rowStreams.open(found.document.document_id),
+      rowStreams.open(found.document.document_id, 'link'),
     );
   });
 }

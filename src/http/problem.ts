@@ -6,6 +6,8 @@ import { databaseFailure, sqlstate } from '../database/transaction.ts';
 import { httpStatusOf, Refusal, type RefusalCode, reasonOf, refuse } from '../errors/refusals.ts';
 import { rateHeaders } from './limits.ts';
 
+const LITTLE_TO_READ = 64 * 1024;
+
 /** Seconds after which a client may retry. */
 const RETRY_SECONDS = 5;
 /** While the ledger is paused, which takes minutes. */
@@ -104,6 +106,7 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
   addRetryHeaders(reply, refusal);
   if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
   request.refusal = refusal.code;
+  if (hasUnreadBody(request)) reply.header('Connection', 'close');
   const problem = {
     type: `${issuer}/reference#${refusal.code}`,
     title: STATUS_CODES[status],
@@ -119,3 +122,8 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
+
+/** Node would read the rest of a body that nobody wants, to keep the connection. */
+const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
+  body === undefined &&
+  (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

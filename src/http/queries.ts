@@ -182,3 +182,27 @@ export function countFailures(
     given,
   );
 }
+
+/** Adds to counts of a minute, from nothing where one has ended, and forgets some that ended. Gives the totals. */
+export function addRequestCounts(
+  tx: Transaction,
+  given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },
+): Promise<{ readonly key: string; readonly requests: number; readonly milliseconds: number }[]> {
+  return query(
+    tx,
+    `WITH ended AS (
+       SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys::text[])
+       ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+     ), forgotten AS (DELETE FROM request_counts WHERE key IN (SELECT key FROM ended))
+     INSERT INTO request_counts AS c (key, requests, ends_at)
+     SELECT key, requests, now() + :seconds::integer * interval '1 second'
+     FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
+     -- In one order, so that servers do not wait for each other in a circle.
+     ORDER BY key
+     ON CONFLICT (key) DO UPDATE SET
+       requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,
+       ends_at = CASE WHEN c.ends_at <= now() THEN excluded.ends_at ELSE c.ends_at END
+     RETURNING key, requests, (extract(epoch FROM ends_at - now()) * 1000)::float8 AS milliseconds`,
+    given,
+  );
+}

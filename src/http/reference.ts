@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { CALL_REFUSAL_CODES, httpStatusOf } from '../errors/refusals.ts';
 import { writeExactJson } from '../json.ts';
+import { countOther } from './limits.ts';
 import { describeApi } from './openapi.ts';
 import { OPERATIONS } from './operations.ts';
 import { page, sendPage } from './pages.ts';
@@ -10,9 +11,10 @@ import { issuerOf, type Shared } from './shared.ts';
 const referencePage = page<Record<string, unknown>>('reference');
 
 export function addReference(app: FastifyInstance, shared: Shared): void {
-  const { settings, environment } = shared;
+  const { settings, environment, limits } = shared;
+  const options = { onRequest: countOther(limits), config: { bound: 'fixed' } } as const;
   const description = Buffer.from(JSON.stringify(describeApi(settings, issuerOf(shared)), null, 2));
-  app.get('/openapi.json', async (_request, reply) =>
+  app.get('/openapi.json', options, async (_request, reply) =>
     reply.type('application/json; charset=utf-8').header('Cache-Control', 'public, max-age=300').send(description),
   );
 
@@ -40,7 +42,7 @@ export function addReference(app: FastifyInstance, shared: Shared): void {
     })),
     codes: CALL_REFUSAL_CODES.map((code) => ({ code, status: httpStatusOf(code) })),
   });
-  app.get('/reference', async (_request, reply) => sendPage(reply, html));
+  app.get('/reference', options, async (_request, reply) => sendPage(reply, html));
 }
 
 /** An answer as indented JSON, with numbers as written. */

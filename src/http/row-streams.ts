@@ -1,6 +1,7 @@
 /**
  * The rows that a document bills as CSV, read through a cursor while they are sent. Each keeps a connection of the database
- * as long as its reader reads, so only a few run at once. Refusal: rows_busy.
+ * as long as its reader reads, so only a few run at once, readers that dawdle are cut off, and whoever opens one with a link
+ * has one at a time of each document. Refusal: rows_busy.
  */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,16 +11,20 @@ import { readDocumentRows } from '../delivery/queries.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** Of the server's 16 connections. */
+/** Of the server's 16 connections; one of them is never for those who have only a link. */
 const MOST_AT_ONCE = 4;
-/** A reader that needs longer is cut off; one that reads nothing is cut off by the server's own timeout. */
-const LONGEST_MS = 5 * 60_000;
+const MOST_BY_LINK = 3;
+/** For a batch of rows, about 180 kB: 18 kB a second. */
+const LONGEST_BATCH_MS = 10_000;
+const LONGEST_MS = 15 * 60_000;
 const RETRY_SECONDS = 10;
+
+export type RowReader = 'partner' | 'link';
 
 export class RowStreams {
   private readonly database: Database;
   private readonly log: FastifyBaseLogger;
-  private running = 0;
+  private readonly running = new Set<{ readonly documentId: number; readonly by: RowReader }>();
 
   constructor(database: Database, log: FastifyBaseLogger) {
     this.database = database;
@@ -27,20 +32,45 @@ export class RowStreams {
   }
 
   /** The stream ends with an error, and the connection with it, if reading fails on the way. */
-  open(documentId: number): Readable {
-    if (this.running >= MOST_AT_ONCE) throw refuse('rows_busy', { retry_after: RETRY_SECONDS });
-    this.running += 1;
+  open(documentId: number, by: RowReader): Readable {
+    const download = { documentId, by };
+    this.refuseTooMany(download);
+    this.running.add(download);
     const out = new PassThrough();
-    const signal = AbortSignal.timeout(LONGEST_MS);
+    const slow = new AbortController();
+    const signal = AbortSignal.any([slow.signal, AbortSignal.timeout(LONGEST_MS)]);
     this.database
-      .reading((tx) => pipeline(Readable.from(streamRowsCsv(readDocumentRows(tx, documentId))), out, { signal }))
+      .reading((tx) => {
+        const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
+        return pipeline(Readable.from(parts), out, { signal });
+      })
       .catch((error: unknown) => {
         this.log.warn({ err: error }, 'the rows of a document were not sent whole');
         out.destroy(error as Error);
       })
       .finally(() => {
-        this.running -= 1;
+        this.running.delete(download);
       });
     return out;
+  }
+
+  private refuseTooMany({ documentId, by }: { documentId: number; by: RowReader }): void {
+    const byLink = [...this.running].filter((each) => each.by === 'link');
+    const tooMany =
+      this.running.size >= MOST_AT_ONCE ||
+      (by === 'link' && (byLink.length >= MOST_BY_LINK || byLink.some((each) => each.documentId === documentId)));
+    if (tooMany) throw refuse('rows_busy', { retry_after: RETRY_SECONDS });
+  }
+}
+
+/** The same parts, as long as each is taken in time. */
+async function* inTime(parts: AsyncIterable<string>, slow: AbortController): AsyncGenerator<string> {
+  for await (const part of parts) {
+    const late = setTimeout(() => slow.abort(new Error('its reader was too slow')), LONGEST_BATCH_MS);
+    try {
+      yield part;
+    } finally {
+      clearTimeout(late);
+    }
   }
 }

@@ -1,6 +1,12 @@
 /** The HTTP server: its routes and the hooks of every request. */
 import { randomUUID } from 'node:crypto';
-import Fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type RouteHandlerMethod,
+} from 'fastify';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
@@ -8,16 +14,17 @@ import type { Caller } from '../quotes/queries.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';
+import { answerWithin, boundOf, openGates } from './gates.ts';
 import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
-import { openLimits, rateHeaders } from './limits.ts';
+import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
 import { addPaymentPages } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
 import { addSettlementFiles } from './settlement-files.ts';
-import { addressList, issuerOf, type Service, type Shared } from './shared.ts';
+import { addressList, isBehindUnknownProxy, issuerOf, type Service, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -35,9 +42,16 @@ declare module 'fastify' {
   }
 }
 
+/** Of all callers. A process may have more files open than that, unless its host limits it. */
+const MOST_CONNECTIONS = 8192;
+
 /** Ten times what any body of the API needs but a file. */
 const BODY_LIMIT = 64 * 1024;
+/** How long a request may take to arrive, and a connection may be silent. */
 const REQUEST_SECONDS = 30;
+const HEADERS_SECONDS = 10;
+/** Whoever takes longer for an answer than this is cut off; but for rows, see row-streams.ts. */
+const ANSWER_SECONDS = 60;
 
 const SAFE_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
@@ -62,7 +76,13 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     ...service,
     keys,
     tokens: new TokenIssuer(keys, { issuer, environment: environment.name, now: environment.now }),
-    limits: openLimits(service, settings.http.requests_per_minute),
+    limits: openLimits(service, {
+      requestsPerMinute: settings.http.requests_per_minute,
+      onLimited(kind, key) {
+        metrics.limited.inc({ kind });
+        service.log.warn({ kind, caller: key }, 'rate limit reached');
+      },
+    }),
     metrics,
     acceptances: new Acceptances(database, readRouted),
     events: new Publisher(database),
@@ -72,7 +92,10 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addParsers(app);
   addRequestChecks(app, shared);
   addRequestLog(app, shared);
+  addBounds(app, shared);
+  limitConnections(app, shared);
   closeIdleConnections(app);
+  app.addHook('onClose', async () => shared.limits.close());
   app.setErrorHandler(sendProblem);
 
   addTokenExchange(app, shared);
@@ -83,10 +106,9 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addPaymentPages(app, shared);
   addWebhooks(app, shared);
   addHealth(app, shared);
-  app.setNotFoundHandler(async (request, reply) => {
-    if (request.url.startsWith('/api/')) await countCall(request, reply, shared).catch(unlessLimited);
-    return sendProblem(notFound(request, findMethods), request, reply);
-  });
+  app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) =>
+    sendProblem(notFound(request, findMethods), request, reply),
+  );
   return app;
 }
 
@@ -103,16 +125,17 @@ function openApp({ settings, log }: Service, sendProblem: SendProblem): FastifyI
     connectionTimeout: REQUEST_SECONDS * 1000,
     requestTimeout: REQUEST_SECONDS * 1000,
     keepAliveTimeout: 75_000,
+    // Node looks every 30 seconds who is late, unless told otherwise.
+    http: { headersTimeout: HEADERS_SECONDS * 1000, connectionsCheckingInterval: 2000 },
     forceCloseConnections: 'idle',
-    genReqId: ({ headers }) => {
-      const given = headers['x-request-id'];
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
-    },
+    // Ours, so that nobody can make his lines look like another's; the caller's own stands beside it.
+    genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   });
   app.decorateRequest('refusal', null);
   app.decorateRequest('caller', null);
+  app.decorateRequest('onAnswer', null);
   return app as unknown as FastifyInstance;
 }
 
@@ -140,34 +163,112 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
   const secure = issuerOf(shared).startsWith('https:');
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'X-Request-Id': request.id, ...SAFE_HEADERS });
+    const theirs = callersId(request);
+    if (theirs !== undefined) reply.header('X-Correlation-Id', theirs);
+    refuseOddHttp(request);
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
     // Check the matched route: the URL as sent may be encoded or absolute.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && allow.length > 0 && !allowed(request.ip)) {
-      reply.headers(rateHeaders(await shared.limits.request(request.ip)));
+      reply.headers(rateHeaders(shared.limits.request('call', request.ip)));
       throw refuse('address_not_allowed', { address: request.ip });
     }
   });
 }
 
-function addRequestLog(app: FastifyInstance, { settings, log, metrics }: Shared): void {
+/** The id that a caller gave its request, if it is one. */
+function callersId({ headers }: FastifyRequest): string | undefined {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
+}
+
+/** HTTP/0.9, and two hosts, of which a proxy may have believed the other. */
+function refuseOddHttp({ raw }: FastifyRequest): void {
+  const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
+  const reason =
+    raw.httpVersionMajor < 1 ? 'is not HTTP/1.1' : hosts.length > 1 ? 'has more than one Host header' : undefined;
+  if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: '', reason }] });
+}
+
+/** Every route runs within its bound. */
+function addBounds(app: FastifyInstance, { metrics }: Shared): void {
+  const gates = openGates();
+  const bounded = new WeakSet<RouteHandlerMethod>();
+  app.addHook('onRoute', (route) => {
+    const name = boundOf(route.url, route.config);
+    const gate = gates[name];
+    const { handler } = route;
+    if (name === 'fixed' || bounded.has(handler)) return;
+    route.handler = async function limited(request, reply) {
+      await gate.enter(request.caller?.clientId ?? networkOf(request.ip));
+      const working = Promise.resolve().then(() => handler.call(this, request, reply));
+      return answerWithin(gate, reply, working);
+    };
+    bounded.add(route.handler);
+    metrics.busy.labels(name).set(0);
+  });
+  app.addHook('onSend', async (request, _reply, payload) => {
+    request.onAnswer?.();
+    return payload;
+  });
+  metrics.onRead(() => {
+    for (const [name, gate] of Object.entries(gates))
+      if (name !== 'fixed') metrics.busy.set({ bound: name }, gate.running);
+  });
+}
+
+/** How many connections there are, and how long an answer may take to be read. */
+function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
+  const { server } = app;
+  server.maxConnections = MOST_CONNECTIONS;
+  let open = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  server.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+    // Those that only wait for their next request make room for others.
+    if (open > 0.9 * MOST_CONNECTIONS && open % 100 === 0) server.closeIdleConnections();
+  });
+  server.on('drop', () => {
+    metrics.droppedConnections.inc();
+    if (performance.now() - toldAt < 60_000) return;
+    toldAt = performance.now();
+    log.warn({ connections: MOST_CONNECTIONS }, 'connections refused: there are too many');
+  });
+  metrics.onRead(() => metrics.connections.set(open));
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.routeOptions.config?.bound === 'rows') return;
+    const late = setTimeout(() => request.raw.destroy(), ANSWER_SECONDS * 1000).unref();
+    reply.raw.once('close', () => clearTimeout(late));
+  });
+}
+
+/** Asked for every few seconds, and of interest only if they fail. */
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
+function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared): void {
   let warned = settings.http.trust_proxy.length > 0;
-  function warnOfProxy(forwarded: unknown): void {
-    if (warned || forwarded === undefined) return;
+  const warnOfProxy = (why: string) => {
     warned = true;
-    log.warn(
-      "a proxy sends X-Forwarded-For, but 'http.trust_proxy' names no proxy: all callers behind it count as one address",
-    );
+    log.warn(`${why}, but 'http.trust_proxy' names no proxy: all callers behind it count as one address`);
+  };
+  if (!warned && environment.name === 'production' && settings.public_url !== '') {
+    warnOfProxy(`the public address is ${settings.public_url}`);
   }
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
     const { method, caller, refusal } = request;
-    warnOfProxy(request.headers['x-forwarded-for']);
+    if (!warned && isBehindUnknownProxy(request, settings)) warnOfProxy('a proxy forwards requests');
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
-    request.log.info(
+    const level = (PROBES.has(route) && reply.statusCode < 400) || reply.statusCode === 429 ? 'debug' : 'info';
+    const theirs = callersId(request);
+    request.log[level](
       {
         ...{ ...facts, remote: request.ip },
+        ...(theirs !== undefined && { caller_request_id: theirs }),
         ...(caller && { partner: caller.partnerId, client: caller.clientId }),
         ...(refusal && { refusal }),
       },
@@ -189,8 +290,14 @@ function closeIdleConnections(app: FastifyInstance): void {
 }
 
 /** A path that is none is said without a token, too. */
-function unlessLimited(error: unknown): void {
-  if (error instanceof Refusal && error.code === 'rate_limited') throw error;
+function limitUnknown(shared: Shared) {
+  const count = countOther(shared.limits);
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (!request.url.startsWith('/api/')) return count(request);
+    return countCall(request, reply, shared).catch((error: unknown) => {
+      if (error instanceof Refusal && error.code === 'rate_limited') throw error;
+    });
+  };
 }
 
 /** 405 for a path that takes other methods, 404 for any other. */

@@ -1,6 +1,6 @@
 /** What the routes share: the service, its tokens, limits and metrics. */
 import { BlockList, isIPv6 } from 'node:net';
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -39,6 +39,20 @@ export interface Shared extends Service {
 /** The public URL of this service, which is the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string =>
   settings.public_url === '' ? 'http://127.0.0.1:8080' : settings.public_url.replace(/\/+$/, '');
+
+/** What proxies add to a request. */
+const FORWARDED = [
+  'x-forwarded-for',
+  'forwarded',
+  'x-real-ip',
+  'via',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+] as const;
+
+/** Whether a request came through a proxy that the settings do not name, so that its address is the proxy's. */
+export const isBehindUnknownProxy = ({ headers }: FastifyRequest, { http }: Settings): boolean =>
+  http.trust_proxy.length === 0 && FORWARDED.some((name) => headers[name] !== undefined);
 
 /** A test whether an address is in one of these networks. */
 export function addressList(networks: readonly string[]): (address: string) => boolean {

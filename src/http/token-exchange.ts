@@ -5,7 +5,7 @@ import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
 import { refuseDeep, repeatedName } from '../json.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
-import { rateHeaders } from './limits.ts';
+import { countOther, rateHeaders } from './limits.ts';
 import { addRetryHeaders, refusalOf } from './problem.ts';
 import type { Shared } from './shared.ts';
 
@@ -37,10 +37,11 @@ export function addTokenExchange(
   { database, environment, tokens, limits, metrics }: Shared,
 ): void {
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
-    void reply.headers(rateHeaders(await limits.request(request.ip)));
+    void reply.headers(rateHeaders(limits.request('exchange', request.ip)));
+  const config = { bound: 'exchanges' } as const;
   app.post(
     '/api/oauth/token',
-    { errorHandler: answerError, onRequest, bodyLimit: LARGEST_EXCHANGE },
+    { errorHandler: answerError, onRequest, bodyLimit: LARGEST_EXCHANGE, config },
     async (request, reply) => {
       const given = readExchange(request);
       const now = environment.now();
@@ -63,7 +64,7 @@ export function addTokenExchange(
   );
 }
 
-export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): void {
+export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Shared): void {
   const { issuer } = tokens;
   const metadata = {
     issuer,
@@ -75,10 +76,11 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): vo
     service_documentation: `${issuer}/reference`,
   };
   const forAnHour = 'public, max-age=3600';
-  app.get('/.well-known/oauth-authorization-server', async (_request, reply) =>
+  const options = { onRequest: countOther(limits), config: { bound: 'fixed' } } as const;
+  app.get('/.well-known/oauth-authorization-server', options, async (_request, reply) =>
     reply.header('Cache-Control', forAnHour).send(metadata),
   );
-  app.get('/.well-known/openid-configuration', async (_request, reply) =>
+  app.get('/.well-known/openid-configuration', options, async (_request, reply) =>
     reply.header('Cache-Control', forAnHour).send({
       ...metadata,
       subject_types_supported: ['public'],
@@ -86,7 +88,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys }: Shared): vo
     }),
   );
   // Shorter than the time a key is published before it signs.
-  app.get('/.well-known/jwks.json', async (_request, reply) =>
+  app.get('/.well-known/jwks.json', options, async (_request, reply) =>
     reply
       .header('Cache-Control', 'public, max-age=300')
       .type('application/jwk-set+json')

@@ -1,14 +1,19 @@
 /**
  * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing else
- * happens here: stored events are processed later, however often and in whatever order they arrived.
- * Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid, processor_events_invalid.
+ * happens here: stored events are processed later, however often and in whatever order they arrived. What nobody signed
+ * costs little: its header is checked before its body is read, few large bodies are read at once, and a network that sends
+ * bad signatures is limited. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
+ * processor_events_invalid, rate_limited, busy.
  */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { type Refusal, refuse } from '../errors/refusals.ts';
+import type { PaymentProcessor } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
-import type { Shared } from './shared.ts';
+import { busy } from './gates.ts';
+import { networkOf } from './limits.ts';
+import { isBehindUnknownProxy, type Shared } from './shared.ts';
 
 /** Stores an event once, by account and id. Refuses a malformed event and one of another environment. */
 export type StoreEvents = (
@@ -19,33 +24,89 @@ export type StoreEvents = (
 
 const LARGEST_EVENT = 1024 * 1024;
 
-export function addWebhooks(
-  app: FastifyInstance,
-  { database, environment, storeEvents, onEventsStored }: Shared,
-): void {
+interface Asked {
+  Querystring: { account?: string };
+}
+
+export function addWebhooks(app: FastifyInstance, shared: Shared): void {
+  const { database, environment, storeEvents, onEventsStored } = shared;
+  const bodies = new LargeBodies();
   for (const { name, webhooks } of PROCESSORS) {
-    app.post<{ Querystring: { account?: string } }>(
+    const signatureOf = ({ headers }: FastifyRequest): string | undefined => {
+      const given = headers[webhooks.header];
+      return typeof given === 'string' ? given : undefined;
+    };
+    const onRequest = async (request: FastifyRequest<Asked>, reply: FastifyReply) => {
+      secretsOf(webhooks, shared, accountOf(request.query.account));
+      // Behind a proxy that the settings do not name, the processor has the same address as anybody.
+      if (!isBehindUnknownProxy(request, shared.settings)) shared.limits.webhook(request.ip);
+      const reason = webhooks.headerProblem(signatureOf(request), environment.now().toJSDate());
+      if (reason !== undefined) throw badSignature(request, shared, reason);
+      bodies.enter(request, reply);
+    };
+    app.post<Asked>(
       `/webhooks/${name}`,
-      { bodyLimit: LARGEST_EVENT },
+      { bodyLimit: LARGEST_EVENT, onRequest, config: { bound: 'webhooks' } },
       async (request) => {
         const account = accountOf(request.query.account);
-        const secrets = webhooks.secrets(environment, account);
-        if (secrets.length === 0 || storeEvents === undefined) {
-          throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
-        }
+        const secrets = secretsOf(webhooks, shared, account);
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         // The signature is checked over the text, so refuse bytes that are not UTF-8 first.
         const text = oneLine(body);
-        const given = request.headers[webhooks.header];
-        const signature = typeof given === 'string' ? given : undefined;
-        const reason = await webhooks.problem(body, signature, secrets, environment.now().toJSDate());
-        if (reason !== undefined) throw refuse('webhook_signature_invalid', { reason });
+        const reason = await webhooks.problem(body, signatureOf(request), secrets, environment.now().toJSDate());
+        if (reason !== undefined) throw badSignature(request, shared, reason);
         const file = { name: 'webhook', text, account, signedBy: account ?? '' };
-        const { accounts } = await database.transaction((tx) => storeEvents(tx, { environment }, file));
+        const { accounts } = await database.transaction((tx) =>
+          (storeEvents as StoreEvents)(tx, { environment }, file),
+        );
         onEventsStored?.(accounts);
         return { received: true };
       },
     );
+  }
+}
+
+function secretsOf(
+  webhooks: PaymentProcessor['webhooks'],
+  { environment, storeEvents }: Shared,
+  account: string | undefined,
+): readonly string[] {
+  const secrets = webhooks.secrets(environment, account);
+  if (secrets.length > 0 && storeEvents !== undefined) return secrets;
+  throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
+}
+
+function badSignature(request: FastifyRequest, { limits, metrics }: Shared, reason: string): Refusal {
+  limits.badSignature(request.ip);
+  metrics.badSignatures.inc();
+  request.log.warn({ remote: request.ip, reason }, 'webhook refused: bad signature');
+  return refuse('webhook_signature_invalid', { reason });
+}
+
+/** Nearly every event is smaller than this. */
+const LARGE = 64 * 1024;
+/** To check a signature over a megabyte takes 8 ms. */
+const MOST_LARGE = 4;
+const MOST_LARGE_OF_ONE = 2;
+/** A processor sends what it has. */
+const ARRIVES_WITHIN_MS = 10_000;
+
+/** The large bodies that are under way, which anybody may send until their signature is checked. */
+class LargeBodies {
+  readonly #from: string[] = [];
+
+  enter({ headers, raw, ip }: FastifyRequest, reply: FastifyReply): void {
+    if (Number(headers['content-length'] ?? LARGE) < LARGE) return;
+    const network = networkOf(ip);
+    const ofOne = this.#from.filter((each) => each === network).length;
+    if (this.#from.length >= MOST_LARGE || ofOne >= MOST_LARGE_OF_ONE) throw busy();
+    this.#from.push(network);
+    const late = setTimeout(() => raw.destroy(), ARRIVES_WITHIN_MS);
+    raw.once('end', () => clearTimeout(late));
+    reply.raw.once('close', () => {
+      clearTimeout(late);
+      this.#from.splice(this.#from.indexOf(network), 1);
+    });
   }
 }
 

@@ -202,6 +202,8 @@ export interface WebhookVerifier {
   readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The request header that carries the signature, in lower case. */
   readonly header: string;
+  /** What is wrong with the signature's header alone, so that a body need not be read; undefined if it may be right. */
+  readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
   /**
    * Why a body was not signed with one of our secrets within the tolerance around `now`; undefined where it was.
    */

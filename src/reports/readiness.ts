@@ -57,6 +57,7 @@ export async function readReadiness(
   return {
     missing: [
       ...settingsGaps(settings),
+      ...proxyGaps(environment, settings),
       ...environmentGaps(environment, provider),
       ...templateGaps(environment, settings),
       ...currencies.flatMap(([currency, ids]) =>
@@ -85,6 +86,13 @@ function settingsGaps(settings: Settings): Gap[] {
     if (settings[field] === '') gaps.push({ scope: 'settings', id: field, needs: 'an address' });
   }
   return gaps;
+}
+
+/** The server speaks plain HTTP: what is public is behind a proxy. */
+function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): Gap[] {
+  if (name !== 'production' || url === '' || http.trust_proxy.length > 0) return [];
+  const needs = "the reverse proxy's address: without it, all callers share one address and its limits";
+  return [{ scope: 'settings', id: 'http.trust_proxy', needs }];
 }
 
 function environmentGaps({ smtpUrl, sealKey }: Environment, { missing }: OpenProvider): Gap[] {

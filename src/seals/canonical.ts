@@ -272,6 +272,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_link_waits: 'a changing state',
   signing_keys: 'short-lived keys for tokens',
   failed_exchanges: 'counters of a quarter of an hour',
+  request_counts: 'counters of a minute',
   quotes: 'offers; an accepted one is a ledger row',
   requotes: 'offers; an accepted one is a ledger row',
   idempotency_keys: 'responses kept for a day, for retries',

@@ -159,6 +159,16 @@ const CASES: Record<
   },
   quote_unknown: { when: 'nobody made the quote', run: () => caller.get('/api/v1/quote/q-nobody') },
   requote_unknown: { when: 'nobody made the requote', run: () => caller.get('/api/v1/requote/rq-nobody/accept') },
+  busy: {
+    when: 'one partner sends a twelfth settlement file while one is read and ten wait',
+    run: () =>
+      world.database.asOwner(async (tx) => {
+        await tx.knex.raw('LOCK TABLE settlement_files IN ACCESS EXCLUSIVE MODE');
+        const file = (nth: number) => `quote_id,transfer,payment,amount\nq-busy,tr_${nth},py_${nth},7.00\n`;
+        const twelve = Array.from({ length: 12 }, (_, nth) => settle(connected, file(nth)));
+        return Promise.race(twelve);
+      }),
+  },
   rows_busy: {
     when: 'a fifth download of rows begins while four are under way',
     run: async () => {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { packageVersion } from '../../src/package.ts';
 import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
 import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
@@ -52,7 +53,7 @@ const client = async () => (await command(['--json', 'client', 'create', 'p-1'],
 test('prints its address, answers the health checks, and serves metrics', async () => {
   const { url, stdout, child } = await serve();
   expect(stdout()).toMatch(/^Listening on http:\/\/127\.0\.0\.1:\d+ \(sandbox\)\. Press Ctrl-C to stop\.\n$/);
-  expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok' });
+  expect((await ask(`${url}/healthz`)).body).toEqual({ status: 'ok', version: packageVersion });
   expect((await ask(`${url}/readyz`)).body).toEqual({ status: 'ready' });
   const caller = await callerWith(url, await client());
   const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });

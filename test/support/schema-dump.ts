@@ -21,7 +21,7 @@ const OURS = `'public'::regnamespace AND c.relname NOT LIKE 'migrations%'`;
 
 const TABLES = `
   SELECT c.oid::int AS place, c.relname AS name,
-         format(E'CREATE TABLE %I (\\n  %s\\n)%s;', c.relname,
+         format(E'CREATE %sTABLE %I (\\n  %s\\n)%s;', CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, c.relname,
                 concat_ws(E',\\n  ', string_agg(col.definition, E',\\n  ' ORDER BY col.attnum),
                           (SELECT string_agg(format('CONSTRAINT %I %s', n.conname, pg_get_constraintdef(n.oid, true)),
                                              E',\\n  ' ORDER BY position(n.contype::text IN 'pucf'), n.oid)
@@ -125,7 +125,7 @@ function migrationsByName(): Map<string, string> {
   const found = new Map<string, string>();
   for (const migration of MIGRATION_NAMES) {
     const sql = readFileSync(join(packageRoot, 'migrations', `${migration}.sql`), 'utf8');
-    const created = /^CREATE (?:OR REPLACE )?(?:TABLE|VIEW|SEQUENCE|FUNCTION|PROCEDURE|DOMAIN) (\w+)/gm;
+    const created = /^CREATE (?:OR REPLACE |UNLOGGED )?(?:TABLE|VIEW|SEQUENCE|FUNCTION|PROCEDURE|DOMAIN) (\w+)/gm;
     for (const [, name = ''] of sql.matchAll(created)) found.set(name, migration);
   }
   return found;

@@ -8,6 +8,16 @@ export const webhooks: WebhookVerifier = {
   secretVariable: (account) => ['STRIPE_WEBHOOK_SECRET', account ?? []].flat().join('_'),
   secrets: ({ stripeWebhookSecrets }, account = '') => stripeWebhookSecrets.get(account) ?? [],
   header: 'stripe-signature',
+  headerProblem(header, now) {
+    if (header === undefined) return 'the header Stripe-Signature is missing';
+    const seconds = timeOf(header);
+    if (Number.isNaN(seconds)) return 'the header Stripe-Signature has no time';
+    if (!/(?:^|,)v1=[0-9a-f]{64}(?=,|$)/.test(header)) return 'the header Stripe-Signature has no signature v1';
+    if (now.getTime() / 1000 - seconds > TOLERANCE_SECONDS + 1) {
+      return `its signature is more than ${TOLERANCE_SECONDS} seconds old`;
+    }
+    return tooFarAhead(header, now);
+  },
   async problem(body, header, secrets, now) {
     if (header === undefined) return 'the header Stripe-Signature is missing';
     const { default: Stripe } = await import('stripe');
@@ -27,15 +37,18 @@ export const webhooks: WebhookVerifier = {
   },
 };
 
-/** The package accepts any time in the future. Of several times it takes the last. */
-function tooFarAhead(header: string, now: Date): string | undefined {
-  const seconds = Number.parseInt(
+/** Seconds since 1970; NaN if there is none. Of several times the package takes the last. */
+const timeOf = (header: string): number =>
+  Number.parseInt(
     header
       .match(/(?:^|,)t=(\d{1,12})(?=,|$)/g)
       ?.at(-1)
       ?.replace(/^,?t=/, '') ?? '',
     10,
   );
-  if (seconds - now.getTime() / 1000 <= TOLERANCE_SECONDS) return undefined;
+
+/** The package accepts any time in the future. */
+function tooFarAhead(header: string, now: Date): string | undefined {
+  if (timeOf(header) - now.getTime() / 1000 <= TOLERANCE_SECONDS) return undefined;
   return `its signature is more than ${TOLERANCE_SECONDS} seconds ahead of our clock`;
 }

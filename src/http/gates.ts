@@ -1,0 +1,158 @@
+/**
+ * How much of each kind of work a server does at once. What is more waits its turn, the callers one after the other so that
+ * none is kept out by another's many requests, and what would wait too long is refused. Refusals: busy, unavailable.
+ */
+import type { FastifyContextConfig, FastifyReply } from 'fastify';
+import { refuse } from '../errors/refusals.ts';
+
+interface Bound {
+  readonly atOnce: number;
+  /** In all; one caller may have half of them. */
+  readonly waiting: number;
+}
+
+/**
+ * Every route names its bound; one without does not start. `fixed` is answered from memory. The others use connections
+ * of the database, of which a server has 16 for transactions and 16 for acceptances.
+ */
+const BOUNDS = {
+  fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
+  pages: { atOnce: 3, waiting: 200 },
+  files: { atOnce: 2, waiting: 100 },
+  /** Rows have their own limit, see row-streams.ts; here until the stream is open. */
+  rows: { atOnce: 4, waiting: 50 },
+  exchanges: { atOnce: 3, waiting: 400 },
+  webhooks: { atOnce: 4, waiting: 100 },
+  reads: { atOnce: 4, waiting: 400 },
+  lists: { atOnce: 2, waiting: 100 },
+  changes: { atOnce: 10, waiting: 800 },
+  uploads: { atOnce: 1, waiting: 20 },
+  // They share transactions: see quotes/acceptances.ts.
+  acceptances: { atOnce: 1000, waiting: 1000 },
+} as const satisfies Record<string, Bound>;
+
+export type BoundName = keyof typeof BOUNDS;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How many of its kind run at once. */
+    bound?: BoundName;
+  }
+  interface FastifyRequest {
+    /** Called when its answer is made, while it has a place. */
+    onAnswer: (() => void) | null;
+  }
+}
+
+/** How long a request waits for its turn, and in all for its answer: less than the server waits for a silent connection. */
+const LONGEST_WAIT_MS = 15_000;
+const LONGEST_ANSWER_MS = 27_000;
+const RETRY_SECONDS = 5;
+
+interface Waiting {
+  readonly start: () => void;
+  readonly giveUp: (error: unknown) => void;
+}
+
+export class Gate {
+  readonly #bound: Bound;
+  /** By caller, in the order in which they have their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #running = 0;
+  #queued = 0;
+
+  constructor(bound: Bound) {
+    this.#bound = bound;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Resolves when it is the caller's turn: it has a place until it leaves. */
+  async enter(caller: string): Promise<void> {
+    if (this.#running < this.#bound.atOnce) this.#running += 1;
+    else await this.#turn(caller);
+  }
+
+  /** Hands the place on, to the first of the caller whose turn it is. */
+  leave(): void {
+    const [turn] = this.#waiting;
+    if (turn === undefined) {
+      this.#running -= 1;
+      return;
+    }
+    const [caller, own] = turn;
+    const each = own[0] as Waiting;
+    this.#waiting.delete(caller);
+    this.#waiting.set(caller, own);
+    this.#forget(caller, each);
+    each.start();
+  }
+
+  #turn(caller: string): Promise<void> {
+    const own = this.#waiting.get(caller) ?? [];
+    const { waiting } = this.#bound;
+    if (this.#queued >= waiting || own.length >= Math.ceil(waiting / 2)) throw busy();
+    return new Promise((resolve, reject) => {
+      const each: Waiting = {
+        start: () => {
+          clearTimeout(patience);
+          resolve();
+        },
+        giveUp: reject,
+      };
+      const patience = setTimeout(() => {
+        this.#forget(caller, each);
+        reject(busy());
+      }, LONGEST_WAIT_MS);
+      own.push(each);
+      this.#waiting.set(caller, own);
+      this.#queued += 1;
+    });
+  }
+
+  #forget(caller: string, each: Waiting): void {
+    const own = this.#waiting.get(caller) ?? [];
+    own.splice(own.indexOf(each), 1);
+    if (own.length === 0) this.#waiting.delete(caller);
+    this.#queued -= 1;
+  }
+}
+
+export const openGates = (): Readonly<Record<BoundName, Gate>> =>
+  Object.fromEntries(Object.entries(BOUNDS).map(([name, bound]) => [name, new Gate(bound)])) as Record<BoundName, Gate>;
+
+export const busy = () => refuse('busy', { retry_after: RETRY_SECONDS });
+
+/** The bound of a route, which it must have. */
+export function boundOf(url: string, config: FastifyContextConfig | undefined): BoundName {
+  if (config?.bound === undefined) throw new Error(`${url} has no bound`);
+  return config.bound;
+}
+
+/**
+ * The answer of a handler that has entered a gate, which it leaves when its answer is made, not when it is read. A database
+ * that has vanished answers nothing: then the caller is told, before his connection is given up, and the place is taken
+ * until the work has ended.
+ */
+export function answerWithin(
+  gate: Gate,
+  { request, elapsedTime }: FastifyReply,
+  working: Promise<unknown>,
+): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let inside = true;
+    const leave = () => {
+      clearTimeout(late);
+      if (inside) gate.leave();
+      inside = false;
+    };
+    const late = setTimeout(() => {
+      request.onAnswer = null;
+      reject(refuse('unavailable', { retry_after: RETRY_SECONDS }));
+    }, LONGEST_ANSWER_MS - elapsedTime).unref();
+    request.onAnswer = leave;
+    working.then(resolve, reject).finally(leave);
+  });
+}
