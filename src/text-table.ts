@@ -46,10 +46,15 @@ function fitted(headings: readonly string[], names: readonly string[], rows: rea
   );
 }
 
-/** Text from outside can't move a terminal's cursor or change its colors. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, '\uFFFD');
-}
+/** What moves a terminal's cursor, changes its colors, or lets a text be read in another order than it stands in. */
+const ACTING = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
+
+/** Text from outside can't act on a terminal, and stays on its line. */
+export const printable = (text: string): string => text.replace(ACTING, '\uFFFD');
+
+/** A whole output: the same, but with its lines. */
+export const printableLines = (text: string): string =>
+  text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
 /** Cuts a text to a width and shows that it did. */
 export function short(text: string, width: number): string {

@@ -4,7 +4,7 @@ import { SingleBar } from 'cli-progress';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
-import { table as textTable } from '../text-table.ts';
+import { printableLines, table as textTable } from '../text-table.ts';
 
 export { printable, wrapped } from '../text-table.ts';
 
@@ -38,10 +38,10 @@ export function openOutput(json: boolean, by: string | null): Output {
     json,
     by,
     print: (value, people) => {
-      process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : ended(people()));
+      process.stdout.write(json ? jsonText(value) : ended(printableLines(people())));
     },
     note: (text) => {
-      if (!json) process.stderr.write(ended(text));
+      if (!json) process.stderr.write(ended(printableLines(text)));
     },
     progress: (label, total, unit = '') => {
       if (json || !process.stderr.isTTY || total === 0) return SILENT;
@@ -73,6 +73,13 @@ export const amount = (text: string, currency: string): string => groupThousands
 /** `1,234.50 USD`. */
 export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
 
+/** JSON on lines of its own. JSON.stringify escapes control characters below U+0020 only; a terminal obeys some above. */
+const jsonText = (value: unknown): string =>
+  `${JSON.stringify(value, null, 2).replace(
+    /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )}\n`;
+
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 /** Prints an error and gives the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
@@ -81,15 +88,15 @@ export function reportError(thrown: unknown, json: boolean): number {
   if (error instanceof Refusal) {
     if (json) {
       const { facts, code, message } = error;
-      process.stdout.write(`${JSON.stringify({ error: { code, message, ...facts } }, null, 2)}\n`);
+      process.stdout.write(jsonText({ error: { code, message, ...facts } }));
     }
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${printableLines(error.message)}\n`);
     return error.exit;
   }
   const message = reasonOf(error);
-  if (json) process.stdout.write(`${JSON.stringify({ error: { code: 'internal', message } }, null, 2)}\n`);
+  if (json) process.stdout.write(jsonText({ error: { code: 'internal', message } }));
   process.stderr.write(
-    `Reckoner failed: ${message}\nCommitted changes are kept; the rest was rolled back. Run the command again.\n`,
+    `Reckoner failed: ${printableLines(message)}\nCommitted changes are kept; the rest was rolled back. Run the command again.\n`,
   );
   if (process.env['RECKONER_DEBUG'] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return EXIT.failed;

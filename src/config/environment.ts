@@ -5,6 +5,7 @@ import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
 import { LOG_LEVELS } from '../log.ts';
 import { readSealKey, type SealKey } from './seal-key.ts';
+import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
@@ -48,7 +49,8 @@ export const accountKeyVariable = (account: string): string => `STRIPE_SECRET_KE
 
 const RECKONER_NOW = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
 
-export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
+export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environment {
+  const variables = withSecretFiles(given);
   const name = variables['RECKONER_ENVIRONMENT'] || 'sandbox';
   if (name !== 'sandbox' && name !== 'production') {
     throw invalid('RECKONER_ENVIRONMENT', `is '${name}' but must be sandbox or production`);
@@ -139,7 +141,7 @@ function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, reado
   const secrets = new Map<string, readonly string[]>();
   const owners = new Map<string, string>();
   for (const [variable, value] of Object.entries(variables)) {
-    const account = /^STRIPE_WEBHOOK_SECRET(?:_(?!(?:.*_)?FILE$)(.+))?$/.exec(variable);
+    const account = /^STRIPE_WEBHOOK_SECRET(?:_(.+))?$/.exec(variable);
     const given = (value ?? '').split(',').flatMap((each) => each.trim() || []);
     if (account === null || given.length === 0) continue;
     for (const secret of given) {

@@ -1,8 +1,7 @@
 /** The key that signs seals: Ed25519, from SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE. Refusal: environment_invalid. */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
+import { readSecretFile } from './secret-files.ts';
 
 export const SEAL_SIGNING_KEY = 'SEAL_SIGNING_KEY';
 export const SEAL_SIGNING_KEY_FILE = 'SEAL_SIGNING_KEY_FILE';
@@ -14,8 +13,6 @@ export interface SealKey {
   readonly publicKey: Buffer;
 }
 
-/** A key in PEM is about 120 bytes. */
-const LONGEST = 16_384;
 const MAKE_ONE = "'openssl genpkey -algorithm ed25519 -out FILE' makes one";
 
 export function readSealKey(variables: NodeJS.ProcessEnv): SealKey | undefined {
@@ -24,31 +21,10 @@ export function readSealKey(variables: NodeJS.ProcessEnv): SealKey | undefined {
   if (text && file) throw invalid(SEAL_SIGNING_KEY, `and ${SEAL_SIGNING_KEY_FILE} are both set: keep one of them`);
   // Where a variable has one line only, line ends are written as \n.
   if (text) return parse(SEAL_SIGNING_KEY, text.replaceAll('\\n', '\n'));
-  return file ? parse(SEAL_SIGNING_KEY_FILE, readKeyFile(resolve(file))) : undefined;
+  return file ? parse(SEAL_SIGNING_KEY_FILE, readSecretFile(SEAL_SIGNING_KEY_FILE, file)) : undefined;
 }
 
 const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
-
-function readKeyFile(file: string): string {
-  let opened: number | undefined;
-  try {
-    opened = openSync(file, 'r');
-    const { mode, size } = fstatSync(opened);
-    const wrong = ((mode & 0o170000) !== 0o100000 && 'is not a file') || (size > LONGEST && 'is too long for a key');
-    if (wrong) throw invalid(SEAL_SIGNING_KEY_FILE, `names ${file}, which ${wrong}`);
-    if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
-      const reason = `names ${file}, which every user of this machine may read or change: run 'chmod 600 ${file}'`;
-      throw invalid(SEAL_SIGNING_KEY_FILE, reason);
-    }
-    return readFileSync(opened, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    throw invalid(SEAL_SIGNING_KEY_FILE, `names ${file}, which cannot be read: ${reasonOf(error)}`);
-  } finally {
-    if (opened !== undefined) closeSync(opened);
-  }
-}
 
 function parse(variable: string, pem: string): SealKey {
   if (!/^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) {

@@ -151,10 +151,14 @@ test('SIGTERM ends a command that is busy reading, and leaves no transaction ope
   })`;
   const preload = join(folder, 'busy.cjs');
   writeFileSync(preload, busy);
-  const child = spawn(process.execPath, ['-r', preload, compiled('src/cli/reckoner.js'), 'ledger', 'import', '--format', 'csv', '-'], {
-    env: env(),
-    stdio: ['pipe', 'ignore', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['-r', preload, compiled('src/cli/reckoner.js'), 'ledger', 'import', '--format', 'csv', '-'],
+    {
+      env: env(),
+      stdio: ['pipe', 'ignore', 'pipe'],
+    },
+  );
   children.push(child);
   const inTransaction = () =>
     world.sql(

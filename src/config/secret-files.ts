@@ -1,0 +1,69 @@
+/**
+ * Secrets from files: `X_FILE` names the file that has the value of `X`, for each variable that is a secret.
+ * Refusal: environment_invalid.
+ */
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+
+const SECRETS: ReadonlySet<string> = new Set([
+  'DATABASE_URL',
+  'DATABASE_URL_READ',
+  'SMTP_URL',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+  'PAYMENT_LINK_SECRET',
+  'WEBHOOK_SIGNING_KEY',
+]);
+/** A connected account's name follows. */
+const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
+
+/** A variable whose value must appear nowhere: in no log, no message and no export. */
+export const isSecret = (variable: string): boolean =>
+  SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
+
+/** The variables, with the content of the files that they name in place of their names. */
+export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const result = { ...variables };
+  for (const [name, file] of Object.entries(variables)) {
+    const variable = name.replace(/_FILE$/, '');
+    if (variable === name || !isSecret(variable)) continue;
+    delete result[name];
+    if (!file) continue;
+    if (variables[variable]) throw invalid(variable, `and ${name} are both set: keep one of them`);
+    const value = readSecretFile(name, file).trim();
+    if (value === '') throw invalid(name, `names ${resolve(file)}, which is empty`);
+    if (/[\r\n\0]/.test(value)) throw invalid(name, `names ${resolve(file)}, which has more than one line`);
+    result[variable] = value;
+  }
+  return result;
+}
+
+/** A key in PEM is about 120 bytes, a certificate's chain some thousand. */
+const LONGEST = 16_384;
+
+/** The content of a file that no other user of the machine can read. */
+export function readSecretFile(variable: string, path: string): string {
+  const file = resolve(path);
+  let opened: number | undefined;
+  try {
+    opened = openSync(file, 'r');
+    const { mode, size } = fstatSync(opened);
+    const wrong = ((mode & 0o170000) !== 0o100000 && 'is not a file') || (size > LONGEST && 'is too long for a key');
+    if (wrong) throw invalid(variable, `names ${file}, which ${wrong}`);
+    if (process.platform !== 'win32' && (mode & 0o007) !== 0) {
+      throw invalid(
+        variable,
+        `names ${file}, which every user of this machine may read or change: run 'chmod 600 ${file}'`,
+      );
+    }
+    return readFileSync(opened, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    throw invalid(variable, `names ${file}, which cannot be read: ${reasonOf(error)}`);
+  } finally {
+    if (opened !== undefined) closeSync(opened);
+  }
+}
+
+const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
