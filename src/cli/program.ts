@@ -50,7 +50,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   credit: ['Apply open credit to invoices, take it back, refund it', () => [import('./commands/credit.ts')]],
   dispute: ['Open, close and list disputes of invoices', () => [import('./commands/dispute.ts')]],
   email: ['List, resend and dismiss e-mails of every kind', () => [import('./commands/email.ts')]],
-  mail: ['Read what mail servers returned', () => [import('./commands/mail.ts')]],
+  mail: ['Send a test message, and read what mail servers returned', () => [import('./commands/mail.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   statement: ['E-mail account statements to partners', () => [import('./commands/statement.ts')]],
   report: [

@@ -1,9 +1,11 @@
 /** The environment variables, read once and checked. Refusal: environment_invalid. */
+import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
 import { LOG_LEVELS } from '../log.ts';
+import { readDkimKey } from './dkim-key.ts';
 import { readSealKey, type SealKey } from './seal-key.ts';
 import { withSecretFiles } from './secret-files.ts';
 
@@ -30,6 +32,8 @@ export interface Environment {
   readonly linkSecret: string | undefined;
   /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
+  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE, which signs e-mails; undefined where none are signed. */
+  readonly dkimKey?: KeyObject | undefined;
   /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined where none are signed. */
   readonly sealKey?: SealKey | undefined;
   /**
@@ -71,6 +75,7 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
     sealKey: readSealKey(variables),
+    dkimKey: readDkimKey(variables),
     stripeWebhookSecrets: webhookSecrets(variables),
     now: clock(name, variables['RECKONER_NOW']),
     clockIsSet: Boolean(variables['RECKONER_NOW']),

@@ -15,36 +15,46 @@ export interface SealKey {
 
 const MAKE_ONE = "'openssl genpkey -algorithm ed25519 -out FILE' makes one";
 
-export function readSealKey(variables: NodeJS.ProcessEnv): SealKey | undefined {
-  const text = variables[SEAL_SIGNING_KEY];
-  const file = variables[SEAL_SIGNING_KEY_FILE];
-  if (text && file) throw invalid(SEAL_SIGNING_KEY, `and ${SEAL_SIGNING_KEY_FILE} are both set: keep one of them`);
+/** A private key in PEM form, from the variable or from the file that `<variable>_FILE` names; undefined where neither is set. */
+export function readPrivateKey(
+  variables: NodeJS.ProcessEnv,
+  variable: string,
+  makeOne: string,
+): { readonly privateKey: KeyObject; readonly from: string } | undefined {
+  const text = variables[variable];
+  const from = `${variable}_FILE`;
+  const file = variables[from];
+  if (text && file) throw invalid(variable, `and ${from} are both set: keep one of them`);
   // Where a variable has one line only, line ends are written as \n.
-  if (text) return parse(SEAL_SIGNING_KEY, text.replaceAll('\\n', '\n'));
-  return file ? parse(SEAL_SIGNING_KEY_FILE, readSecretFile(SEAL_SIGNING_KEY_FILE, file)) : undefined;
+  if (text) return { privateKey: parse(variable, text.replaceAll('\\n', '\n'), makeOne), from: variable };
+  return file ? { privateKey: parse(from, readSecretFile(from, file), makeOne), from } : undefined;
+}
+
+export function readSealKey(variables: NodeJS.ProcessEnv): SealKey | undefined {
+  const read = readPrivateKey(variables, SEAL_SIGNING_KEY, MAKE_ONE);
+  if (read === undefined) return undefined;
+  const { privateKey, from } = read;
+  const type = privateKey.asymmetricKeyType;
+  if (type !== 'ed25519') throw invalid(from, `is a key of the type ${type}, but must be an Ed25519 key; ${MAKE_ONE}`);
+  const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32);
+  return { privateKey, publicKey };
 }
 
 const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
 
-function parse(variable: string, pem: string): SealKey {
+function parse(variable: string, pem: string, makeOne: string): KeyObject {
   if (!/^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) {
     throw invalid(
       variable,
-      `must be a private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----; ${MAKE_ONE}`,
+      `must be a private key in PEM form, which begins with -----BEGIN PRIVATE KEY-----; ${makeOne}`,
     );
   }
   if (pem.includes('ENCRYPTED'))
     throw invalid(variable, 'is an encrypted key, and nobody is there to type its password');
-  let privateKey: KeyObject;
   try {
-    privateKey = createPrivateKey(pem);
+    return createPrivateKey(pem);
   } catch {
     // Without the cause: no part of the key may reach a log.
-    throw invalid(variable, `is damaged: it is not a private key in PEM form; ${MAKE_ONE}`);
+    throw invalid(variable, `is damaged: it is not a private key in PEM form; ${makeOne}`);
   }
-  const type = privateKey.asymmetricKeyType;
-  if (type !== 'ed25519')
-    throw invalid(variable, `is a key of the type ${type}, but must be an Ed25519 key; ${MAKE_ONE}`);
-  const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32);
-  return { privateKey, publicKey };
 }

@@ -40,6 +40,9 @@ const network = z.union(
   'must be an address or a network such as 10.0.0.0/8',
 );
 
+/** Of DNS: labels of letters, digits and hyphens. */
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+
 const httpSchema = z.strictObject({
   /** Who may call /api; empty: no restriction (service.md 5.7). */
   allow: z.array(network).default([]),
@@ -89,6 +92,13 @@ export const settingsSchema = z.strictObject({
   security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
   /** A time-stamping authority (RFC 3161). Its answers are signed, so that plain http does. */
   time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
+  /** Under which name e-mails are signed; an empty domain is that of mail_from. */
+  dkim: z
+    .strictObject({
+      domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
+      selector: z.string().regex(DOMAIN, 'must be a name such as reckoner').default('reckoner'),
+    })
+    .prefault({}),
   sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
   instructions: z
     .record(

@@ -126,7 +126,7 @@ async function send(
   const missing = whyNoEmail(context, document, email);
   const rows = missing === undefined && email.entries <= MOST_ATTACHED_ROWS ? email.entries : undefined;
   const prepared = await prepareDocument(context, document, rows);
-  const message = missing ?? compose(context, document, email, prepared);
+  const message = missing ?? (await compose(context, document, email, prepared));
   if (!(message instanceof Error)) return attempt(senderOf(context, worker, prepared.pdfToKeep), email, message);
   // A document that cannot be sent has its PDF all the same.
   if (prepared.pdfToKeep !== undefined) await context.steps.keep({ pdf: prepared.pdfToKeep, claim: undefined });
@@ -149,14 +149,18 @@ export function whyNoEmail(
 }
 
 /** The message, or why it cannot be composed until somebody corrects an address or a template. */
-function compose(
+async function compose(
   context: DeliveryContext,
   document: DocumentRow,
   email: DocumentEmail,
   prepared: PreparedDocument,
-): OutgoingEmail | Refusal {
+): Promise<OutgoingEmail | Refusal> {
   try {
-    return messageOf(context, email.message_id, composeDocumentEmail(document, email, prepared, context.templates));
+    return await messageOf(
+      context,
+      email.message_id,
+      composeDocumentEmail(document, email, prepared, context.templates),
+    );
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
+import { signMessage } from './dkim.ts';
 import type { EmailContent, EmailContext, EmailState } from './email.ts';
 import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
@@ -58,12 +59,12 @@ export function whyUnsendable(
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }
 
-/** The message of an e-mail. Refusal: argument_invalid (what is not exactly one address). */
-export function messageOf(
+/** The message of an e-mail, signed where there is a key. Refusal: argument_invalid (what is not exactly one address). */
+export async function messageOf(
   { environment, settings }: Pick<EmailContext, 'environment' | 'settings'>,
   messageId: string,
   content: EmailContent,
-): OutgoingEmail {
+): Promise<OutgoingEmail> {
   const message = {
     ...content,
     messageId,
@@ -71,7 +72,8 @@ export function messageOf(
     from: { name: content.senderName ?? settings.issuer.legal_name, address: settings.mail_from },
     replyTo: settings.reply_to,
   };
-  return { raw: composeMessage(message), envelope: envelopeOf(message) };
+  const raw = composeMessage(message);
+  return { raw: await signMessage(raw, { environment, settings }), envelope: envelopeOf(message) };
 }
 
 /** Sends a message for an e-mail that is queued or held. */

@@ -121,7 +121,7 @@ function composing(options: OutboxOptions): Compose {
       const { addressed_to: address } = email;
       const content = address === null ? composed : { ...composed, to: { name: '', address }, cc: [] };
       const reason = whyUnsendable(options, content);
-      return reason === undefined ? messageOf(options, messageId, content) : { status: 'held', reason };
+      return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
       // A template or an address that cannot be used: somebody has to correct it.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };

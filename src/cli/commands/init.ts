@@ -6,11 +6,13 @@ import { firstSettings } from '../../config/first-settings.ts';
 import { readSettings, settingsFile } from '../../config/settings.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
+import { dkimRecord } from '../../mail/dkim.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { type Output, table, wrapped } from '../output.ts';
+import { describeDkim } from './mail.ts';
 import { bringUpToDate } from './migrate.ts';
 
 export const define: Definition = (command, act) => {
@@ -59,7 +61,10 @@ async function layOutHome(environment: Environment): Promise<'created' | 'kept'>
 
 async function initCheck({ environment, settings, database, output }: CommandContext): Promise<number> {
   const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
-  output.print({ environment: environment.name, ...readiness }, () => describeReadiness(readiness));
+  const dkim = dkimRecord({ environment, settings });
+  output.print({ environment: environment.name, ...readiness, ...(dkim && { dkim }) }, () =>
+    [describeReadiness(readiness), ...(dkim === null ? [] : [describeDkim(dkim)])].join('\n'),
+  );
   return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
 }
 

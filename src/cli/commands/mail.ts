@@ -1,10 +1,18 @@
-/** `reckoner mail bounces`. */
+/** `reckoner mail bounces|test`: what mail servers returned, and whether mail works. */
 
+import { randomUUID } from 'node:crypto';
+import Handlebars from 'handlebars';
+import { mailDomain } from '../../documents/issue/context.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { messageOf } from '../../mail/attempt.ts';
 import { bouncesIn, messagesOf, type ReportedBounce } from '../../mail/bounce-report.ts';
 import { recordBounces } from '../../mail/bounces.ts';
+import { type DkimRecord, dkimRecord } from '../../mail/dkim.ts';
+import { refuseRecipient } from '../../mail/sandbox.ts';
+import { transportOf } from '../../mail/transport.ts';
 import { plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition, reading } from '../define.ts';
 import { readInput } from '../input.ts';
 import { printable, table } from '../output.ts';
 
@@ -14,7 +22,44 @@ export const define: Definition = (group, act) => {
     .argument('<files...>', "reports of mail servers: mbox files or single messages; '-' is stdin")
     .description('Record e-mails that mail servers returned; reading a report again changes nothing')
     .action(act(acting(mailBounces)));
+  group
+    .command('test')
+    .argument('<address>', 'who gets the message')
+    .description('Send a test message, and say what the mail server answered')
+    .action(act(reading(mailTest)));
 };
+
+/** The record to publish, in lines of the width of a terminal: as zone files take it. */
+export const describeDkim = ({ name, value }: DkimRecord): string =>
+  `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
+    .map((part) => `  "${part}"`)
+    .join('\n')} )`;
+
+/** Sends a message through the transport that every e-mail takes, and says what the server answered. */
+async function mailTest(context: CommandContext, address: string): Promise<number> {
+  const { environment, settings, output } = context;
+  refuseRecipient(context, address);
+  if (settings.mail_from === '') throw refuse('argument_invalid', NO_SENDER);
+  const at = environment.now().toISO();
+  const text = `This is a test of ${settings.issuer.legal_name}'s billing system, sent at ${at}. No action is needed.\n`;
+  const messageId = `<test.${randomUUID()}@${mailDomain(settings)}>`;
+  const content = { subject: 'Test e-mail', text, html: `<p>${Handlebars.escapeExpression(text)}</p>` };
+  const message = { to: { name: '', address }, cc: [], content, attachments: [] };
+  const { raw, envelope } = await messageOf(context, messageId, message);
+  const transport = transportOf(environment);
+  const { outcome, reply } = await transport.send({ messageId, envelope, raw }).finally(() => transport.close());
+  const dkim = dkimRecord({ environment, settings });
+  const sent = { to: address, from: settings.mail_from, by: transport.name, outcome, reply, message_id: messageId };
+  output.print({ ...sent, dkim: dkim && { ...dkim } }, () =>
+    [
+      `${outcome === 'sent' ? 'Sent' : `Not sent (${outcome})`} to ${address} by ${transport.name}: ${printable(reply)}`,
+      dkim === null ? 'E-mails are not signed: DKIM_PRIVATE_KEY_FILE is not set.' : describeDkim(dkim),
+    ].join('\n'),
+  );
+  return outcome === 'sent' ? EXIT.done : EXIT.failed;
+}
+
+const NO_SENDER = { argument: 'mail_from', value: '', reason: 'is not set in settings.json: e-mails have no sender' };
 
 /** Always done, whatever the files hold: a mail server that pipes messages in would return them for any other status. */
 async function mailBounces(context: CommandContext, files: readonly string[]): Promise<void> {

@@ -1,0 +1,19 @@
+/** The key that signs e-mails (DKIM, RFC 6376): RSA, from DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE. Refusal: environment_invalid. */
+import type { KeyObject } from 'node:crypto';
+import { refuse } from '../errors/refusals.ts';
+import { readPrivateKey } from './seal-key.ts';
+
+const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";
+/** RFC 8301: verifiers refuse less than 1,024 bits; signers use at least 2,048. */
+const LEAST_BITS = 2048;
+
+export function readDkimKey(variables: NodeJS.ProcessEnv): KeyObject | undefined {
+  const read = readPrivateKey(variables, 'DKIM_PRIVATE_KEY', MAKE_ONE);
+  if (read === undefined) return undefined;
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = read.privateKey;
+  const bits = details?.modulusLength ?? 0;
+  if (type === 'rsa' && bits >= LEAST_BITS) return read.privateKey;
+  const found = type === 'rsa' ? `is a key of ${bits} bits` : `is a key of the type ${type}`;
+  const reason = `${found}, but must be an RSA key of at least ${LEAST_BITS} bits; ${MAKE_ONE}`;
+  throw refuse('environment_invalid', { variable: read.from, reason });
+}
