@@ -86,7 +86,7 @@ CREATE TABLE payment_link_waits (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
--- The queue belongs to the owner; the app only names the documents to look at. One job per document: a second request
+-- Names the documents to look at (src/database/grants.ts lets the workers take them). One job per document: a second request
 -- replaces the first while that waits.
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$

@@ -167,6 +167,7 @@ CREATE TABLE job_runs (
 );
 CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
 GRANT INSERT, SELECT ON job_runs TO reckoner_app;
+GRANT SELECT ON SEQUENCE job_runs_job_run_id_seq TO reckoner_app;
 
 CREATE TABLE job_attention (
   job text NOT NULL,
@@ -203,7 +204,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEM
 CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
-GRANT USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
+GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
 
 CREATE TABLE pauses (
   pause_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1047,6 +1048,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON issuer_versions FOR EACH ROW EXECUTE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON issuer_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON issuer_versions TO reckoner_app;
+GRANT SELECT ON SEQUENCE issuer_versions_issuer_version_id_seq TO reckoner_app;
 
 CREATE FUNCTION document_sign(document text)
  RETURNS integer
@@ -1145,6 +1147,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXEC
 CREATE TRIGGER not_while_paused BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number(); -- enabled: A
 GRANT INSERT, SELECT ON documents TO reckoner_app;
+GRANT SELECT ON SEQUENCE documents_document_id_seq TO reckoner_app;
 
 CREATE TABLE skipped_numbers (
   series text COLLATE "C" NOT NULL,
@@ -1298,6 +1301,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON credit_applications FOR EACH ROW EXE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
+GRANT SELECT ON SEQUENCE credit_applications_credit_application_id_seq TO reckoner_app;
 
 CREATE TABLE credit_releases (
   credit_application_id bigint NOT NULL,
@@ -1376,6 +1380,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON write_offs FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON write_offs FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON write_offs TO reckoner_app;
+GRANT SELECT ON SEQUENCE write_offs_write_off_id_seq TO reckoner_app;
 
 CREATE TABLE write_off_reversals (
   write_off_id bigint NOT NULL,
@@ -1432,6 +1437,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON holds FOR EACH STATEMENT EXE
 CREATE TRIGGER fact_number BEFORE INSERT ON holds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON holds TO reckoner_app;
+GRANT SELECT ON SEQUENCE holds_hold_id_seq TO reckoner_app;
 
 CREATE TABLE hold_releases (
   hold_id bigint NOT NULL,
@@ -1490,6 +1496,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON invoice_disputes FOR EACH ROW EXECUT
 CREATE TRIGGER facts_in_order BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON invoice_disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON invoice_disputes TO reckoner_app;
+GRANT SELECT ON SEQUENCE invoice_disputes_invoice_dispute_id_seq TO reckoner_app;
 
 CREATE TABLE invoice_dispute_closings (
   invoice_dispute_id bigint NOT NULL,
@@ -1542,6 +1549,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON instruction_versions FOR EACH ROW EX
 CREATE TRIGGER facts_in_order BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON instruction_versions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
+GRANT SELECT ON SEQUENCE instruction_versions_instruction_version_id_seq TO reckoner_app;
 
 CREATE TABLE document_pdfs (
   document_id bigint NOT NULL,
@@ -1651,6 +1659,7 @@ CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FU
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails FOR EACH ROW WHEN (new.status = 'sending' AND old.status <> 'sending') EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON emails FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT, UPDATE ON emails TO reckoner_app;
+GRANT SELECT ON SEQUENCE emails_email_id_seq TO reckoner_app;
 
 CREATE FUNCTION refuse_rewritten_email()
  RETURNS trigger
@@ -1729,7 +1738,7 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON email_bounces FOR EACH STATEMEN
 GRANT INSERT, SELECT ON email_bounces TO reckoner_app;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
-GRANT USAGE ON SEQUENCE worker_numbers TO reckoner_app;
+GRANT SELECT, USAGE ON SEQUENCE worker_numbers TO reckoner_app;
 
 CREATE VIEW document_emails AS
  SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients,
@@ -2015,6 +2024,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON bank_files FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_files TO reckoner_app;
+GRANT SELECT ON SEQUENCE bank_files_bank_file_id_seq TO reckoner_app;
 
 CREATE TABLE bank_statements (
   bank_statement_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2045,6 +2055,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON bank_statements FOR EACH ROW EXECUTE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_statements FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statements TO reckoner_app;
+GRANT SELECT ON SEQUENCE bank_statements_bank_statement_id_seq TO reckoner_app;
 
 CREATE TABLE bank_lines (
   bank_line_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2082,6 +2093,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON bank_lines FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_lines TO reckoner_app;
+GRANT SELECT ON SEQUENCE bank_lines_bank_line_id_seq TO reckoner_app;
 
 CREATE TABLE bank_statement_lines (
   bank_statement_id bigint NOT NULL,
@@ -2175,6 +2187,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payments TO reckoner_app;
+GRANT SELECT ON SEQUENCE payments_payment_id_seq TO reckoner_app;
 
 CREATE TABLE payment_sources (
   identity text COLLATE "C" NOT NULL,
@@ -2236,6 +2249,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_assignments FOR EACH STAT
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 GRANT INSERT, SELECT ON payment_assignments TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_assignments_payment_assignment_id_seq TO reckoner_app;
 
 CREATE TABLE forgotten_payer_accounts (
   forgotten_payer_account_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2256,6 +2270,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON forgotten_payer_accounts FOR EACH RO
 CREATE TRIGGER facts_in_order BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON forgotten_payer_accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON forgotten_payer_accounts TO reckoner_app;
+GRANT SELECT ON SEQUENCE forgotten_payer_accounts_forgotten_payer_account_id_seq TO reckoner_app;
 
 CREATE TABLE payment_applications (
   payment_application_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2295,6 +2310,7 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_applications FOR EACH S
 CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_applications TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_applications_payment_application_id_seq TO reckoner_app;
 
 CREATE TABLE small_differences (
   payment_application_id bigint NOT NULL,
@@ -2353,6 +2369,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON payment_suggestions FOR EACH ROW EXE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_suggestions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_suggestions TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_suggestions_payment_suggestion_id_seq TO reckoner_app;
 
 CREATE TABLE payment_reversals (
   payment_reversal_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2401,6 +2418,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_reversals FOR EACH STATEM
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment(); -- enabled: A
 GRANT INSERT, SELECT ON payment_reversals TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_reversals_payment_reversal_id_seq TO reckoner_app;
 
 CREATE TABLE payment_reinstatements (
   payment_reversal_id bigint NOT NULL,
@@ -2477,6 +2495,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON payouts FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payouts TO reckoner_app;
+GRANT SELECT ON SEQUENCE payouts_payout_id_seq TO reckoner_app;
 
 CREATE TABLE payout_settlements (
   payout_id bigint NOT NULL,
@@ -2586,6 +2605,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE 
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
+GRANT SELECT ON SEQUENCE credit_refunds_credit_refund_id_seq TO reckoner_app;
 
 CREATE TABLE credit_refund_returns (
   credit_refund_id bigint NOT NULL,
@@ -2648,6 +2668,7 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON refund_matches FOR EACH STATEMENT
 CREATE TRIGGER not_while_paused BEFORE INSERT ON refund_matches FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds(); -- enabled: A
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
+GRANT SELECT ON SEQUENCE refund_matches_refund_match_id_seq TO reckoner_app;
 
 CREATE TABLE processor_events (
   processor_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2664,6 +2685,7 @@ CREATE TABLE processor_events (
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON processor_events TO reckoner_app;
+GRANT SELECT ON SEQUENCE processor_events_processor_event_id_seq TO reckoner_app;
 
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint)
  RETURNS text
@@ -2723,6 +2745,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON disputes FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER facts_in_order BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON disputes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON disputes TO reckoner_app;
+GRANT SELECT ON SEQUENCE disputes_dispute_id_seq TO reckoner_app;
 
 CREATE TABLE dispute_outcomes (
   dispute_id bigint NOT NULL,
@@ -2776,6 +2799,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON payment_exception_closings FOR EACH 
 CREATE TRIGGER facts_in_order BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_exception_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_exception_closings_payment_exception_closing_id_seq TO reckoner_app;
 
 CREATE VIEW live_payment_applications AS
  SELECT payment_application_id, payment_id, document_id, partner_id, currency, amount, applied_on, entry_on,
@@ -3314,6 +3338,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON settlement_files FOR EACH ROW EXECUT
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON settlement_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_files TO reckoner_app;
+GRANT SELECT ON SEQUENCE settlement_files_settlement_file_id_seq TO reckoner_app;
 
 CREATE TABLE settlement_lines (
   settlement_line_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -3355,6 +3380,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON settlement_lines FOR EACH ROW EXECUT
 CREATE TRIGGER facts_in_order BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON settlement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON settlement_lines TO reckoner_app;
+GRANT SELECT ON SEQUENCE settlement_lines_settlement_line_id_seq TO reckoner_app;
 
 CREATE FUNCTION is_same_settlement(one settlement_lines, other settlement_lines)
  RETURNS boolean
@@ -3438,6 +3464,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON balance_transactions FOR EACH ROW EX
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transactions TO reckoner_app;
+GRANT SELECT ON SEQUENCE balance_transactions_balance_transaction_id_seq TO reckoner_app;
 
 CREATE FUNCTION account_source(account text, month text)
  RETURNS text
@@ -3497,6 +3524,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON processor_readings FOR EACH ROW EXEC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON processor_readings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON processor_readings TO reckoner_app;
+GRANT SELECT ON SEQUENCE processor_readings_processor_reading_id_seq TO reckoner_app;
 
 CREATE TABLE share_allocations (
   share_allocation_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -3548,6 +3576,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON share_allocations FOR EACH ROW EXECU
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
+GRANT SELECT ON SEQUENCE share_allocations_share_allocation_id_seq TO reckoner_app;
 
 CREATE VIEW unattributed_balance_transactions AS
  SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
@@ -3589,6 +3618,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON balance_transaction_closings FOR EAC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
+GRANT SELECT ON SEQUENCE balance_transaction_closings_balance_transaction_closing_id_seq TO reckoner_app;
 
 CREATE VIEW unexplained_balance_transactions AS
  WITH rest AS (

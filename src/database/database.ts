@@ -15,6 +15,7 @@ import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
+import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
 import { openPool, type Patience, SESSION } from './session.ts';
 import { execute, inTransaction, type Transaction } from './transaction.ts';
@@ -91,6 +92,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   };
   try {
     await checkServer(owner, server.name);
+    await refusePooled(server.connection, owner, server.name);
     // Also where nothing will be written: a standby may be behind, and replica.ts waits for one.
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {

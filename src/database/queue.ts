@@ -1,12 +1,25 @@
-/** The setup of the queue (graphile-worker): its migrations and its logging. */
-import { Logger, runMigrations } from 'graphile-worker';
+/** The queue (graphile-worker), which only this file imports: its setup, its migrations and its logging. */
+import './no-queue-config.ts';
+import { Logger, type RunnerOptions, run, runMigrations, runOnce } from 'graphile-worker';
+import type pg from 'pg';
+
+export type { RunnerOptions, WorkerEvents } from 'graphile-worker';
+export { run, runOnce };
+
+/** Nothing is taken from the environment or from files of the current directory, whatever the queue's defaults are. */
+export const QUEUE_OPTIONS = {
+  schema: 'graphile_worker',
+  parsedCronItems: [],
+  noHandleSignals: true,
+} as const satisfies RunnerOptions;
 
 /** Logs only failures of the queue itself. The worker pool reports failed deliveries. */
 export const quietQueueLogger = new Logger(() => (level, message) => {
   if (level === 'error' && !message.startsWith('Failed task')) process.stderr.write(`queue: ${message}\n`);
 });
 
-export const migrateQueue = runMigrations;
+export const migrateQueue = (pgPool: pg.Pool): Promise<void> =>
+  runMigrations({ ...QUEUE_OPTIONS, pgPool, logger: quietQueueLogger });
 
 /**
  * Silences the console, where the queue prints some errors with their stacks; those that matter are thrown, too. Returns

@@ -28,6 +28,7 @@ import {
 } from './backup.ts';
 import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
+import { grantToApp, refuseUnlessOwner } from './grants.ts';
 import {
   doneMigrations,
   MIGRATION_NAMES,
@@ -305,11 +306,15 @@ export function restoreBackup<Proof>(
   onProgress: OnProgress = () => {},
 ): Promise<Restored<Proof>> {
   return whileNobodyMigrates(database.connection, 'alone', async () => {
-    await database.asOwner((tx) => refuseUnlessEmpty(tx, backup.environment));
+    await database.asOwner(async (tx) => {
+      await refuseUnlessOwner(tx.knex, 'restore');
+      await refuseUnlessEmpty(tx, backup.environment);
+    });
     await prepareQueue(database.connection);
     return database.asOwner(async (tx) => {
       await prepareForCopy(tx);
       await migrateTo(tx.knex, MIGRATION_NAMES);
+      await grantToApp(tx.knex);
       const tables = await readTables(tx);
       // Until the end, so that nobody else writes to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);

@@ -40,6 +40,7 @@ const TAKE_APP_ROLE = `
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
 export interface SessionOptions {
+  /** `owner` is the login as it is: the owner of the tables, or a login that owns nothing. */
   readonly role: 'app' | 'owner';
   readonly patience?: Patience | undefined;
   readonly clockIsSet?: boolean | undefined;
@@ -55,23 +56,30 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   ].join('; ');
 }
 
-/** A connection of its own, as the login. The caller ends it. A lost connection is reported by its next query. */
-export async function connectClient(connection: pg.ClientConfig): Promise<pg.Client> {
+/** A connection of its own. The caller ends it. A lost connection is reported by its next query. */
+export async function connectClient(
+  connection: pg.ClientConfig,
+  role: SessionOptions['role'] = 'owner',
+): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => {});
   await client.connect();
-  await client.query(setupOf({ role: 'owner' }));
+  await client.query(setupOf({ role }));
   return client;
 }
 
-/** A pool of the queue, as the login. */
-export function openClientPool(connection: pg.ClientConfig, max: number): pg.Pool {
+/** A pool for the queue, which does not go through knex. */
+export function openClientPool(
+  connection: pg.ClientConfig,
+  max: number,
+  role: SessionOptions['role'] = 'owner',
+): pg.Pool {
   const pool = new pg.Pool({ ...connection, max });
   // The query that needs a lost connection reports it. An unhandled 'error' event would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
     client.on('error', () => {});
-    client.query(setupOf({ role: 'owner' })).catch(() => {});
+    client.query(setupOf({ role })).catch(() => {});
   });
   return pool;
 }

@@ -3,12 +3,19 @@
  * queue. When the database goes away the work ends with the reason.
  */
 import { EventEmitter } from 'node:events';
-import { type RunnerOptions, run, runOnce, type WorkerEvents } from 'graphile-worker';
 import type { Pool } from 'pg';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
-import { quietConsole, quietQueueLogger } from '../database/queue.ts';
+import {
+  QUEUE_OPTIONS,
+  quietConsole,
+  quietQueueLogger,
+  type RunnerOptions,
+  run,
+  runOnce,
+  type WorkerEvents,
+} from '../database/queue.ts';
 import { openClientPool } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
@@ -55,6 +62,7 @@ export class WorkerPool {
       Object.assign(workerPool, { id: workerId(lease.numbers[0] as number) });
     });
     this.queue = {
+      ...QUEUE_OPTIONS,
       pgPool: queuePool,
       events,
       taskList: { deliver: (payload) => this.doJob(payload as { document_id: number }) },
@@ -67,7 +75,6 @@ export class WorkerPool {
           failJobBatchDelay: JOBS_REPORTED_AFTER_MILLISECONDS,
         },
       },
-      noHandleSignals: true,
       logger: quietQueueLogger,
     };
   }
@@ -132,7 +139,7 @@ export async function withWorkerPool(
   const outside = watchOutside();
   const renderer = new PdfRendererPool(documents);
   const transport = transportOf(environment);
-  const queuePool = openClientPool(database.connection, 4);
+  const queuePool = openClientPool(database.connection, 4, 'app');
   let lease: WorkerLease | undefined;
   try {
     lease = await leaseWorkers(database.connection, WORKERS, outside.fail);

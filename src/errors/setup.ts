@@ -55,6 +55,22 @@ export const SETUP = {
       `${f.ahead ? 'ahead' : 'behind'}. Nothing was recorded. Correct the clock that is wrong (timedatectl shows whether ` +
       'it is synchronized) and run the command again.',
   ),
+  database_not_owner: refused<{ act: string; login: string; owner: string }>(
+    (f) =>
+      `The login ${f.login} cannot ${f.act}: the tables belong to ${f.owner}. Run this command with a DATABASE_URL of ` +
+      `${f.owner}.`,
+  ),
+  database_busy: failed<{ holders: readonly string[]; seconds: number }>(
+    (f) =>
+      `The database is in use by ${f.holders.join(', ') || 'somebody who has just ended'}: ${duration(f.seconds)} of waiting ` +
+      'were not enough, and nothing was changed. Let that end, or stop it, and run the command again.',
+  ),
+  database_pooled: failed<{ database: string }>(
+    (f) =>
+      `The database ${f.database} is behind a connection pooler that gives each transaction another connection. Roles, ` +
+      'time limits and locks belong to a connection, so nothing can be recorded safely. Set pool_mode = session for this ' +
+      'database, or connect to PostgreSQL directly.',
+  ),
   database_privileges: failed<{ reason: string }>(
     (f) =>
       `PostgreSQL refused this login: ${f.reason}. Run 'reckoner migrate' as the owner of the tables: it grants again ` +

@@ -30,7 +30,7 @@ export async function leaseWorkers(
   size: number,
   onLost: (error: Error) => void,
 ): Promise<WorkerLease> {
-  const client = await connectClient(connection);
+  const client = await connectClient(connection, 'app');
   let ended = false;
   client.on('error', () => {
     if (!ended) onLost(new Error('the connection that holds the locks of these workers was lost'));

@@ -16,6 +16,7 @@ import { ndjson, share } from '../splits/balance-transactions.ts';
 import { databaseClock, makeReadOnly } from '../support/database-faults.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { startPgBouncer } from '../support/pgbouncer.ts';
 import { command, type Ran } from '../support/program.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -295,6 +296,36 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     run: async () => {
       await world.sql('REVOKE SELECT ON partners FROM reckoner_app');
       return inWorld(['status']).finally(() => world.sql('GRANT SELECT ON partners TO reckoner_app'));
+    },
+  },
+  database_not_owner: {
+    when: 'a login that owns nothing restores a backup',
+    exit: 3,
+    says: /login refusals_runtime cannot restore: the tables belong to reckoner/,
+    run: async () => {
+      const file = join(folder, 'of-another.backup');
+      expect((await inWorld(['backup', file])).status).toBe(0);
+      await world.sql('CREATE ROLE refusals_runtime LOGIN IN ROLE reckoner_app');
+      const url = world.databaseUrl.replace(/\/\/[^@/]*@/, '//refusals_runtime@');
+      return inWorld(['restore', file], { DATABASE_URL: url }).finally(() => world.sql('DROP ROLE refusals_runtime'));
+    },
+  },
+  database_busy: {
+    when: 'somebody keeps a table locked for longer than a migration waits',
+    exit: 1,
+    says: /The database is in use by process \d+ of reckoner .*: 10 seconds of waiting were not enough/,
+    run: async () => {
+      await world.sql('BEGIN; LOCK TABLE migrations_lock');
+      return inWorld(['migrate']).finally(() => world.sql('ROLLBACK'));
+    },
+  },
+  database_pooled: {
+    when: 'the database is behind PgBouncer in transaction mode',
+    exit: 1,
+    says: /is behind a connection pooler .* Set pool_mode = session/,
+    run: async () => {
+      const pooler = await startPgBouncer('transaction');
+      return inWorld(['status'], { DATABASE_URL: pooler.url(world.databaseUrl) }).finally(pooler.stop);
     },
   },
   database_failed: {

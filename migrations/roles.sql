@@ -1,0 +1,48 @@
+-- The roles of a ledger on a server of your own. An administrator (a superuser, or a role with CREATEROLE that owns the
+-- database) runs this in the ledger's database, before 'reckoner init':
+--
+--   createdb reckoner && psql -d reckoner -f migrations/roles.sql
+--
+-- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat, and should be after an upgrade: the
+-- reader may read the tables that exist when it runs. docs/operations.md says who uses which.
+
+DO $$
+BEGIN
+  -- What the program may do at work: read, and add rows. 'reckoner migrate' grants it.
+  IF to_regrole('reckoner_app') IS NULL THEN CREATE ROLE reckoner_app NOLOGIN; END IF;
+  -- Owns the tables and changes them: for 'reckoner init', 'migrate' and 'restore' only.
+  IF to_regrole('reckoner_owner') IS NULL THEN CREATE ROLE reckoner_owner LOGIN; END IF;
+  -- Owns nothing: for every other command, for the jobs, the workers and the server.
+  IF to_regrole('reckoner_runtime') IS NULL THEN CREATE ROLE reckoner_runtime LOGIN; END IF;
+  -- Reads: for DATABASE_URL_READ, and for reports by other programs.
+  IF to_regrole('reckoner_reader') IS NULL THEN CREATE ROLE reckoner_reader LOGIN; END IF;
+END
+$$;
+
+GRANT reckoner_app TO reckoner_owner, reckoner_runtime;
+
+DO $$
+DECLARE
+  target regclass;
+BEGIN
+  -- An administrator that is no superuser gives the database away only to a role that it is a member of.
+  IF NOT pg_has_role(current_user, 'reckoner_owner', 'SET') THEN
+    EXECUTE format('GRANT reckoner_owner TO %I', current_user);
+  END IF;
+  -- The database's owner also owns the schema public, and makes a schema for the queue of deliveries.
+  EXECUTE format('ALTER DATABASE %I OWNER TO reckoner_owner', current_database());
+  EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+  -- Imports and closes sort their rows in temporary tables.
+  EXECUTE format('GRANT CONNECT, TEMPORARY ON DATABASE %I TO reckoner_app', current_database());
+  EXECUTE format('GRANT CONNECT ON DATABASE %I TO reckoner_reader', current_database());
+  REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+  GRANT USAGE ON SCHEMA public TO reckoner_app, reckoner_reader;
+  -- Who can read signing_keys can make tokens of any partner.
+  FOR target IN
+    SELECT oid::regclass FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND relname <> 'signing_keys'
+  LOOP
+    EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
+  END LOOP;
+END
+$$;

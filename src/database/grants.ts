@@ -1,0 +1,77 @@
+/**
+ * What the role reckoner_app may do, granted again by each `migrate`: the role may have been made after the tables, or
+ * they come from a dump of a cluster with other roles. The grants are those of migrations/schema.sql, which a test
+ * compares with what the migrations make. Refusal: database_not_owner.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Knex } from 'knex';
+import { refuse } from '../errors/refusals.ts';
+import { packageRoot } from '../package.ts';
+
+const GRANTS: readonly string[] = readFileSync(join(packageRoot, 'migrations', 'schema.sql'), 'utf8')
+  .split('\n')
+  .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
+
+// The workers of the queue run as the app. The queue's tables have row level security and no policy, which is for their
+// owner alone.
+const QUEUE = `
+  DO $$
+  DECLARE
+    target record;
+  BEGIN
+    GRANT USAGE ON SCHEMA graphile_worker TO reckoner_app;
+    GRANT SELECT ON graphile_worker.migrations TO reckoner_app;
+    FOR target IN
+      SELECT c.oid::regclass AS name, c.relkind, c.relrowsecurity,
+             EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'reckoner_app') AS has_policy
+      FROM pg_class c
+      WHERE c.relnamespace = 'graphile_worker'::regnamespace AND c.relkind IN ('r', 'v') AND c.relname <> 'migrations'
+    LOOP
+      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO reckoner_app', target.name);
+      IF target.relrowsecurity AND NOT target.has_policy THEN
+        EXECUTE format('CREATE POLICY reckoner_app ON %s TO reckoner_app USING (true) WITH CHECK (true)', target.name);
+      END IF;
+    END LOOP;
+  END
+  $$`;
+
+/** Grants to reckoner_app what it needs, where there is that role. */
+export async function grantToApp(owner: Knex): Promise<void> {
+  if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
+  const { rows } = (await owner.raw(
+    `SELECT to_regrole('reckoner_app') IS NOT NULL AS there, quote_ident(current_schema()) AS home`,
+  )) as { rows: { there: boolean; home: string }[] };
+  const [{ there, home } = { there: false, home: '' }] = rows;
+  if (!there) return;
+  // A backup by a login that owns nothing reads where each sequence stands.
+  const whole = [
+    `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
+    `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
+  ];
+  await owner.raw([...whole, ...GRANTS, QUEUE].join('\n'));
+}
+
+interface Ownership {
+  readonly login: string;
+  readonly owner: string;
+  readonly owns: boolean;
+}
+
+/** Undefined without tables. */
+async function readOwnership(pool: Knex): Promise<Ownership | undefined> {
+  const { rows } = (await pool.raw(
+    `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,
+            pg_has_role(current_user, relowner, 'USAGE') AS owns
+     FROM pg_class WHERE oid = to_regclass('migrations')`,
+  )) as { rows: Ownership[] };
+  return rows[0];
+}
+
+/** Without tables, whoever can make them becomes their owner. */
+export const ownsTables = async (pool: Knex): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
+
+export async function refuseUnlessOwner(pool: Knex, act: 'migrate' | 'restore'): Promise<void> {
+  const found = await readOwnership(pool);
+  if (found && !found.owns) throw refuse('database_not_owner', { act, login: found.login, owner: found.owner });
+}

@@ -1,0 +1,47 @@
+/**
+ * Connection poolers. One that gives a client another server connection for each transaction (PgBouncer's transaction and
+ * statement modes) mixes up what sessions are set to: roles, time limits, prepared statements and advisory locks. It is
+ * refused; session mode works. Refusal: database_pooled.
+ */
+import type { Knex } from 'knex';
+import type pg from 'pg';
+import { refuse } from '../errors/refusals.ts';
+import { connectClient } from './session.ts';
+
+const BACKEND = 'SELECT pg_backend_pid() AS pid';
+/** A pooler that uses its server connections in turn gives the first one back after as many as it has. */
+const QUESTIONS = 5;
+
+async function backendOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>(BACKEND);
+  return rows[0]?.pid ?? 0;
+}
+
+/** Refuses a server behind a pooler that changes server connections between transactions. */
+export async function refusePooled(connection: pg.ClientConfig, pool: Knex, name: string): Promise<void> {
+  const pooled = (await pool.client.acquireConnection()) as pg.Client;
+  try {
+    // A pooler tells its clients process numbers of its own: with the server's number there is none in between.
+    if ((pooled as unknown as { processID: number }).processID === (await backendOf(pooled))) return;
+  } finally {
+    await pool.client.releaseConnection(pooled);
+  }
+  const [first, second] = [await connectClient(connection), await connectClient(connection)];
+  try {
+    if (await changesBackends(first, second)) throw refuse('database_pooled', { database: name });
+  } finally {
+    await Promise.allSettled([first.end(), second.end()]);
+  }
+}
+
+/** Whether a transaction of the second client gets the first one's server connection, or one of them gets another. */
+async function changesBackends(first: pg.Client, second: pg.Client): Promise<boolean> {
+  const backend = await backendOf(first);
+  await second.query('BEGIN');
+  if ((await backendOf(second)) === backend) return true;
+  await second.query('ROLLBACK');
+  for (let asked = 0; asked < QUESTIONS; asked += 1) {
+    if ((await backendOf(first)) !== backend || (await backendOf(second)) === backend) return true;
+  }
+  return false;
+}
