@@ -227,6 +227,7 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON pauses FOR EACH STATEMENT EX
 CREATE TRIGGER fact_number BEFORE INSERT ON pauses FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON pauses FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON pauses TO reckoner_app;
+GRANT SELECT ON SEQUENCE pauses_pause_id_seq TO reckoner_app;
 
 CREATE TABLE resumptions (
   pause_id bigint NOT NULL,
@@ -1736,6 +1737,7 @@ CREATE TRIGGER fact_number BEFORE INSERT ON email_bounces FOR EACH ROW EXECUTE F
 CREATE TRIGGER facts_in_order BEFORE INSERT ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON email_bounces FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON email_bounces TO reckoner_app;
+GRANT SELECT ON SEQUENCE email_bounces_email_bounce_id_seq TO reckoner_app;
 
 CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
 GRANT SELECT, USAGE ON SEQUENCE worker_numbers TO reckoner_app;

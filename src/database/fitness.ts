@@ -33,9 +33,9 @@ interface Answer {
   readonly migrations: readonly string[];
 }
 
+const NOW = 'SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 AS now';
 const QUESTION = `
-  SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 AS now,
-         current_setting('transaction_read_only')::boolean AS read_only, pg_is_in_recovery() AS recovering`;
+  ${NOW}, current_setting('transaction_read_only')::boolean AS read_only, pg_is_in_recovery() AS recovering`;
 const WITH_MIGRATIONS = `${QUESTION}, ARRAY(SELECT name::text FROM migrations ORDER BY id) AS migrations`;
 
 /** The fitness of the server behind a pool; `name` is how messages call the database. */
@@ -93,7 +93,7 @@ function refuseOtherClock(there: number, before: number, after: number): void {
 /** How far this machine's clock is ahead of the database's, in seconds; 0 within the tolerance or where it is set. */
 export async function readClockDifference(tx: Transaction, clock: Clock): Promise<number> {
   const before = clock.now().toMillis();
-  const { now } = await queryOne<{ now: number }>(tx, QUESTION);
+  const { now } = await queryOne<{ now: number }>(tx, NOW);
   const after = clock.now().toMillis();
   const ahead = now < before ? before - now : Math.min(0, after - now);
   return clock.clockIsSet || Math.abs(ahead) <= TOLERANCE_MILLISECONDS ? 0 : Math.round(ahead / 1000);
@@ -106,6 +106,6 @@ export async function readClockDifference(tx: Transaction, clock: Clock): Promis
 export async function readClosingTime(tx: Transaction, clock: Clock) {
   const here = clock.now();
   if (clock.clockIsSet) return here;
-  const { now: there } = await queryOne<{ now: number }>(tx, QUESTION);
+  const { now: there } = await queryOne<{ now: number }>(tx, NOW);
   return there < here.toMillis() ? here.minus({ milliseconds: here.toMillis() - there }) : here;
 }

@@ -154,10 +154,7 @@ export async function readStatus(
   const links = await readLinkTroubles(tx);
   const exceptions = await countExceptions(tx, context.settings);
   const connected = await readAccountHealth(tx, now);
-  const jobs = await query<Status['jobs'][number]>(
-    tx,
-    `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`,
-  );
+  const jobs = await readLastRuns(tx);
   const found = {
     environment: installation.environment,
     clock_ahead_seconds: await readClockDifference(tx, context.environment),
@@ -189,6 +186,9 @@ export async function readStatus(
   } as const;
   return { ...found, attention: attentionOf({ ...found, links, delayed, on_hold, bounced }, now) };
 }
+
+const readLastRuns = (tx: Transaction): Promise<Status['jobs'][number][]> =>
+  query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
 
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
   queryOne(
