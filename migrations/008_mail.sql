@@ -5,7 +5,7 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice')),
+                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -50,7 +50,7 @@ CREATE TABLE emails (
          ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
     (kind IN ('reminder', 'account_statement', 'payment_receipt', 'refund_notice')) = (partner_id IS NOT NULL)
-    AND (kind IN ('reminder', 'account_statement', 'missing_feeds')) = (day IS NOT NULL)),
+    AND (kind IN ('reminder', 'account_statement', 'missing_feeds', 'instructions_changed')) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
@@ -86,6 +86,8 @@ CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 -- Of an open month, so it has the month's first day instead of a closed month.
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
+CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
+  WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;

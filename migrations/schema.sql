@@ -1610,7 +1610,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn'])),
@@ -1620,7 +1620,7 @@ CASE
     WHEN document_id IS NULL THEN asked_for IS NULL OR (asked_for = ANY (ARRAY['resend', 'new_address']))
     ELSE asked_for IS NOT NULL AND asked_for <> 'new_address'
 END),
-  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds'])) = (day IS NOT NULL)),
+  CONSTRAINT email_partner_and_day_named CHECK ((kind = ANY (ARRAY['reminder', 'account_statement', 'payment_receipt', 'refund_notice'])) = (partner_id IS NOT NULL) AND (kind = ANY (ARRAY['reminder', 'account_statement', 'missing_feeds', 'instructions_changed'])) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
@@ -1650,6 +1650,7 @@ CREATE UNIQUE INDEX payment_receipt_once ON emails USING btree (payment_id, part
 CREATE UNIQUE INDEX refund_notice_once ON emails USING btree (credit_refund_id) WHERE kind = 'refund_notice' AND asked_for IS NULL;
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
+CREATE UNIQUE INDEX instructions_changed_once ON emails USING btree (event_id) WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;

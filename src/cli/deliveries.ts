@@ -67,6 +67,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   reminder: ['reminder', 'reminders'],
   account_statement: ['account statement', 'account statements'],
   close_report: ['close report', 'close reports'],
+  instructions_changed: ['alarm of changed bank details', 'alarms of changed bank details'],
   missing_feeds: ['notice of missing feeds', 'notices of missing feeds'],
   seal: ['seal', 'seals'],
   books_seal: ['seal of the books', 'seals of the books'],

@@ -13,6 +13,7 @@ export type OtherEmailKind =
   | 'account_statement'
   | 'close_report'
   | 'missing_feeds'
+  | 'instructions_changed'
   | 'seal'
   | 'books_seal'
   | 'checkpoint'

@@ -142,6 +142,7 @@ export function nameOf(
     reminder: `reminder to ${partner_id}`,
     account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
     close_report: `close report of ${month}`,
+    instructions_changed: `changed bank details of ${day}`,
     missing_feeds: `missing feeds of ${day?.slice(0, 7)}`,
     seal: `seal of ${month}`,
     books_seal: `seal of the books of ${month}`,

@@ -48,6 +48,7 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
                           WHEN 'checkpoint' THEN :auditor::text
                           WHEN 'close_report' THEN :finance::text
                           WHEN 'missing_feeds' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                          WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                           WHEN 'reminder' THEN p.contact_email
                           WHEN 'account_statement' THEN p.contact_email
                           WHEN 'payment_receipt' THEN p.contact_email

@@ -19,6 +19,7 @@ const KINDS: readonly EmailKind[] = [
   ...([
     'close_report',
     'missing_feeds',
+    'instructions_changed',
     'seal',
     'books_seal',
     'checkpoint',

@@ -3,6 +3,7 @@ import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
 import { closeReportEmail } from './close-report.ts';
+import { instructionsChangedEmail } from './instructions-changed.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
 import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
@@ -16,6 +17,7 @@ export const COMPOSERS: readonly EmailComposer[] = [
   accountStatementEmail,
   closeReportEmail,
   missingFeedsEmail,
+  instructionsChangedEmail,
   reminderEmail,
   paymentReceiptEmail,
   refundNoticeEmail,

@@ -1,0 +1,78 @@
+/**
+ * The alarm that the bank details on invoices have changed, to finance and to operations. Changed bank details are the
+ * classic invoice fraud, so it also goes to the addresses that the same change replaced.
+ */
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { isOneAddress } from '../../mail/message.ts';
+import { queueEmails } from '../../mail/queries.ts';
+import { oneLine } from '../../mail/text.ts';
+import type { ChangeEvent, FieldChange } from '../../people/field-changes.ts';
+import { readSettingsChanges } from '../../people/settings-changes.ts';
+
+export const instructionsChangedEmail: EmailComposer = {
+  kind: 'instructions_changed',
+  queueDue,
+  async compose(tx, { day }, { environment, settings }, templates) {
+    const events = (await readAlarming(tx)).filter((event) => dayOf(event) === day);
+    const last = events.at(-1);
+    const [to, ...cc] = [...new Set([...addressesOf(settings), ...events.flatMap(replacedAddresses)])];
+    if (to === undefined || last === undefined) return { held: 'settings.json has no finance_email' };
+    return {
+      to: { name: '', address: to },
+      cc,
+      content: templates.render('instructions_changed', {
+        sandbox: environment.name === 'sandbox',
+        issuer: issuerView(settings.issuer),
+        changes: events
+          .flatMap(({ changes }) => changes.filter(isOfInstructions))
+          .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
+        at: `${last.occurred_at.slice(0, 16).replace('T', ' ')} UTC`,
+        by: oneLine(`${last.claimed_by === null ? '' : `${last.claimed_by}, as `}${last.os_user} on ${last.host}`),
+      }),
+      attachments: [],
+    };
+  },
+};
+
+const isOfInstructions = ({ field }: FieldChange): boolean => /^instructions(\.|$)/.test(field);
+
+const shown = (value: FieldChange['new']): string =>
+  value === null ? '(none)' : oneLine(typeof value === 'string' ? value : JSON.stringify(value));
+
+const dayOf = ({ occurred_at }: ChangeEvent): string => occurred_at.slice(0, 10);
+
+/** The changes of bank details; the first record of the settings is none. */
+const readAlarming = async (tx: Transaction): Promise<ChangeEvent[]> =>
+  (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
+
+const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings): string[] =>
+  [finance, operations].filter((address) => address !== '');
+
+/** Whoever changes the bank details may change who is told. */
+const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
+  changes.flatMap(({ field, old }) =>
+    /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
+  );
+
+async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+  const events = await readAlarming(tx);
+  if (events.length === 0) return;
+  const told = await query<{ event_id: number }>(
+    tx,
+    `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`,
+  );
+  const known = new Set(told.map(({ event_id }) => event_id));
+  const due = events.filter(
+    (event) => !known.has(event.event_id) && [...addressesOf(settings), ...replacedAddresses(event)].length > 0,
+  );
+  if (due.length === 0) return;
+  const emails = due.map((event) => ({
+    ...({ kind: 'instructions_changed', day: dayOf(event), event_id: event.event_id } as const),
+    name: `instructions-changed.${event.event_id}`,
+  }));
+  await queueEmails(tx, emails, { now: environment.now().toISO(), eventId: null, mailDomain: mailDomain(settings) });
+}
