@@ -11,6 +11,31 @@ CREATE TABLE payment_links (
 );
 CALL make_append_only('payment_links');
 
+-- A link of our page that was taken back: the new token in its place, or NULL for none. Each follows the one before, so
+-- that of two changes at once one fails. The document's PDF goes on printing the first.
+CREATE TABLE payment_link_changes (
+  payment_link_change_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES payment_links,
+  follows bigint,
+  token text CONSTRAINT payment_link_change_token_once UNIQUE
+    CONSTRAINT payment_link_change_token_unguessable CHECK (length(token) >= 32),
+  reason text NOT NULL CONSTRAINT payment_link_change_has_reason CHECK (reason <> ''),
+  changed_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT payment_link_change_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows)
+);
+CALL make_append_only('payment_link_changes');
+
+-- The link that opens a document's page now; its token and URL are NULL where it was revoked.
+CREATE VIEW current_links AS
+SELECT k.document_id, k.provider, CASE WHEN c.document_id IS NULL THEN k.token ELSE c.token END AS token,
+       CASE WHEN c.document_id IS NULL THEN k.url ELSE replace(k.url, k.token, c.token) END AS url
+FROM payment_links k
+LEFT JOIN LATERAL (
+  SELECT c.document_id, c.token FROM payment_link_changes c WHERE c.document_id = k.document_id
+  ORDER BY c.payment_link_change_id DESC LIMIT 1) AS c ON true;
+CALL grant_to_app('SELECT', 'current_links');
+
 -- Links at a payment processor. The request is written before the call, the object after the reply, and the closing once
 -- the processor has confirmed it. The links of a document are versions: a new amount is a new link.
 CREATE TABLE payment_link_intents (
@@ -101,6 +126,10 @@ $$;
 CREATE VIEW payment_link_history AS
 SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS act, jsonb_build_object('url', url) AS facts
 FROM payment_links
+UNION ALL
+SELECT document_id, 11.9, changed_at, CASE WHEN token IS NULL THEN 'link_revoked' ELSE 'link_rotated' END,
+       jsonb_build_object('reason', reason)
+FROM payment_link_changes
 UNION ALL
 SELECT document_id, 12 + i.version * 0.002, o.created_at, 'link_made',
        jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider),

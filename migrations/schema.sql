@@ -1885,6 +1885,44 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_links FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_links TO reckoner_app;
 
+CREATE TABLE payment_link_changes (
+  payment_link_change_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  document_id bigint NOT NULL,
+  follows bigint,
+  token text,
+  reason text NOT NULL,
+  changed_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  CONSTRAINT payment_link_changes_pkey PRIMARY KEY (payment_link_change_id),
+  CONSTRAINT payment_link_change_token_once UNIQUE (token),
+  CONSTRAINT payment_link_change_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows),
+  CONSTRAINT payment_link_change_token_unguessable CHECK (length(token) >= 32),
+  CONSTRAINT payment_link_change_has_reason CHECK (reason <> ''),
+  CONSTRAINT payment_link_changes_document_id_fkey FOREIGN KEY (document_id) REFERENCES payment_links(document_id),
+  CONSTRAINT payment_link_changes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_changes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_changes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON payment_link_changes TO reckoner_app;
+
+CREATE VIEW current_links AS
+ SELECT k.document_id, k.provider,
+        CASE
+            WHEN c.document_id IS NULL THEN k.token
+            ELSE c.token
+        END AS token,
+        CASE
+            WHEN c.document_id IS NULL THEN k.url
+            ELSE replace(k.url, k.token, c.token)
+        END AS url
+   FROM payment_links k
+     LEFT JOIN LATERAL ( SELECT c_1.document_id, c_1.token
+           FROM payment_link_changes c_1
+          WHERE c_1.document_id = k.document_id
+          ORDER BY c_1.payment_link_change_id DESC
+         LIMIT 1) c ON true;
+GRANT SELECT ON current_links TO reckoner_app;
+
 CREATE TABLE payment_link_intents (
   document_id bigint NOT NULL,
   version integer NOT NULL,
@@ -1981,6 +2019,14 @@ CREATE VIEW payment_link_history AS
  SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS act,
     jsonb_build_object('url', payment_links.url) AS facts
    FROM payment_links
+UNION ALL
+ SELECT payment_link_changes.document_id, 11.9 AS rank, payment_link_changes.changed_at AS at,
+        CASE
+            WHEN payment_link_changes.token IS NULL THEN 'link_revoked'
+            ELSE 'link_rotated'
+        END AS act,
+    jsonb_build_object('reason', payment_link_changes.reason) AS facts
+   FROM payment_link_changes
 UNION ALL
  SELECT o.document_id, 12::numeric + i.version::numeric * 0.002 AS rank, o.created_at AS at, 'link_made' AS act,
     jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider), 'url', o.url, 'found', o.found::text) AS facts

@@ -86,7 +86,6 @@ const INVOICES = {
   credited: ['amount', 'Settled without cash since it was issued, at the time of the export'],
   amount_paid: ['amount', 'Paid, at the time of the export'],
   balance: ['amount', 'Still open, at the time of the export'],
-  payment_link: ['text', 'Payment link, at the time of the export'],
   pdf_sha256: ['text', 'SHA-256 of the PDF'],
   email_status: ['text', 'Status of its e-mail, at the time of the export'],
   sent_at: ['instant', 'When its e-mail was sent (UTC)'],
@@ -121,7 +120,7 @@ const INVOICE_LINES = {
 const within = (path: string, columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [`${path}.${name}`, column]));
 
-/** The keys of `documentJson` (contract, Documents). */
+/** The keys of `documentJson` (contract, Documents) but `payment_link`, which opens the document for whoever has it. */
 const INVOICES_JSON: Columns = (() => {
   const {
     partner_name: _,
@@ -133,12 +132,11 @@ const INVOICES_JSON: Columns = (() => {
     voided_on: ____,
     ...flat
   } = INVOICES;
-  const { payment_link, replaces, replaced_by, credits, void_reason, ...first } = flat;
+  const { replaces, replaced_by, credits, void_reason, ...first } = flat;
   return {
     ...first,
     lines: ['list', 'Its lines'],
     ...within('lines', LINES),
-    payment_link,
     pdf: ['object', 'Its PDF; null if it has none yet'],
     ...within('pdf', { sha256: pdf_sha256, bytes: ['integer', 'Size of the PDF in bytes'] }),
     email: ['object', 'Its e-mail at the time of the export; null if it has none'],

@@ -257,7 +257,8 @@ async function writeInvoices(writing: Writing): Promise<void> {
   let lineCount = 0;
   for (let at = 0; at < ids.length; at += BATCH) {
     for (const row of await readDocuments(tx, { ids: ids.slice(at, at + BATCH) })) {
-      const json = documentJson(row);
+      // A payment link opens its invoice for whoever has it: it goes into no export.
+      const { payment_link: _, ...json } = documentJson(row);
       addUp(totals, json);
       const { pdf, email, lines: own, ...flat } = json;
       const text =
@@ -289,7 +290,7 @@ async function writeInvoices(writing: Writing): Promise<void> {
   await writeTable(writing, 'write-offs');
 }
 
-function addUp(totals: Map<string, Record<string, Amount>>, json: DocumentJson): void {
+function addUp(totals: Map<string, Record<string, Amount>>, json: Omit<DocumentJson, 'payment_link'>): void {
   const before = totals.get(json.currency);
   totals.set(
     json.currency,

@@ -31,6 +31,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/invoice/credit.ts'),
       import('./commands/invoice/write-off.ts'),
       import('./commands/invoice/hold.ts'),
+      import('./commands/invoice/link.ts'),
     ],
   ],
   payment: [

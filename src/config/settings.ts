@@ -50,6 +50,8 @@ const httpSchema = z.strictObject({
   trust_proxy: z.array(network).default([]),
   /** For each client, and for each address without a token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
+  /** Days for which the page of an invoice stays after it was paid or voided; null: for ever. */
+  payment_page_days: z.int().min(0).max(3660).nullable().default(90),
   /** Who may read /metrics. */
   metrics_allow: z
     .array(network)

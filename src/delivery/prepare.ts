@@ -41,13 +41,15 @@ export async function prepareDocument(
   const payable = isPayable(document);
   const rendered = document.pdf_sha256 !== null;
   const link =
-    payable && !rendered && document.payment_link === null ? await linkToPrint(context, document) : undefined;
+    payable && !rendered && document.printed_link === null ? await linkToPrint(context, document) : undefined;
   const use = payable && !rendered ? instructionsOf(context, document) : undefined;
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
   const snapshot = documentSnapshot(document, {
-    paymentLink: payable ? (document.payment_link ?? prepared.paymentLink ?? null) : null,
+    paymentLink: payable
+      ? ((rendered ? document.payment_link : document.printed_link) ?? prepared.paymentLink ?? null)
+      : null,
     instructions: kept === undefined ? (use?.instructions ?? null) : kept.instructions,
     instructionsChanged: kept?.instructions_changed ?? instructions?.changed ?? false,
   });

@@ -89,6 +89,32 @@ export async function recordPaymentLinks(
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
+/** The link of a document's page as it stands; undefined where it never had one. */
+export async function readLinkStanding(
+  tx: Transaction,
+  documentId: number,
+): Promise<{ provider: string; token: string | null } | undefined> {
+  const [standing] = await query<{ provider: string; token: string | null }>(
+    tx,
+    `SELECT provider, token FROM current_links WHERE document_id = :documentId`,
+    { documentId },
+  );
+  return standing;
+}
+
+export async function insertLinkChange(
+  tx: Transaction,
+  change: { documentId: number; token: string | null; reason: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_changes (document_id, follows, token, reason, changed_at, event_id)
+     SELECT :documentId, (SELECT max(payment_link_change_id) FROM payment_link_changes WHERE document_id = :documentId),
+            :token, :reason, :now::timestamptz, :eventId::bigint`,
+    { ...change },
+  );
+}
+
 const LINKS = prepared(
   'delivery.links',
   `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds::bigint[])`,

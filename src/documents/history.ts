@@ -27,6 +27,8 @@ const SENTENCES = {
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
   linked: (f: Facts) => `payment link ${f['url']}`,
+  link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
+  link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,
   link_made: (f: Facts) =>
     `link ${f['version']} ${f['found'] === 'true' ? 'found' : 'created'} at ${f['provider']} for ${f['amount']}: ${f['url']}`,
   link_closed: (f: Facts) =>

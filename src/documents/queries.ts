@@ -47,6 +47,9 @@ export interface DocumentRow {
   readonly logo: Logo | null;
   readonly sandbox: boolean;
   readonly lines: readonly LineRow[];
+  /** That its PDF prints. */
+  readonly printed_link: string | null;
+  /** That opens its page now; null where it was revoked. */
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
@@ -125,7 +128,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
             d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
-            l.lines, k.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
+            l.lines, k.url AS printed_link, u.url AS payment_link, w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
@@ -156,6 +159,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
        FROM credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
        WHERE a.invoice_id = d.document_id AND a.at_issue) AS c
      LEFT JOIN printed_links k ON k.document_id = d.document_id
+     LEFT JOIN current_links u ON u.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN LATERAL (
        SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'

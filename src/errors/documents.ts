@@ -128,6 +128,16 @@ export const DOCUMENTS = {
   not_written_off: refused<{ number: string }>(
     (f) => `Nothing of ${f.number} is written off, so there is nothing to undo.`,
   ),
+  link_missing: refused<{ number: string }>(
+    (f) =>
+      `${f.number} has no link of our payment page that could be changed: it was not delivered yet, asks for nothing, or ` +
+      'prints the link of another page.',
+  ),
+  link_revoked: refused<{ number: string }>(
+    (f) =>
+      `The payment link of ${f.number} is revoked already. 'reckoner invoice link ${f.number} --rotate --reason REASON' ` +
+      'makes a new one.',
+  ),
   document_on_hold: refused<{ number: string; since: string; reason: string }>(
     (f) =>
       `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}. ` +

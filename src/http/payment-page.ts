@@ -1,12 +1,14 @@
 /**
- * The page of a payment link: what one document asks for and how to pay it. Only its token opens it. It shows no other
- * partner and no other document, except the one that replaces this one.
+ * The page of a payment link: what one document asks for and how to pay it. Only its token opens it, until some days after
+ * nothing is owed any more. It shows no other partner and no other document, except the number of the one that replaces
+ * this one.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { readPdf } from '../documents/queries.ts';
+import { daysBetween } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
 import { readPaymentPage } from './queries.ts';
@@ -22,8 +24,15 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const limited = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
-  const find = (token: string) =>
-    TOKEN.test(token) ? database.reading((tx) => readPaymentPage(tx, token)) : Promise.resolve(undefined);
+  const find = async (token: string) => {
+    if (!TOKEN.test(token)) return undefined;
+    const found = await database.reading((tx) => readPaymentPage(tx, token));
+    const now = present();
+    const { payment_page_days: days } = now.http;
+    const today = todayOf({ environment, settings: now });
+    const isOver = days !== null && found?.settled_on != null && daysBetween(found.settled_on, today) > days;
+    return isOver ? undefined : found;
+  };
   const unknown = (reply: FastifyReply) =>
     sendPage(
       reply,

@@ -49,7 +49,8 @@ export interface PaymentView {
   readonly overdue: string;
   /** The original amount and what was paid of it; empty if nothing was. */
   readonly partlyPaid: string;
-  readonly replacement: { readonly number: string; readonly href: string } | null;
+  /** The number alone: who may see the replacement was sent its own link. */
+  readonly replacement: string | null;
   readonly processorUrl: string;
   /** A warning above the bank details, if they have changed. */
   readonly changed: Notice | null;
@@ -111,10 +112,7 @@ export function viewOf(found: PaymentPage, { token, instructions, today }: Payme
     standing: isDue ? '' : standingOf(found, labels),
     balance: locale.amount(Amount.of(document.balance, currency)),
     ...(isDue ? dueView(found, presented, labels, today) : { dueOn: '', overdue: '', partlyPaid: '' }),
-    replacement:
-      found.replacement_number === null
-        ? null
-        : { number: found.replacement_number, href: found.replacement_token ? `/pay/${found.replacement_token}` : '' },
+    replacement: found.replacement_number,
     processorUrl,
     changed: ach || wire ? noticeOf({ moved, changed: found.instructions_changed }, labels) : null,
     reference: document.number,

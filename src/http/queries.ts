@@ -26,8 +26,16 @@ export interface PaymentPage {
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
   readonly replacement_number: string | null;
-  readonly replacement_token: string | null;
+  /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
+  readonly settled_on: string | null;
 }
+
+const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(
+              d.issued_on,
+              (SELECT max(applied_on) FROM payment_applications a WHERE a.document_id = d.document_id),
+              (SELECT max(applied_on) FROM credit_applications a WHERE a.invoice_id = d.document_id),
+              (SELECT max(written_off_on) FROM write_offs w WHERE w.document_id = d.document_id),
+              (SELECT max(voided_on) FROM voids v WHERE v.document_id = d.document_id)) END`;
 
 /** The document of a link's token, with the document that replaced it. */
 export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
@@ -35,14 +43,16 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
     tx,
     `SELECT k.document_id, v.content AS instructions,
             coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
-            r.number AS replacement_number, l.token AS replacement_token
-     FROM payment_links k
+            r.number AS replacement_number, ${SETTLED_ON} AS settled_on
+     FROM (
+       SELECT document_id FROM payment_links WHERE token = :token
+       UNION SELECT document_id FROM payment_link_changes WHERE token = :token) AS t
+     JOIN current_links k ON k.document_id = t.document_id AND k.token = :token
      LEFT JOIN document_pdfs w ON w.document_id = k.document_id
      LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
      JOIN document_balances b ON b.document_id = k.document_id
      JOIN documents d ON d.document_id = k.document_id
      LEFT JOIN documents r ON r.replaces = k.document_id
-     LEFT JOIN payment_links l ON l.document_id = r.document_id
      LEFT JOIN LATERAL (
        -- For the current balance: after a payment or a credit, delivery creates another link.
        SELECT o.url
@@ -50,8 +60,7 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
        WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
          AND NOT EXISTS (
            SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
-       ORDER BY o.version DESC LIMIT 1) AS o ON true
-     WHERE k.token = :token`,
+       ORDER BY o.version DESC LIMIT 1) AS o ON true`,
     { token },
   );
   const [found] = rows;

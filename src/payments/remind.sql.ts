@@ -55,7 +55,7 @@ const FAMILY = `(
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
             d.invoice_amount, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
-            (SELECT url FROM payment_links k WHERE k.document_id = d.document_id) AS payment_link,
+            (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
                    WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from

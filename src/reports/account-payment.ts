@@ -49,7 +49,7 @@ function readPrinted(
     tx,
     `SELECT d.number, d.currency, k.url, v.content AS instructions
      FROM documents d
-     LEFT JOIN payment_links k USING (document_id)
+     LEFT JOIN current_links k USING (document_id)
      LEFT JOIN document_pdfs w USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
      WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,

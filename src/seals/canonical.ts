@@ -262,6 +262,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   partner_arrangements: 'updated in place; each row is sealed with its arrangement',
   policies: 'updated in place; each document line is sealed with its policy name, each change with its audit event',
   payment_links: 'secret tokens that open a payment page, never exported',
+  payment_link_changes: 'secret tokens, never exported; each change has an audit event',
   logos: 'issuer versions have their hashes',
   emails: 'a changing state; each attempt to send one is sealed',
   processor_events: 'raw data of the processor, which includes personal data; their outcomes are sealed with its hash',

@@ -254,7 +254,7 @@ const DATA_COLUMNS = {
   ),
   invoices: words(
     'number series sequence document purpose status partner_id partner_name month currency arrangement issued_on due_on ' +
-      `enrollments ${DOCUMENT_SUMS.join(' ')} payment_link pdf_sha256 email_status sent_at replaces replaced_by credits ` +
+      `enrollments ${DOCUMENT_SUMS.join(' ')} pdf_sha256 email_status sent_at replaces replaced_by credits ` +
       'reason voided_on void_reason',
   ),
   'invoice-lines': words(
@@ -292,7 +292,7 @@ const DATA_COLUMNS = {
 const JSON_COLUMNS = {
   invoices: words(
     'number series sequence document purpose status partner_id month currency issued_on due_on enrollments ' +
-      `${DOCUMENT_SUMS.join(' ')} lines payment_link pdf email replaces replaced_by credits void_reason`,
+      `${DOCUMENT_SUMS.join(' ')} lines pdf email replaces replaced_by credits void_reason`,
   ),
 };
 const AMOUNTS = new Set([...DOCUMENT_SUMS, 'amount']);
@@ -1967,7 +1967,7 @@ function compareInvoices(pack, name, csv) {
   pack.statedVoids = voids;
   for (const number of missing) pack.found(name, `${number} is missing`);
   for (const [what, count] of Object.entries(later)) unsealed(pack, count, `${what} of ${name} are`);
-  statedNow(pack, name, 'status, credited, amount_paid, balance, payment_link, and what is said of e-mails,');
+  statedNow(pack, name, 'status, credited, amount_paid, balance, and what is said of e-mails,');
 }
 
 const voidOf = ({ number, partner_id, month, currency, void_reason, voided_on }, csv) => ({

@@ -1885,12 +1885,12 @@ LEDGER = (
 ).split()
 INVOICE = (
     "number series sequence document purpose status partner_id partner_name month currency arrangement issued_on due_on "
-    "enrollments spotPrice partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance payment_link "
+    "enrollments spotPrice partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance "
     "pdf_sha256 email_status sent_at replaces replaced_by credits reason voided_on void_reason"
 ).split()
 INVOICE_JSON = (
     "number series sequence document purpose status partner_id month currency issued_on due_on enrollments spotPrice "
-    "partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance lines payment_link pdf email "
+    "partnerCut invoiceAmount credit_applied amount_due credited amount_paid balance lines pdf email "
     "replaces replaced_by credits void_reason"
 ).split()
 LINE_JSON = ["policy_id", "kind", "month", "count"] + LEDGER_SUMS
@@ -2103,7 +2103,7 @@ def check_invoices(file):
         problem(number + " is missing")
     pack.void_rows = voids
     problem.notes.append(
-        file.name + ": status, credited, amount_paid, balance, payment_link, and what is said of e-mails, are as of the "
+        file.name + ": status, credited, amount_paid, balance, and what is said of e-mails, are as of the "
         "export, and under no seal"
     )
     return file.result()

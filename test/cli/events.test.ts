@@ -74,6 +74,17 @@ const STORY: readonly [
   ],
   ['deliver', '2026-08-01T10:00:00Z'],
   ['invoice resend INV-2026-000001', '2026-08-02T10:00:00Z', ['invoice.resend', 'INV-2026-000001']],
+  [
+    'invoice link INV-2026-000001 --rotate --reason r',
+    '2026-08-02T10:00:00Z',
+    ['invoice.link_rotate', 'INV-2026-000001'],
+  ],
+  [
+    'invoice link INV-2026-000001 --revoke --reason r',
+    '2026-08-02T10:00:00Z',
+    ['invoice.link_revoke', 'INV-2026-000001'],
+  ],
+  ['invoice link INV-2026-000001', '2026-08-02T10:00:00Z'],
   ['invoice hold INV-2026-000001', '2026-08-02T10:00:00Z', ['invoice.hold', 'INV-2026-000001']],
   ['invoice release INV-2026-000001', '2026-08-02T10:00:00Z', ['invoice.release', 'INV-2026-000001']],
   [

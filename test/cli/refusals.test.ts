@@ -960,6 +960,21 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inCorrected('invoice', 'resend', 'CN-2026-000002');
     },
   },
+  link_missing: {
+    when: 'the link of a credit note or of an invoice that was not delivered is replaced',
+    exit: 3,
+    says: /CN-2026-000001 has no link of our payment page/,
+    run: () => inCorrected('invoice', 'link', 'CN-2026-000001', '--rotate', '--reason', 'forwarded'),
+  },
+  link_revoked: {
+    when: 'a link is taken back twice',
+    exit: 3,
+    says: /The payment link of INV-2026-000001 is revoked already.*--rotate/s,
+    run: async () => {
+      await inCorrected('invoice', 'link', 'INV-2026-000001', '--revoke', '--reason', 'forwarded');
+      return inCorrected('invoice', 'link', 'INV-2026-000001', '--revoke', '--reason', 'forwarded');
+    },
+  },
   document_on_hold: {
     when: 'a document is put on hold twice',
     exit: 3,

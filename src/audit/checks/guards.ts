@@ -7,6 +7,7 @@ const APPEND_ONLY = [
   ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'partner_events'],
   ...[
     'payment_links',
+    'payment_link_changes',
     'payment_link_intents',
     'payment_link_attempts',
     'payment_link_objects',

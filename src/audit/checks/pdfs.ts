@@ -100,7 +100,7 @@ async function compare(
   if (!stored.same_libraries || fonts.length < stored.font_hashes.length) return undefined;
   const again = await renderer.render(
     documentSnapshot(document, {
-      paymentLink: document.payment_link,
+      paymentLink: document.printed_link,
       instructions: stored.instructions,
       instructionsChanged: stored.instructions_changed,
     }),

@@ -1,0 +1,48 @@
+/**
+ * Taking back the link of an invoice's payment page: a new token in its place, or none. Whoever has the old one, from a
+ * forwarded e-mail or the kept PDF, finds no page any more. Refusals: document_unknown, link_missing, link_revoked.
+ */
+import type { Environment } from '../config/environment.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { documentUnknown } from '../documents/unknown.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { newToken } from './link.ts';
+import { insertLinkChange, readLinkStanding } from './queries.ts';
+
+export interface LinkChange {
+  readonly number: string;
+  readonly to: 'rotate' | 'revoke';
+  readonly reason: string;
+}
+
+interface Acting {
+  readonly environment: Environment;
+  readonly actor: Actor;
+}
+
+/** Gives the document with its new link. The event names no token: events are exported. */
+export async function changeLink(
+  tx: Transaction,
+  { environment, actor }: Acting,
+  { number, to, reason }: LinkChange,
+): Promise<DocumentRow> {
+  const document = await find(tx, number);
+  const standing = await readLinkStanding(tx, document.document_id);
+  // What another page's provider printed is not ours to change; before the first PDF, nobody has the link.
+  if (standing?.provider !== 'page' || document.pdf_sha256 === null) throw refuse('link_missing', { number });
+  if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });
+  const now = environment.now().toISO();
+  const action = to === 'rotate' ? 'invoice.link_rotate' : 'invoice.link_revoke';
+  const eventId = await recordEvent(tx, actor, { action, subject: number, details: { reason }, now });
+  const token = to === 'rotate' ? newToken() : null;
+  await insertLinkChange(tx, { documentId: document.document_id, token, reason, now, eventId });
+  return find(tx, number);
+}
+
+async function find(tx: Transaction, number: string): Promise<DocumentRow> {
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) throw await documentUnknown(tx, number);
+  return document;
+}
