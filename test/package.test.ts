@@ -48,6 +48,10 @@ function admits(range: string, version: readonly number[]): boolean {
   );
 }
 
+// npm always packs the first three.
+const packed = ['README.md', 'LICENSE', 'package.json', ...manifest.files];
+const inPackage = (path: string) => packed.some((each) => path === each || path.startsWith(`${each}/`));
+
 test('the oldest Node that is promised runs every package that production installs', () => {
   const oldest = manifest.engines.node.replace('>=', '').split('.').map(Number);
   expect(oldest).toEqual([20, 19]);
@@ -71,6 +75,24 @@ test('every package that production installs has a license that allows its use',
   expect(production.filter(([, { license }]) => !free.test(license ?? '')).map(([path]) => path)).toEqual(unnamed);
 });
 
+test('what the jobs and the handbook run is in the package', () => {
+  const sources = [
+    'jobs/run-job',
+    'jobs/crontab',
+    ...inFolder('jobs/systemd'),
+    'docs/operations.md',
+    'Dockerfile',
+    'compose.yaml',
+  ];
+  const named = sources.flatMap((file) =>
+    [...read(file).matchAll(/\/opt\/reckoner\/app\/([\w./-]*\w)/g)].map(([, path = '']) => [file, path] as const),
+  );
+  expect(named.length).toBeGreaterThan(10);
+  const built = (path: string) => path.replace(/^dist\/(.*)\.js$/, '$1.ts').replace(/^dist\/jobs$/, 'jobs');
+  const wrong = named.filter(([, path]) => !inPackage(path) || !existsSync(join(ROOT, built(path))));
+  expect(wrong.filter(([, path]) => !path.startsWith('node_modules'))).toEqual([]);
+});
+
 test('a page of the package links only to files of the package', () => {
   const pages = ['README.md', ...manifest.files.filter((path) => !path.startsWith('dist/')), ...inFolder('docs')];
   const links = pages
@@ -82,8 +104,5 @@ test('a page of the package links only to files of the package', () => {
         .map((link) => [page, normalize(join(dirname(page), link)).replace(/\/$/, '')] as const),
     );
   expect(links.length).toBeGreaterThan(50);
-  // npm always packs these three.
-  const packed = ['README.md', 'LICENSE', 'package.json', ...manifest.files];
-  const inPackage = (path: string) => packed.some((each) => path === each || path.startsWith(`${each}/`));
   expect(links.filter(([, path]) => !inPackage(path) || !existsSync(join(ROOT, path)))).toEqual([]);
 });
