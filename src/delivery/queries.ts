@@ -256,13 +256,41 @@ export async function readRowsOfDocuments(
   return byDocument;
 }
 
+/** Some rows of a document as lines of CSV, which PostgreSQL writes in a tenth of the time that it takes here. */
+export interface RowLines {
+  /** Without the amounts that the rows of an invoice for missing shares do not have. */
+  readonly amounts: 'all' | 'share';
+  readonly text: string;
+}
+
+/** The columns of delivery/rows.ts. Identifiers and months hold nothing that CSV would quote; `concat` leaves nulls empty. */
+const linesOf = (amounts: RowLines['amounts']): string => `
+  SELECT concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
+                e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
+                replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
+                ${amounts === 'share' ? '' : AMOUNTS_OF_PRICE}
+                round(e.invoice_amount, minor_digits(e.currency)), ',', e.entry_id, ',', e.billed_month, ',',
+                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, E'\\r\\n') AS line
+  FROM billed_rows e
+  WHERE e.document_id = ANY (:documentIds::bigint[])
+  ORDER BY e.entry_id`;
+const AMOUNTS_OF_PRICE = `
+                round(e.spot_price, minor_digits(e.currency)), ',',
+                round(e.partner_cut, minor_digits(e.currency)), ',',`;
+
 /** Rows that a document bills, in ledger order, in batches, so that memory stays constant. */
-export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowOfDocument[]> {
-  await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${ROWS_OF_DOCUMENTS}`, { documentIds: [documentId] });
+export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
+  const [document] = await query<{ purpose: string }>(
+    tx,
+    `SELECT purpose FROM documents WHERE document_id = :documentId`,
+    { documentId },
+  );
+  const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
+  await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${linesOf(amounts)}`, { documentIds: [documentId] });
   for (;;) {
-    const rows = await query<RowOfDocument & { document_id: number }>(tx, 'FETCH 1000 FROM document_rows');
+    const rows = await query<{ line: string }>(tx, 'FETCH 1000 FROM document_rows');
     if (rows.length === 0) return;
-    yield rows;
+    yield { amounts, text: rows.map(({ line }) => line).join('') };
   }
 }
 

@@ -2,6 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { ROW_FIELDS } from '../ledger/row.ts';
 import { Amount } from '../money.ts';
+import type { RowLines } from './queries.ts';
 
 const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
@@ -15,15 +16,19 @@ type Row = Readonly<Record<string, string | null>>;
  */
 export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
 
-/** The same from rows in batches, piece by piece. */
-export async function* streamRowsCsv(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<string> {
-  let columns: readonly string[] | undefined;
-  for await (const rows of batches) {
-    const header = columns === undefined;
-    columns ??= columnsOf(rows);
-    yield linesOf(rows, columns, { header });
+/** The same from lines in batches, piece by piece. */
+export async function* streamRowsCsv(batches: AsyncIterable<RowLines>): AsyncGenerator<string> {
+  let begun = false;
+  for await (const { amounts, text } of batches) {
+    const without = amounts === 'share' ? ['spotPrice', 'partnerCut'] : [];
+    if (!begun) {
+      const columns = COLUMNS.filter((column) => !without.includes(column));
+      yield linesOf([], columns, { header: true });
+    }
+    begun = true;
+    yield text;
   }
-  if (columns === undefined) yield linesOf([], columnsOf([]), { header: true });
+  if (!begun) yield linesOf([], columnsOf([]), { header: true });
 }
 
 function columnsOf(rows: readonly Row[]): readonly string[] {

@@ -56,6 +56,8 @@ interface Measured {
   readonly attack: string;
   readonly connections: number;
   readonly health: Latency;
+  /** Of a server that does nothing and is not attacked: what this machine itself takes. */
+  readonly floor: Latency;
   readonly accepting: Latency;
   /** Resident memory of the server at its largest so far, in MiB. */
   readonly mebibytes: number;
@@ -65,6 +67,8 @@ interface Measured {
 interface Bench {
   readonly url: string;
   readonly pid: number;
+  /** The address of the server that is not attacked. */
+  readonly floor: string;
   readonly facts: Facts;
   readonly quotes: Iterator<string>;
   readonly seconds: number;
@@ -167,6 +171,9 @@ async function serve(home: string, env: NodeJS.ProcessEnv): Promise<{ child: Chi
   return { child, url: (JSON.parse(said.toString()) as { listening: string }).listening };
 }
 
+const IDLE = `const server = require('node:http').createServer((_, answer) => answer.end('{}'));
+server.listen(0, '127.0.0.1', () => process.stdout.write('http://127.0.0.1:' + server.address().port));`;
+
 async function tokenFor(url: string, { client_id, client_secret }: Credentials) {
   const answer = await fetch(`${url}/api/oauth/token`, {
     method: 'POST',
@@ -232,7 +239,11 @@ async function measure(bench: Bench, name: string): Promise<Measured> {
   const { token, partner: partnerId } = bench.facts;
   const own = { authorization: `Bearer ${token}`, 'x-service-partner-id': partnerId };
   const accept = () => get(agent, `${bench.url}/api/v1/quote/${bench.quotes.next().value}/accept`, own);
-  const [health, accepting] = await Promise.all([
+  const [floor, health, accepting] = await Promise.all([
+    sample(
+      () => over,
+      () => get(agent, bench.floor),
+    ),
     sample(
       () => over,
       () => get(agent, `${bench.url}/healthz`),
@@ -246,7 +257,7 @@ async function measure(bench: Bench, name: string): Promise<Measured> {
   const { stdout } = await attacking;
   return {
     ...{ attack: name, connections, mebibytes: memoryOf(bench.pid), outcomes: JSON.parse(stdout) as Outcomes },
-    ...{ health: latencyOf([health]), accepting: latencyOf(accepting) },
+    ...{ health: latencyOf([health]), floor: latencyOf([floor]), accepting: latencyOf(accepting) },
   };
 }
 
@@ -256,6 +267,7 @@ const home = mkdtempSync(join(tmpdir(), 'reckoner-attack-'));
 const env: NodeJS.ProcessEnv = { ...process.env, RECKONER_HOME: home };
 for (const name of ['DATABASE_URL', 'RECKONER_ENVIRONMENT', 'RECKONER_NOW', 'RECKONER_FAILPOINT']) delete env[name];
 let serving: ChildProcess | undefined;
+const others: ChildProcess[] = [];
 let release = async () => {};
 const measured: Measured[] = [];
 try {
@@ -268,8 +280,11 @@ try {
   await client.end();
   const { child, url } = await serve(home, env);
   serving = child;
+  const idle = spawn(process.execPath, ['-e', IDLE], { stdio: ['ignore', 'pipe', 'inherit'] });
+  others.push(idle);
+  const [floor] = (await once(idle.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
   const bench: Bench = {
-    ...{ url, pid: child.pid as number, quotes: quoteIds(), seconds: Number(options.seconds) },
+    ...{ url, floor: floor.toString(), pid: child.pid as number, quotes: quoteIds(), seconds: Number(options.seconds) },
     facts: {
       ...facts,
       token: await tokenFor(url, credentials.own),
@@ -285,6 +300,7 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 1000));
   }
 } finally {
+  for (const other of others) other.kill();
   if (serving !== undefined && serving.exitCode === null) {
     serving.kill('SIGTERM');
     await once(serving, 'exit');
@@ -297,11 +313,22 @@ const counts = (outcomes: Outcomes) =>
   Object.entries(outcomes)
     .map(([outcome, count]) => `${outcome}: ${count}`)
     .join(', ');
-const rows = measured.map(({ attack, connections, health, accepting, mebibytes, outcomes }) => [
-  ...[attack, connections, health.p50, health.p99, health.worst, accepting.p50, accepting.p99],
+const rows = measured.map(({ attack, connections, health, floor, accepting, mebibytes, outcomes }) => [
+  ...[attack, connections, health.p50, health.p99, health.worst, floor.p99, accepting.p50, accepting.p99],
   ...[health.failed + accepting.failed, mebibytes, counts(outcomes)],
 ]);
-const headings = ['attack', '>callers', '>health p50', '>p99', '>worst', '>accept p50', '>p99', '>failed', '>MiB'];
+const headings = [
+  'attack',
+  '>callers',
+  '>health p50',
+  '>p99',
+  '>worst',
+  '>idle p99',
+  '>accept p50',
+  '>p99',
+  '>failed',
+  '>MiB',
+];
 process.stdout.write(
   options.json
     ? `${JSON.stringify(measured, null, 2)}\n`
@@ -310,5 +337,5 @@ process.stdout.write(
         rows.map((row) => row.map(String)),
       )}\n` +
         `Milliseconds; ${options.seconds} seconds each from ${ADDRESSES} addresses; an invoice of ${options.rows} rows; ` +
-        `--max-old-space-size=${options.heap}.\n`,
+        `--max-old-space-size=${options.heap}. idle: a server that does nothing, on the same machine at the same time.\n`,
 );

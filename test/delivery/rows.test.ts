@@ -1,0 +1,42 @@
+/** The rows of a document as CSV: the attachment of its e-mail and what is downloaded are the same to the byte. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readDocumentRows, readRowsOfDocuments } from '../../src/delivery/queries.ts';
+import { rowsCsv, streamRowsCsv } from '../../src/delivery/rows.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-yen', currency: 'JPY', time_zone: 'Asia/Tokyo' })]);
+});
+afterAll(() => world.end());
+
+test('rows that are streamed are those that are attached, with requotes, reversals and currencies without digits', async () => {
+  const first = quote({ quote_id: 'q-1', accepted_at: '2026-07-10T12:00:00.25Z' });
+  const { enrollment_id: _, ...facts } = first;
+  const report = await world.rows([
+    first,
+    quote({ quote_id: 'q-2', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' }),
+    requote(facts),
+    reversal(facts),
+    quote({
+      ...{ partner_id: 'p-yen', quote_id: 'q-yen', currency: 'JPY' },
+      ...{ spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' },
+    }),
+  ]);
+  expect(report).toMatchObject({ rejected: 0 });
+  world.at('2026-08-02T12:00:00Z');
+  await world.close('2026-07');
+  const documents = await world.sql<{ document_id: string }>(`SELECT document_id FROM documents ORDER BY document_id`);
+  expect(documents.length).toBeGreaterThanOrEqual(2);
+  for (const { document_id } of documents) {
+    const id = Number(document_id);
+    const { streamed, attached } = await world.database.reading(async (tx) => {
+      let text = '';
+      for await (const part of streamRowsCsv(readDocumentRows(tx, id))) text += part;
+      return { streamed: text, attached: (await readRowsOfDocuments(tx, [id])).get(id) ?? [] };
+    });
+    expect(attached.length).toBeGreaterThan(0);
+    expect(streamed).toBe(rowsCsv(attached).toString());
+  }
+});
