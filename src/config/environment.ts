@@ -96,6 +96,9 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
 /** Production's password and ledger go to another machine over TLS, unless the URL itself says otherwise. */
 function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
+  if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
+    throw invalid(variable, 'names several hosts: give the one name or address that follows the primary');
+  }
   if (value === undefined || environment === 'sandbox') return value;
   // postgres://user@/name, with the host as a parameter, is PostgreSQL's own form and no URL.
   const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');

@@ -11,6 +11,7 @@ import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { connectionUrl } from './address.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -219,7 +220,7 @@ function serverAt(variable: string, url: string): ServerAt {
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: '' };
   return {
     name: `of ${variable} (${host || 'local socket'}${pathname})`,
-    connection: { connectionString: url, ...SESSION },
+    connection: { connectionString: connectionUrl(url), ...SESSION },
   };
 }
 
@@ -265,9 +266,15 @@ async function checkServer(owner: Knex, name: string): Promise<void> {
     version = rows[0] as { number: number; text: string };
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw refuse('database_unreachable', { database: name, reason: reasonOf(error) }, error);
+    throw refuse('database_unreachable', { database: name, reason: unreachableBecause(error) }, error);
   }
   refuseOldServer(version);
+}
+
+function unreachableBecause(error: unknown): string {
+  const reason = reasonOf(error);
+  if (!/client password must be a (non-empty )?string/.test(reason)) return reason;
+  return 'the server asks for a password, and the URL, PGPASSWORD and the password file (~/.pgpass, mode 0600) have none';
 }
 
 export function refuseOldServer(version: { number: number; text: string }): void {

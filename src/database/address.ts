@@ -1,0 +1,53 @@
+/**
+ * The URL of a database as pg connects with it: with the password of the password file (PGPASSFILE, ~/.pgpass), and with
+ * sslmode verify-full where the URL demands TLS at all.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** pg takes each of these for verify-full, and prints ten lines about it. */
+const AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/;
+
+/** A URL that pg reads and `URL` does not (postgres://user@/name) stays as it is. */
+export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = process.env): string {
+  const text = given.replace(AS_VERIFY_FULL, '$1verify-full');
+  if (!URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.password !== '' || url.searchParams.has('password') || variables['PGPASSWORD']) return text;
+  const asked = url.searchParams.get('host') ?? decodeURIComponent(url.hostname);
+  const password = passwordOf(readPasswordFile(variables), [
+    asked === '' || asked.startsWith('/') ? 'localhost' : asked,
+    url.port || '5432',
+    decodeURIComponent(url.pathname.slice(1)),
+    decodeURIComponent(url.username),
+  ]);
+  if (password === undefined) return text;
+  url.password = encodeURIComponent(password);
+  return url.href;
+}
+
+/** Like PostgreSQL's own programs, empty where the file is missing or other users of this machine may read it. */
+function readPasswordFile(variables: NodeJS.ProcessEnv): string {
+  const home = variables['HOME'];
+  const file = variables['PGPASSFILE'] || (home && join(home, '.pgpass'));
+  if (!file) return '';
+  try {
+    const { mode } = statSync(file);
+    return (mode & 0o077) === 0 ? readFileSync(file, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}
+
+/** Of the first line `host:port:database:user:password` that fits. `*` fits everything; `\` precedes a literal `:` or `\`. */
+function passwordOf(content: string, wanted: readonly string[]): string | undefined {
+  for (const line of content.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue;
+    const fields = [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) => field);
+    const fits = wanted.every((value, at) => fields[at] === '*' || unescaped(fields[at]) === value);
+    if (fits && fields[4] !== undefined && fields[4] !== '') return unescaped(fields[4]);
+  }
+  return undefined;
+}
+
+const unescaped = (field: string | undefined): string | undefined => field?.replace(/\\(.)/g, '$1');
