@@ -177,6 +177,26 @@ CREATE TABLE job_runs (
 CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
 CALL grant_to_app('SELECT, INSERT', 'job_runs');
 
+-- The security log: what was refused at the server's door, counted by kind, network and client within an hour, so that an
+-- attack cannot fill the disk. Append-only, but not sealed: it holds addresses of persons, which the owner may have to
+-- erase, and proves nothing about money. Who changed clients and instructions is in the audit events, which are sealed.
+CREATE TABLE security_events (
+  security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text NOT NULL CONSTRAINT security_event_kind_known
+    CHECK (kind IN ('exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited')),
+  -- An IPv4 address or a /64; 'others' counts what was too much to be told apart.
+  network text NOT NULL CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
+  -- The client that the caller claimed to be.
+  client_id text CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
+  tries bigint NOT NULL CONSTRAINT security_event_counted CHECK (tries > 0),
+  first_at timestamptz NOT NULL,
+  last_at timestamptz NOT NULL,
+  host text NOT NULL,
+  CONSTRAINT security_event_times_in_order CHECK (first_at <= last_at)
+);
+CREATE INDEX security_events_latest ON security_events (last_at);
+CALL make_append_only('security_events');
+
 -- What needed attention when each job last ran, and how many of each. A working state: a job exits 4 for what is new in it.
 CREATE TABLE job_attention (
   job text NOT NULL,

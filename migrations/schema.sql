@@ -169,6 +169,27 @@ CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
 GRANT INSERT, SELECT ON job_runs TO reckoner_app;
 GRANT SELECT ON SEQUENCE job_runs_job_run_id_seq TO reckoner_app;
 
+CREATE TABLE security_events (
+  security_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  network text NOT NULL,
+  client_id text,
+  tries bigint NOT NULL,
+  first_at timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  host text NOT NULL,
+  CONSTRAINT security_events_pkey PRIMARY KEY (security_event_id),
+  CONSTRAINT security_event_kind_known CHECK (kind = ANY (ARRAY['exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited'])),
+  CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
+  CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
+  CONSTRAINT security_event_counted CHECK (tries > 0),
+  CONSTRAINT security_event_times_in_order CHECK (first_at <= last_at)
+);
+CREATE INDEX security_events_latest ON security_events USING btree (last_at);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON security_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON security_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON security_events TO reckoner_app;
+
 CREATE TABLE job_attention (
   job text NOT NULL,
   item text NOT NULL,

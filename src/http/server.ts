@@ -23,6 +23,7 @@ import { addPaymentPages } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
+import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Service, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
@@ -72,14 +73,17 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   const app = openApp(service, sendProblem);
   const metrics = openMetrics(service);
   const keys = new KeyStore(database, environment.now);
+  const security = new SecurityLog(service);
   const shared: Shared = {
     ...service,
     keys,
+    security,
     tokens: new TokenIssuer(keys, { issuer, environment: environment.name, now: environment.now }),
     limits: openLimits(service, {
       requestsPerMinute: settings.http.requests_per_minute,
       onLimited(kind, key) {
         metrics.limited.inc({ kind });
+        security.limited(kind, key);
         service.log.warn({ kind, caller: key }, 'rate limit reached');
       },
     }),
@@ -95,7 +99,10 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
-  app.addHook('onClose', async () => shared.limits.close());
+  app.addHook('onClose', async () => {
+    shared.limits.close();
+    await security.close();
+  });
   app.setErrorHandler(sendProblem);
 
   addTokenExchange(app, shared);

@@ -11,6 +11,7 @@ import type { KeyStore } from './keys.ts';
 import type { Limits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import type { RowStreams } from './row-streams.ts';
+import type { SecurityLog } from './security-log.ts';
 import type { TokenIssuer } from './tokens.ts';
 import type { StoreEvents } from './webhooks.ts';
 
@@ -30,6 +31,7 @@ export interface Shared extends Service {
   readonly tokens: TokenIssuer;
   readonly limits: Limits;
   readonly metrics: Metrics;
+  readonly security: SecurityLog;
   readonly rowStreams: RowStreams;
   /** Accepts a quote or a requote, in one batch with others that arrive at the same time, and plans its split. */
   readonly acceptances: Acceptances<RoutedAcceptance>;

@@ -34,7 +34,7 @@ interface Exchange {
 
 export function addTokenExchange(
   app: FastifyInstance,
-  { database, environment, tokens, limits, metrics }: Shared,
+  { database, environment, tokens, limits, metrics, security }: Shared,
 ): void {
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) =>
     void reply.headers(rateHeaders(limits.request('exchange', request.ip)));
@@ -49,6 +49,7 @@ export function addTokenExchange(
       if (caller === undefined) {
         metrics.exchanges.inc({ result: 'refused' });
         request.log.warn({ client: given.clientId.slice(0, 128), remote: request.ip }, 'token refused: wrong secret');
+        security.record('exchange_refused', request.ip, given.clientId);
         await limits.failedExchange(given.clientId, request.ip);
         throw new ExchangeRefused(
           'invalid_client',

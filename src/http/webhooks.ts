@@ -76,7 +76,8 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-function badSignature(request: FastifyRequest, { limits, metrics }: Shared, reason: string): Refusal {
+function badSignature(request: FastifyRequest, { limits, metrics, security }: Shared, reason: string): Refusal {
+  security.record('webhook_refused', request.ip);
   limits.badSignature(request.ip);
   metrics.badSignatures.inc();
   request.log.warn({ remote: request.ip, reason }, 'webhook refused: bad signature');

@@ -280,6 +280,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   partner_events: 'an index of rows and facts, which are sealed; verify derives it again',
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',
+  security_events: 'refused callers with their addresses, which may have to be erased',
   job_runs: 'a log of runs; what they did is in the audit events',
   job_attention: 'a changing state',
 };

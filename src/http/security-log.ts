@@ -1,0 +1,111 @@
+/**
+ * The security log: who was refused at the door, by kind, network and client. A row is written for the first try of an
+ * hour, and then for the 10th, 100th, 1000th and at the hour's end, with how many there were since the row before: an
+ * attack is seen at once and cannot fill the disk.
+ */
+import { hostname } from 'node:os';
+import { execute } from '../database/transaction.ts';
+import { reasonOf } from '../errors/refusals.ts';
+import { IDENTIFIER } from '../partners/file.ts';
+import { networkOf } from './limits.ts';
+import type { Service } from './shared.ts';
+
+type Kind = 'exchange_refused' | 'exchange_locked' | 'webhook_refused' | 'webhook_locked' | 'requests_limited';
+
+interface Tries {
+  readonly kind: Kind;
+  readonly network: string;
+  readonly client_id: string | null;
+  /** Of this hour, written or not. */
+  total: number;
+  unwritten: number;
+  first_at: string;
+  last_at: string;
+}
+
+/** Callers that are told apart within an hour. */
+const MOST_CALLERS = 1000;
+const WRITE_MILLISECONDS = 1000;
+
+export class SecurityLog {
+  private readonly service: Pick<Service, 'database' | 'environment' | 'log'>;
+  private tries = new Map<string, Tries>();
+  private hour = '';
+  private due: Tries[] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(service: Pick<Service, 'database' | 'environment' | 'log'>) {
+    this.service = service;
+  }
+
+  record(kind: Kind, address: string, clientId?: string): void {
+    const now = this.service.environment.now().toISO();
+    if (now.slice(0, 13) !== this.hour) {
+      this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
+      this.tries = new Map();
+      this.hour = now.slice(0, 13);
+    }
+    const client_id = clientId !== undefined && IDENTIFIER.test(clientId) ? clientId : null;
+    const isFull = this.tries.size >= MOST_CALLERS;
+    const own = `${kind} ${networkOf(address)} ${client_id ?? ''}`;
+    const [key, network, client] =
+      isFull && !this.tries.has(own)
+        ? ([`${kind} others`, 'others', null] as const)
+        : ([own, networkOf(address).slice(0, 64), client_id] as const);
+    const each = this.tries.get(key) ?? {
+      ...{ kind, network, client_id: client },
+      ...{ total: 0, unwritten: 0, first_at: now, last_at: now },
+    };
+    this.tries.set(key, each);
+    if (each.unwritten === 0) each.first_at = now;
+    each.last_at = now;
+    each.total += 1;
+    each.unwritten += 1;
+    if (/^10*$/.test(String(each.total))) this.due.push(taken(each));
+    if (this.due.length > 0) this.timer ??= setTimeout(() => void this.write(), WRITE_MILLISECONDS).unref();
+  }
+
+  /** A limit was reached: of a network, or of a client from a network. */
+  limited(kind: string, key: string): void {
+    const [network = '', clientId] = key.split(' ');
+    const locked = { secret: 'exchange_locked', signature: 'webhook_locked' } as const;
+    const isClient = kind === 'call' && !/[.:]/.test(network);
+    this.record(
+      locked[kind as 'secret'] ?? 'requests_limited',
+      isClient ? 'any' : network,
+      isClient ? network : clientId,
+    );
+  }
+
+  async close(): Promise<void> {
+    this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
+    await this.write();
+  }
+
+  private async write(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const rows = this.due.splice(0);
+    if (rows.length === 0) return;
+    await this.service.database
+      .transaction((tx) =>
+        execute(
+          tx,
+          `INSERT INTO security_events (kind, network, client_id, tries, first_at, last_at, host)
+           SELECT kind, network, client_id, unwritten, first_at, last_at, :host
+           FROM json_to_recordset(:rows::json)
+             AS t (kind text, network text, client_id text, unwritten bigint,
+                   first_at timestamptz, last_at timestamptz)`,
+          { host: hostname(), rows: JSON.stringify(rows) },
+        ),
+      )
+      .catch((error: unknown) => this.service.log.error({ reason: reasonOf(error), rows }, 'security log not written'));
+  }
+}
+
+/** What is written of them now; counting goes on from there. */
+function taken(each: Tries): Tries {
+  const row = { ...each };
+  each.unwritten = 0;
+  return row;
+}

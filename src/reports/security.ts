@@ -1,0 +1,35 @@
+/** The security log as people read it: refused callers, and the audit events that changed access, keys or instructions. */
+import { query, type Transaction } from '../database/transaction.ts';
+
+export interface SecurityEvent {
+  readonly at: string;
+  /** `exchange_refused`, or the action of an audit event such as `client.create`. */
+  readonly event: string;
+  /** What was changed; null of a refused caller. */
+  readonly subject: string | null;
+  readonly network: string | null;
+  readonly client_id: string | null;
+  readonly tries: number;
+  readonly by: string | null;
+  readonly host: string;
+}
+
+/** The latest of a period, the oldest first. */
+export function readSecurityEvents(
+  tx: Transaction,
+  { since, limit }: { since: string | null; limit: number },
+): Promise<SecurityEvent[]> {
+  return query(
+    tx,
+    `SELECT * FROM (
+       SELECT last_at AS at, kind AS event, NULL AS subject, network, client_id, tries, NULL AS by, host
+       FROM security_events
+       UNION ALL
+       SELECT occurred_at, action, subject, NULL, NULL, 1, coalesce(claimed_by, os_user), host FROM audit_events
+       WHERE action ~ '^(client|webhook|settings|signing_key|database|backup|ledger)[.](?!import$)'
+     ) AS every
+     WHERE :since::timestamptz IS NULL OR at >= :since::timestamptz
+     ORDER BY at DESC, event LIMIT :limit`,
+    { since, limit },
+  ).then((found) => (found as SecurityEvent[]).reverse());
+}
