@@ -189,6 +189,7 @@ CREATE INDEX security_events_latest ON security_events USING btree (last_at);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON security_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON security_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON security_events TO reckoner_app;
+GRANT SELECT ON SEQUENCE security_events_security_event_id_seq TO reckoner_app;
 
 CREATE TABLE job_attention (
   job text NOT NULL,
