@@ -1926,6 +1926,7 @@ CREATE TABLE payment_link_changes (
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_changes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_changes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_changes TO reckoner_app;
+GRANT SELECT ON SEQUENCE payment_link_changes_payment_link_change_id_seq TO reckoner_app;
 
 CREATE VIEW current_links AS
  SELECT k.document_id, k.provider,
