@@ -83,3 +83,7 @@ function damaged(bytes: Buffer, at: number): Buffer {
   copy.set([0xff, 0xff, 0xff, 0xff], at);
   return copy;
 }
+
+test('is no device, which has no end', () => {
+  expect(readLogo('/dev/zero')).toEqual({ problem: '/dev/zero is not a file' });
+});

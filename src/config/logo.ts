@@ -27,7 +27,10 @@ const MOST_PIXELS = 400_000;
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {
-    const { size } = statSync(path);
+    const found = statSync(path);
+    // A device has no size and no end.
+    if (!found.isFile() && !found.isDirectory()) return { problem: `${path} is not a file` };
+    const { size } = found;
     if (size > MOST_BYTES) return { problem: `${path} has ${size} bytes; a logo has at most ${MOST_BYTES}` };
     bytes = readFileSync(path);
   } catch (error) {

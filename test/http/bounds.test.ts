@@ -2,8 +2,9 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Gate } from '../../src/http/gates.ts';
+import type { FastifyReply } from 'fastify';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { answerWithin, Gate } from '../../src/http/gates.ts';
 import { packageVersion } from '../../src/package.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -229,4 +230,26 @@ test('a gate lets callers in by turns, however many requests one of them has', a
   expect(done.indexOf('few')).toBeLessThanOrEqual(2);
   expect(done).toHaveLength(7);
   expect(gate.running).toBe(0);
+});
+
+test('who waits for a database that never answers is told so before 30 seconds, and its place stays taken', async () => {
+  vi.useFakeTimers();
+  try {
+    const gate = new Gate({ atOnce: 1, waiting: 0 });
+    await gate.enter('p-1');
+    let answerAtLast = (_: unknown) => {};
+    const working = new Promise((resolve) => {
+      answerAtLast = resolve;
+    });
+    const reply = { request: { onAnswer: null }, elapsedTime: 0 } as unknown as FastifyReply;
+    const answered = expect(answerWithin(gate, reply, working)).rejects.toMatchObject({ code: 'unavailable' });
+    await vi.advanceTimersByTimeAsync(27_000);
+    await answered;
+    await expect(gate.enter('p-1')).rejects.toMatchObject({ code: 'busy' });
+    answerAtLast('too late');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(gate.running).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
