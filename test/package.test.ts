@@ -50,7 +50,12 @@ function admits(range: string, version: readonly number[]): boolean {
 
 // npm always packs the first three.
 const packed = ['README.md', 'LICENSE', 'package.json', ...manifest.files];
-const inPackage = (path: string) => packed.some((each) => path === each || path.startsWith(`${each}/`));
+const inPackage = (path: string) =>
+  packed.some((each) => {
+    const [start = '', end] = each.split('*');
+    if (end !== undefined) return path.startsWith(start) && path.endsWith(end);
+    return path === each || path.startsWith(`${each}/`);
+  });
 
 test('the oldest Node that is promised runs every package that production installs', () => {
   const oldest = manifest.engines.node.replace('>=', '').split('.').map(Number);
