@@ -197,12 +197,13 @@ CREATE TABLE security_events (
 CREATE INDEX security_events_latest ON security_events (last_at);
 CALL make_append_only('security_events');
 
--- What needed attention when each job last ran, and how many of each. A working state: a job exits 4 for what is new in it.
+-- What needed attention when each job last ran, how many of each, and when that was last told. A working state: a job exits
+-- 4 for what is new in it (src/reports/job-attention.ts).
 CREATE TABLE job_attention (
   job text NOT NULL,
   item text NOT NULL,
   count bigint NOT NULL CONSTRAINT job_attention_counted CHECK (count > 0),
-  since timestamptz NOT NULL,
+  told_at timestamptz NOT NULL,
   PRIMARY KEY (job, item)
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'job_attention');

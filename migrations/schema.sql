@@ -195,7 +195,7 @@ CREATE TABLE job_attention (
   job text NOT NULL,
   item text NOT NULL,
   count bigint NOT NULL,
-  since timestamp with time zone NOT NULL,
+  told_at timestamp with time zone NOT NULL,
   CONSTRAINT job_attention_pkey PRIMARY KEY (job, item),
   CONSTRAINT job_attention_counted CHECK (count > 0)
 );

@@ -6,12 +6,13 @@ import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
-import { countDeliveries, countNeedingAttention } from '../mail/queries.ts';
+import { countDeliveries, nameNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
+import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
 import { readStatus, recordJobRun } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
@@ -23,6 +24,7 @@ import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 
 interface Job extends Context {
+  readonly name: string;
   readonly log: pino.Logger;
 }
 
@@ -39,7 +41,7 @@ async function runJob(
         const startedAt = context.environment.now().toISO();
         const exit = await context.database
           .reading(async (tx) => whilePaused || (await refuseWhilePaused(tx)))
-          .then(() => work({ ...context, log }))
+          .then(() => work({ ...context, name, log }))
           .catch(failed(log));
         const finishedAt = context.environment.now().toISO();
         await context.database.transaction((tx) =>
@@ -88,7 +90,7 @@ export function runRemind(): Promise<number> {
       job.log.info({ partner_id, dunning_level, documents: documents.map((each) => each.number) }, 'reminder due');
     }
     await sendEmails(job, logOf(job));
-    return (await job.database.reading(countNeedingAttention)).others > 0 ? EXIT.attention : EXIT.done;
+    return exitFor(job, (await job.database.reading(nameNeedingAttention)).others);
   });
 }
 
@@ -122,13 +124,20 @@ export function runMonthClose(): Promise<number> {
       log.info({ month }, 'books closed');
     });
     if (closedBooks > 0) await sendEmails(job, logOf(job));
-    const unsent = await anyUnsent(job);
     if (booksRefused !== undefined) logFailure(log, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
-    if (refusal !== undefined && !(status.months.overdue.length > 0)) return exitOf(refusal);
-    return status.months.overdue.length > 0 || unsent || booksRefused !== undefined ? EXIT.attention : EXIT.done;
+    const undecided = refusal instanceof Refusal && refusal.exit === EXIT.attention ? refusal : undefined;
+    const exit = await exitFor(job, [
+      ...(await unsent(job)),
+      ...status.months.overdue.map(({ month }) => `${month} is open`),
+      ...[undecided, booksRefused].flatMap((each) =>
+        each === undefined ? [] : [`${each.code} ${each.facts['month'] ?? ''}`],
+      ),
+    ]);
+    if (refusal !== undefined && undecided === undefined && status.months.overdue.length === 0) return exitOf(refusal);
+    return exit;
   });
 }
 
@@ -137,11 +146,11 @@ export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
     await deliverAll(job, logOf(job));
-    return (await anyUnsent(job)) ? EXIT.attention : EXIT.done;
+    return exitFor(job, await unsent(job));
   });
 }
 
-/** Once a day: mails the status to operations when something needs attention. */
+/** Once a day: mails the status to operations when something new needs attention, and again after a week. */
 export function runWatch(): Promise<number> {
   return runJob(
     'watch',
@@ -149,9 +158,16 @@ export function runWatch(): Promise<number> {
       const { database, log } = job;
       const status = await database.reading((tx) => readStatus(tx, job));
       for (const sentence of status.attention) log.warn(sentence);
-      if (status.attention.length === 0) return EXIT.done;
-      // Nothing is e-mailed then: whoever restored or paused the ledger is at work, or has forgotten it.
-      if (status.paused !== null) return EXIT.attention;
+      const found = {
+        ...{ job: job.name, items: status.attention.map((item) => ({ item, count: 1 })) },
+        ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
+      };
+      const untold = await database.transaction((tx) => readUntold(tx, found));
+      // While the ledger is paused nothing is e-mailed: whoever paused or restored it is at work, or has forgotten it.
+      if (untold.length === 0 || status.paused !== null) {
+        await database.transaction((tx) => recordAttention(tx, found));
+        return untold.length === 0 ? EXIT.done : EXIT.attention;
+      }
       await database.transaction((tx) => queueStatusEmail(tx, job));
       let sent = false;
       await sendEmails(job, {
@@ -160,7 +176,9 @@ export function runWatch(): Promise<number> {
           logOf(job).onEmail?.(result);
         },
       });
-      return sent ? EXIT.attention : EXIT.failed;
+      if (!sent) return EXIT.failed;
+      await database.transaction((tx) => recordAttention(tx, found));
+      return EXIT.attention;
     },
     { whilePaused: true },
   );
@@ -170,13 +188,17 @@ export function runWatch(): Promise<number> {
 export function runVerify(): Promise<number> {
   return runJob(
     'verify',
-    async ({ environment, database, log }) => {
+    async ({ environment, database, name: job, log }) => {
       const { installedFonts } = await import('../documents/printable.ts');
       const report = ({ check, inspected, differences }: CheckReport) => {
         log.info({ check, inspected, differences: differences.length }, 'check');
         for (const difference of differences) log.error({ check, ...difference }, 'difference');
       };
       const found = await database.reading((tx) => verify(tx, undefined, report, installedFonts(environment)));
+      const items = found.checks.flatMap(({ check, differences }) =>
+        differences.length > 0 ? [{ item: check, count: differences.length }] : [],
+      );
+      await database.transaction((tx) => tellAttention(tx, { job, items, now: environment.now().toISO() }));
       return found.differences > 0 ? EXIT.attention : EXIT.done;
     },
     { whilePaused: true },
@@ -232,12 +254,20 @@ const logOf = ({ log }: Job): Reporter => ({
   onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
 });
 
-/** Logs how all e-mails stand, and says whether one of them needs attention. */
-async function anyUnsent({ database, log }: Job): Promise<boolean> {
+/** Logs how all e-mails stand, and names those that need attention. */
+async function unsent({ database, log }: Job): Promise<string[]> {
   const [deliveries, needing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
-    await countNeedingAttention(tx),
+    await nameNeedingAttention(tx),
   ]);
   log.info(deliveries, 'deliveries');
-  return needing.documents + needing.others > 0;
+  return [...needing.documents, ...needing.others];
+}
+
+/** The exit status of a job that found these things: 4 if one is new, or is still there after a day. */
+async function exitFor({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<number> {
+  const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
+  const untold = await database.transaction((tx) => tellAttention(tx, found));
+  for (const item of untold) log.warn({ item }, 'needs attention');
+  return untold.length > 0 ? EXIT.attention : EXIT.done;
 }

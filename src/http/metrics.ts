@@ -10,7 +10,9 @@ import { droppedLogLines } from '../log.ts';
 import { countDeliveries } from '../mail/queries.ts';
 import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
-import { readBacklog, readJobHealth } from './queries.ts';
+import { isPaused } from '../people/pauses.ts';
+import { readMonths } from '../reports/status.ts';
+import { type JobHealth, readBacklog, readJobHealth } from './queries.ts';
 
 export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;
@@ -91,11 +93,9 @@ function measureBacklog(
   const lastClose = gauge('last_close_timestamp_seconds', 'When the last month was closed');
   const webhooks = gauge('webhooks', 'Webhooks of partners by their state', ['state']);
   const webhookEvents = gauge('webhook_events_waiting', 'Published events that webhooks have still to send');
-  const jobExit = gauge('job_last_exit_status', 'How each job last ended: 0 well, 4 something needs attention', [
-    'job',
-  ]);
-  const jobSuccess = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
-  const jobDays = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
+  const jobs = gaugeJobs(gauge);
+  const overdue = gauge('months_overdue', 'Months that are open a day after they ended in every time zone');
+  const paused = gauge('paused', '1 while the ledger is paused, 0 otherwise');
   return sparingly(async () => {
     const now = environment.now().toISO();
     await database.reading(async (tx) => {
@@ -113,13 +113,29 @@ function measureBacklog(
         webhooks.set({ state }, troubled.filter((each) => each.state === state).length);
       }
       webhookEvents.set(waiting);
-      for (const { job, days, exit, succeeded } of await readJobHealth(tx, now)) {
-        jobDays.set({ job }, days);
-        jobExit.set({ job }, exit);
-        if (succeeded !== null) jobSuccess.set({ job }, succeeded);
-      }
+      overdue.set((await readMonths(tx, environment.now())).overdue.length);
+      paused.set((await isPaused(tx)) ? 1 : 0);
+      for (const each of await readJobHealth(tx, now)) jobs(each);
     });
   });
+}
+
+/** The gauges of jobs, set for one job at a time. */
+function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
+  const lastExit = gauge('job_last_exit_status', 'How each job last ended: 0 well, 4 something new needs attention', [
+    'job',
+  ]);
+  const success = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
+  const since = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
+  const needing = gauge('job_attention', 'Things that needed attention when each job last ran', ['job']);
+  const differences = gauge('verify_differences', 'Differences that the last verify found');
+  return ({ job, days, exit, succeeded, attention }) => {
+    since.set({ job }, days);
+    lastExit.set({ job }, exit);
+    needing.set({ job }, attention);
+    if (job === 'verify') differences.set(attention);
+    if (succeeded !== null) success.set({ job }, succeeded);
+  };
 }
 
 /** Does the work once for all who ask meanwhile, and not again before it has rested SHARE_OF_TIME times as long. */

@@ -156,6 +156,8 @@ export interface JobHealth {
   /** Days since its last run. */
   readonly days: number;
   readonly exit: number;
+  /** What needed attention at its last run; of a verify, the differences. */
+  readonly attention: number;
   /** In seconds since 1970: when it last ended with exit status 0; null before it ever did. */
   readonly succeeded: number | null;
 }
@@ -165,8 +167,9 @@ export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]
     tx,
     `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days,
             (array_agg(exit_status ORDER BY finished_at DESC, job_run_id DESC))[1] AS exit,
-            extract(epoch FROM max(finished_at) FILTER (WHERE exit_status = 0))::float8 AS succeeded
-     FROM job_runs GROUP BY job`,
+            extract(epoch FROM max(finished_at) FILTER (WHERE exit_status = 0))::float8 AS succeeded,
+            (SELECT coalesce(sum(count), 0)::bigint FROM job_attention a WHERE a.job = j.job) AS attention
+     FROM job_runs j GROUP BY job`,
     { now },
   );
 }

@@ -115,15 +115,30 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
 export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
   return queryOne(
     tx,
-    `SELECT (SELECT count(*) FROM latest_emails e
-             WHERE status IN ('held', 'failed', 'uncertain', 'bounced')
-               AND document_id IN (SELECT document_id FROM live_documents)
-               AND NOT (status = 'held' AND EXISTS (
-                 SELECT FROM current_holds h WHERE h.document_id = e.document_id))) AS documents,
-            (SELECT count(*) FROM latest_other_emails
-             WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status'
-               AND dismissal_reason IS NULL) AS others`,
+    `SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
+            (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`,
   );
+}
+
+const DOCUMENTS_NEEDING_ATTENTION = `
+  FROM latest_emails e JOIN live_documents d USING (document_id)
+  WHERE e.status IN ('held', 'failed', 'uncertain', 'bounced')
+    AND NOT (e.status = 'held' AND EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id))`;
+const OTHERS_NEEDING_ATTENTION = `
+  FROM latest_other_emails
+  WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
+
+/** The same one by one, each named with its state and its e-mail. */
+export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
+  const rows = await query<{ item: string; of_document: boolean }>(
+    tx,
+    `SELECT format('%s %s (e-mail %s)', d.number, e.status, e.email_id) AS item, true AS of_document
+     ${DOCUMENTS_NEEDING_ATTENTION}
+     UNION ALL
+     SELECT format('%s %s (e-mail %s)', kind, status, email_id), false ${OTHERS_NEEDING_ATTENTION}`,
+  );
+  const named = (documents: boolean) => rows.flatMap((each) => (each.of_document === documents ? [each.item] : []));
+  return { documents: named(true), others: named(false) };
 }
 
 /** E-mails that the mail server refused one after another, so that it looks like a fault of the server. */

@@ -145,12 +145,6 @@ export async function readStatus(
     ...{ email: email.email_id, kind: email.kind, about: nameOf(email), to: email.to, status: email.status },
     ...{ since: email.attempted_at ?? email.queued_at, reason: email.reason, remedies: remediesOf(email) },
   }));
-  const gaps = await query<Status['gaps'][number]>(
-    tx,
-    `SELECT d.number, d.partner_id, d.month FROM documents d JOIN voids v ON v.document_id = d.document_id
-     WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
-     ORDER BY d.series, d.sequence`,
-  );
   const links = await readLinkTroubles(tx);
   const exceptions = await countExceptions(tx, context.settings);
   const connected = await readAccountHealth(tx, now);
@@ -177,7 +171,7 @@ export async function readStatus(
     waiting,
     mail_failing: await readMailFailure(tx),
     refused_in_a_row: await readRefusedInARow(tx),
-    gaps,
+    gaps: await readGaps(tx),
     links: links.slice(0, LISTED),
     connected,
     webhooks: await readWebhookHealth(tx, context.environment),
@@ -189,6 +183,15 @@ export async function readStatus(
 
 const readLastRuns = (tx: Transaction): Promise<Status['jobs'][number][]> =>
   query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
+
+function readGaps(tx: Transaction): Promise<Status['gaps'][number][]> {
+  return query<Status['gaps'][number]>(
+    tx,
+    `SELECT d.number, d.partner_id, d.month FROM documents d JOIN voids v ON v.document_id = d.document_id
+     WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
+     ORDER BY d.series, d.sequence`,
+  );
+}
 
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
   queryOne(
@@ -202,7 +205,8 @@ const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readon
     { last },
   );
 
-async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
+/** The months that are closed, due, and overdue. */
+export async function readMonths(tx: Transaction, now: DateTime<true>): Promise<Status['months']> {
   const state = await readLedgerState(tx);
   const zones = await readPartnerZones(tx);
   const next = nextToClose(state, undefined);

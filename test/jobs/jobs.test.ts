@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -152,4 +152,49 @@ test('without a database the job says so in its log and exits 1', async () => {
   });
   expect(ran.status).toBe(1);
   expect(facts(ran)).toMatchObject([{ level: 'error', code: 'database_unreachable' }]);
+});
+
+describe('what needs attention', () => {
+  let troubled: World;
+  const at = (time: string) => ({
+    env: { RECKONER_HOME: troubled.home, DATABASE_URL: troubled.databaseUrl, RECKONER_NOW: time },
+  });
+  beforeAll(async () => {
+    troubled = await openWorld();
+    await troubled.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
+    await troubled.rows([quote()]);
+    troubled.at('2026-08-01T12:00:00Z');
+    await troubled.close('2026-07');
+  });
+  afterAll(() => troubled.end());
+
+  test('is told once by the job that runs every ten minutes, and again after a day', async () => {
+    const exits: (number | null)[] = [];
+    for (const time of ['01T12:10', '01T12:20', '01T18:00', '02T12:30', '02T12:40']) {
+      exits.push((await job('deliver', at(`2026-08-${time}:00Z`))).status);
+    }
+    expect(exits).toEqual([4, 0, 0, 4, 0]);
+    // The command says how things are, not what is new.
+    expect((await command(['deliver'], at('2026-08-02T12:50:00Z'))).status).toBe(4);
+  });
+
+  test('is e-mailed once, again when something else does, and again after a week', async () => {
+    const mails = () => readdirSync(join(troubled.home, 'outbox')).filter((name) => name.startsWith('status')).length;
+    const sent: [number | null, number][] = [];
+    for (const day of ['03', '04', '05'])
+      sent.push([(await job('watch', at(`2026-08-${day}T07:30:00Z`))).status, mails()]);
+    expect(sent).toEqual([
+      [4, 1],
+      [0, 1],
+      [0, 1],
+    ]);
+    expect((await job('watch', at('2026-08-10T07:30:05Z'))).status).toBe(4);
+    expect(mails()).toBe(2);
+  });
+
+  test('is nothing any more once it is mended', async () => {
+    await troubled.partners([partner()]);
+    expect((await job('deliver', at('2026-08-10T08:00:00Z'))).status).toBe(0);
+    expect(await troubled.sql(`SELECT FROM job_attention WHERE job = 'deliver'`)).toEqual([]);
+  });
 });

@@ -45,6 +45,8 @@ test('a new installation needs no attention', async () => {
     gaps: [],
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
+    paused: null,
+    differing_cuts: [],
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },
     books: { closed_to: null, open: [], due: [] },

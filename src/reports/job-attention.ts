@@ -1,0 +1,65 @@
+/**
+ * What needs attention when a job ends. A job that runs every ten minutes alarms once about each thing, and again after a day
+ * if it is still there: an alarm that repeats itself is switched off. `status` always names everything.
+ */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+export interface AttentionItem {
+  /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`. */
+  readonly item: string;
+  readonly count: number;
+}
+
+interface Found {
+  readonly job: string;
+  readonly items: readonly AttentionItem[];
+  /** ISO instant. */
+  readonly now: string;
+  /** After so many hours a thing that is still there is told again. */
+  readonly againAfterHours: number;
+}
+
+/** A daily job tells each day what is still there, though it does not run to the second. */
+const DAY_HOURS = 20;
+export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
+
+/** The things to tell now: new since the last run, or told so long ago that they are told again. */
+export async function readUntold(tx: Transaction, found: Found): Promise<string[]> {
+  const rows = await query<{ item: string }>(
+    tx,
+    `SELECT g.item FROM json_to_recordset(:items::json) AS g (item text)
+     LEFT JOIN job_attention a ON a.job = :job AND a.item = g.item
+     WHERE a.item IS NULL OR a.told_at <= :now::timestamptz - make_interval(hours => :againAfterHours::integer)
+     ORDER BY g.item`,
+    { ...found, items: JSON.stringify(found.items) },
+  );
+  return rows.map(({ item }) => item);
+}
+
+/** Stores what a job found, in place of what it found before. */
+export async function recordAttention(tx: Transaction, found: Found): Promise<void> {
+  await execute(
+    tx,
+    `WITH given AS (
+       SELECT item, count FROM json_to_recordset(:items::json) AS g (item text, count bigint)
+     ), gone AS (
+       DELETE FROM job_attention WHERE job = :job AND item NOT IN (SELECT item FROM given)
+     )
+     INSERT INTO job_attention AS a (job, item, count, told_at)
+     SELECT :job, item, count, :now::timestamptz FROM given
+     ON CONFLICT (job, item) DO UPDATE SET count = EXCLUDED.count,
+       told_at = CASE WHEN a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)
+                      THEN EXCLUDED.told_at ELSE a.told_at END
+     WHERE a.count <> EXCLUDED.count
+        OR a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)`,
+    { ...found, items: JSON.stringify(found.items) },
+  );
+}
+
+/** Stores what a job found and gives the things to tell now. */
+export async function tellAttention(tx: Transaction, found: Omit<Found, 'againAfterHours'>): Promise<string[]> {
+  const asked = { ...found, againAfterHours: DAY_HOURS };
+  const untold = await readUntold(tx, asked);
+  await recordAttention(tx, asked);
+  return untold;
+}
