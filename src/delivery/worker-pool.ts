@@ -35,6 +35,9 @@ import { DeliverySteps } from './steps.ts';
  */
 const WORKERS = 24;
 
+/** How long e-mails under way may still take when the program is to end: Kubernetes kills it after 30 s. */
+const STOP_MILLISECONDS = 15_000;
+
 /** Ended jobs are reported to the queue together, after at most this long. A job that is done twice finds nothing to do. */
 const JOBS_REPORTED_AFTER_MILLISECONDS = 20;
 
@@ -90,6 +93,7 @@ export class WorkerPool {
     try {
       await Promise.race([stopped, runner.promise]);
     } finally {
+      this.context.transport.close(STOP_MILLISECONDS);
       await runner.stop().catch(() => {}); // it may have ended by itself
     }
   }

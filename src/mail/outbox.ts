@@ -27,6 +27,9 @@ import { leaseWorkers } from './workers.ts';
 /** E-mails under way at once: each waits for the mail server most of its time. */
 const WORKERS = 4;
 
+/** How long e-mails under way may still take when the program is to end. */
+const STOP_MILLISECONDS = 15_000;
+
 export interface EmailResult extends SendResult {
   readonly email: EmailSubject;
 }
@@ -36,6 +39,8 @@ export interface OutboxOptions extends Mailer, EmailContext {
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
   /** Sends these e-mails alone, and queues none. */
   readonly only?: readonly number[] | undefined;
+  /** Ends the run: what is under way is cut off after a while, what waits is left for the next run. */
+  readonly stop?: AbortSignal | undefined;
 }
 
 /** Queues what is due, then sends what is queued or held. */
@@ -52,6 +57,12 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   if (waiting.length === 0) return;
   const transport = transportOf(environment);
   const compose = composing(options);
+  const end = () => {
+    waiting.length = 0;
+    transport.close(STOP_MILLISECONDS);
+  };
+  if (options.stop?.aborted) return;
+  options.stop?.addEventListener('abort', end, { once: true });
   let lost: Error | undefined;
   const lease = await leaseWorkers(database.connection, Math.min(WORKERS, waiting.length), (error) => {
     lost = error;
@@ -73,6 +84,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     );
     if (lost !== undefined) throw lost;
   } finally {
+    options.stop?.removeEventListener('abort', end);
     await lease.end();
     transport.close();
   }

@@ -3,9 +3,11 @@
  * sent, refused for good, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { Environment } from '../config/environment.ts';
@@ -35,8 +37,11 @@ export interface Transport {
   /** For logs; says nothing that is secret. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
-  /** Ends idle connections. Messages under way are finished; those that wait for a connection are deferred. */
-  close(): void;
+  /**
+   * Ends idle connections. Messages that wait for a connection are deferred; those under way are finished, or cut off
+   * after so many milliseconds.
+   */
+  close(graceMilliseconds?: number): void;
 }
 
 /** How long to wait for a mail server, in milliseconds. */
@@ -182,6 +187,31 @@ interface Attempt {
 /** A connection that nothing was sent over for so long is ended: servers drop idle ones, and it keeps us running. */
 const IDLE_MILLISECONDS = 20_000;
 
+/**
+ * When as many connections as are open at once have failed one after another, no more are tried for so long: behind a
+ * firewall that answers nothing, each would take its whole time, and a run of some hundred documents a quarter of an hour.
+ */
+const AWAY_MILLISECONDS = 60_000;
+
+/**
+ * The addresses of a host, as every other program of this machine finds them. nodemailer would ask the DNS first, and a
+ * name that is in /etc/hosts alone would wait for its answer for ever.
+ */
+async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
+  if (isIP(host) !== 0) return [host];
+  const late = new AbortController();
+  const timeout = wait(milliseconds, undefined, { signal: late.signal, ref: false }).then(() => {
+    throw new Error(`the look-up of ${host} took longer than ${milliseconds / 1000} s`);
+  });
+  timeout.catch(() => {}); // aborted when the look-up was faster
+  try {
+    const found = await Promise.race([lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }), timeout]);
+    return found.map(({ address }) => address);
+  } finally {
+    late.abort();
+  }
+}
+
 /** Some servers end a session after so many messages; ending it ourselves makes that no error. */
 const MESSAGES_PER_CONNECTION = 100;
 
@@ -197,14 +227,21 @@ class Smtp implements Transport {
   readonly name = 'smtp';
   private readonly server: MailServer;
   private readonly patience: Patience;
+  private readonly connections: number;
   private free: number;
   private readonly waiting: (() => void)[] = [];
   private readonly idle: Session[] = [];
   private closed = false;
+  /** Ends what is under way. */
+  private readonly cutOffs = new Set<(reason: Error) => void>();
+  /** Attempts to connect that failed since the last one that did not. */
+  private failures = 0;
+  private away: { readonly until: number; readonly reply: string } | undefined;
 
   constructor(server: MailServer, patience: Patience, connections: number) {
     this.server = server;
     this.patience = patience;
+    this.connections = connections;
     this.free = connections;
   }
 
@@ -221,9 +258,14 @@ class Smtp implements Transport {
     }
   }
 
-  close(): void {
+  close(graceMilliseconds?: number): void {
     this.closed = true;
     for (const session of this.idle.splice(0)) this.hangUp(session);
+    if (graceMilliseconds === undefined) return;
+    const cutOff = () => {
+      for (const each of this.cutOffs) each(new Error('the program is ending'));
+    };
+    setTimeout(cutOff, graceMilliseconds).unref();
   }
 
   private async sendNow(message: OutgoingMessage): Promise<SendOutcome> {
@@ -234,27 +276,54 @@ class Smtp implements Transport {
       // The server had dropped the idle connection, and nothing was sent: a new one says more.
       if (!attempt.untouched) return attempt.outcome;
     }
+    if (this.away !== undefined && Date.now() < this.away.until) return { outcome: 'deferred', reply: this.away.reply };
     let connection: SMTPConnection;
     try {
       connection = await this.connect();
+      this.failures = 0;
     } catch (error) {
-      return { outcome: 'deferred', reply: told(error as SmtpError) };
+      const reply = told(error as SmtpError);
+      this.failures += 1;
+      if (this.failures >= this.connections) this.away = { until: Date.now() + AWAY_MILLISECONDS, reply };
+      return { outcome: 'deferred', reply };
     }
     const attempt = await this.sendOver({ connection, sent: 0, idleTimer: undefined }, message);
     return attempt.outcome;
   }
 
-  private connect(): Promise<SMTPConnection> {
+  /** Tries the addresses of the server's name in turn, all of them within the time for one connection. */
+  private async connect(): Promise<SMTPConnection> {
+    const deadline = Date.now() + this.patience.connection;
+    const { host = '' } = this.server.connection;
+    const addresses = await addressesOf(host, this.patience.connection);
+    let failure: unknown;
+    for (const [index, address] of addresses.entries()) {
+      const share = (deadline - Date.now()) / (addresses.length - index);
+      try {
+        return await this.connectTo(host, address, Math.max(share, 10));
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  private connectTo(host: string, address: string, milliseconds: number): Promise<SMTPConnection> {
     const { connection: options, auth } = this.server;
     const connection = new SMTPConnection({
       ...options,
-      connectionTimeout: this.patience.connection,
-      dnsTimeout: this.patience.connection,
+      host: address,
+      // The certificate is that of the name.
+      ...(address !== host && { servername: options.servername ?? host }),
+      connectionTimeout: milliseconds,
       greetingTimeout: this.patience.greeting,
       socketTimeout: this.patience.socket,
       socketCloseTimeout: 2000,
     });
+    let cutOff: (reason: Error) => void = () => {};
     return new Promise<SMTPConnection>((done, fail) => {
+      cutOff = fail;
+      this.cutOffs.add(cutOff);
       // Stays for the life of the connection; once it is established, whoever sends is told by the callback of `send`.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
@@ -263,10 +332,12 @@ class Smtp implements Transport {
         else if (auth === undefined || !connection.allowsAuth) done(connection);
         else connection.login(auth, (refused) => (refused ? fail(refused) : done(connection)));
       });
-    }).catch((error: unknown) => {
-      connection.close();
-      throw error;
-    });
+    })
+      .catch((error: unknown) => {
+        connection.close();
+        throw error;
+      })
+      .finally(() => this.cutOffs.delete(cutOff));
   }
 
   /** Sends one message over one connection, which is kept for the next message only after a success. */
@@ -275,7 +346,10 @@ class Smtp implements Transport {
     clearTimeout(session.idleTimer);
     const parcel = new Parcel(raw, () => this.waitLonger(connection));
     let deadline: NodeJS.Timeout | undefined;
+    let cutOff: (reason: Error) => void = () => {};
     const result = await new Promise<SendOutcome | SmtpError>((done) => {
+      cutOff = done;
+      this.cutOffs.add(cutOff);
       deadline = setTimeout(
         () => done(new Error(`the mail server was not done with the message after ${this.patience.message / 1000} s`)),
         this.patience.message,
@@ -287,6 +361,7 @@ class Smtp implements Transport {
       );
     });
     clearTimeout(deadline);
+    this.cutOffs.delete(cutOff);
     if (result instanceof Error) {
       connection.close();
       return { outcome: outcomeOf(result, parcel), untouched: !parcel.begun && isLoss(result) };

@@ -87,7 +87,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   const counted = counting(reporter);
   const sendOthers = () =>
     takeDayCheckpoint(context, reporter)
-      .then(() => sendEmails(context, reporter))
+      .then(() => sendEmails(context, reporter, stop))
       .catch((error: unknown) => reporter.onEmailsFailed?.(error));
   // If one of them fails, the other ends with it.
   const either = new AbortController();
@@ -126,8 +126,10 @@ export const deliverNumbers = (
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
+  stop?: AbortSignal,
 ): Promise<void> {
-  await sendOtherEmails({ ...context, composers: COMPOSERS, onEmail });
+  await sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, stop });
+  if (stop?.aborted) return;
   await stampSeals(context, onNotStamped);
 }
 

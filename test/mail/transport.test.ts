@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -70,6 +72,55 @@ describe('an SMTP server', () => {
     const sent = await large();
     expect((await transport.send(sent)).outcome).toBe('sent');
     expect(server.mails[0]?.raw.equals(sent.raw)).toBe(true);
+  });
+
+  it('is not asked by each of many messages while no connection to it comes about', async () => {
+    await start({}, { connections: 2 });
+    server.behaviour = 'never_greet';
+    const began = Date.now();
+    const outcomes = await Promise.all(Array.from({ length: 40 }, async () => transport.send(await message())));
+    expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['deferred']));
+    // Two wait for their greeting, and those that begin while the second still waits; without the limit it would be forty.
+    expect(server.connections).toBeLessThanOrEqual(4);
+    expect(Date.now() - began).toBeLessThan(5000);
+  });
+
+  it('is found by a name that this machine knows, whatever the DNS does', async () => {
+    await start();
+    const silent = createSocket('udp4');
+    await new Promise<void>((bound) => silent.bind(0, '127.0.0.1', bound));
+    const servers = getServers();
+    setServers([`127.0.0.1:${silent.address().port}`]);
+    try {
+      const named = openTransport({
+        smtpUrl: server.url.replace('127.0.0.1', 'localhost'),
+        outbox: '/nowhere',
+        patience: hasty,
+      });
+      opened.push(named);
+      expect((await named.send(await message())).outcome).toBe('sent');
+    } finally {
+      setServers(servers);
+      silent.close();
+    }
+  });
+
+  it('is left in a bounded time when the program is to end, and what may have arrived is said to', async () => {
+    for (const [behaviour, outcome] of [
+      ['never_greet', 'deferred'],
+      ['hang_before_data', 'deferred'],
+      ['hang_after_data', 'unclear'],
+    ] as const) {
+      await start({}, { patience: { connection: 60_000, greeting: 60_000 } });
+      server.behaviour = behaviour;
+      const sending = transport.send(await message());
+      await new Promise((go) => setTimeout(go, 300));
+      const began = Date.now();
+      transport.close(200);
+      expect(await sending).toEqual({ outcome, reply: 'the program is ending' });
+      expect(Date.now() - began).toBeLessThan(3000);
+      expect((await transport.send(await message())).outcome).toBe('deferred');
+    }
   });
 
   it('receives messages in sequence over one connection, and parallel ones over few', async () => {
