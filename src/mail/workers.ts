@@ -16,6 +16,9 @@ export interface WorkerLease {
   readonly end: () => Promise<void>;
 }
 
+/** How often a worker looks for others that have died. */
+const LOOK_MILLISECONDS = 60_000;
+
 const WORKER_ID = /^reckoner-(\d+)$/;
 
 /** The name under which a worker locks jobs in the queue. */
@@ -41,10 +44,14 @@ export async function leaseWorkers(
     [size],
   );
   await freeJobsOfDeadWorkers(client);
+  // A standing worker takes over from one that died since. If the connection is lost, onLost says so.
+  const looking = setInterval(() => void freeJobsOfDeadWorkers(client).catch(() => {}), LOOK_MILLISECONDS);
+  looking.unref();
   return {
     numbers: rows.map((row) => Number(row.number)),
     async end() {
       ended = true;
+      clearInterval(looking);
       await client.end();
     },
   };
