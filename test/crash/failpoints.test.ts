@@ -14,6 +14,8 @@ const COMMANDS = {
   import: ({ rowsFile }: Story) => ['ledger', 'import', rowsFile],
   close: () => ['close'],
   checkpoint: () => ['checkpoint'],
+  pause: () => ['pause', '--reason', 'upgrade'],
+  resume: () => ['resume', '--numbers-after', 'INV-2026-000100'],
   credit: () => ['invoice', 'credit', 'INV-2026-000001', '--amount', '2.50', '--reason', 'as agreed'],
   rename: ({ renamedFile }: Story) => ['partner', 'import', renamedFile],
   rerun: () => ['invoice', 'rerun', '--month', '2026-08', '--changed'],
@@ -64,18 +66,19 @@ const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute
 const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
 const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'deliver'];
 const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
+const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
-  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT],
+  ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
   WITH_A_BOUNCE,
 ];
 
 /**
- * Not repeated after their commits: a checkpoint would be taken twice; a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a pause, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
-  'checkpoint.committed',
+  ...(['checkpoint.committed', 'pause.committed', 'resume.committed'] as const),
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',
