@@ -11,6 +11,7 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
+import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { duration, plural } from '../text.ts';
 import { attentionToBooks } from './books-status.ts';
 import type { Status } from './status.ts';
@@ -63,6 +64,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): string[] => [
     .flatMap((email) => attentionToEmail(email, now)),
   ...attentionToPayments(found.payment_exceptions),
   ...attentionToConnected(found.connected),
+  ...attentionToToldNotSeen(found.told_not_seen, now),
   ...attentionToWebhooks(found.webhooks, now),
 ];
 
@@ -307,6 +309,15 @@ function attentionToPayments(counts: Status['payment_exceptions']): string[] {
   return named.length === 0
     ? []
     : [`Payment exceptions: ${named.join(', ')}. 'reckoner payment exceptions' lists them.`];
+}
+
+/** Payouts come within days and bank files within weeks: what is older may never have been sent. */
+const TOLD_DAYS = 60;
+
+function attentionToToldNotSeen(told: Status['told_not_seen'], now: DateTime<true>): string[] {
+  return told
+    .filter(({ since }) => now.diff(DateTime.fromISO(since, { zone: 'utc' })).as('days') > TOLD_DAYS)
+    .map((each) => `${describeToldNotSeen(each)}. Ask for the payouts, and import the bank's files that show them.`);
 }
 
 function attentionToConnected({ accounts, stale, open, unknown, payouts }: AccountHealth): string[] {

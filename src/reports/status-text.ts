@@ -2,6 +2,7 @@
 import { missingFeeds } from '../close/feeds.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../seals/signature.ts';
+import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
@@ -23,11 +24,9 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
       `Seals        ${describeSigning(found.signing)}`,
       ...feedLines(found.feeds),
       `Open rows    ${found.open_entries}`,
-      ...found.differing_cuts
-        .slice(0, 5)
-        .flatMap((row) => wrapped(printable(describeDifferingCut(row)), 67))
-        .map((line, index) => `${index === 0 ? 'Cuts' : ''}`.padEnd(13) + line),
+      ...labeled('Cuts', found.differing_cuts.map(describeDifferingCut)),
       `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+      ...labeled('Told only', found.told_not_seen.map(describeToldNotSeen)),
       ...webhookLines(found.webhooks),
     ].join('\n'),
   ];
@@ -72,6 +71,13 @@ const describeSigning = ({ key, latest }: Status['signing']): string => {
   if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, and now there is no key`;
   return `signed by ${keyIdOf(key)}${latest === null || latest === key ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
 };
+
+/** At most five sentences under one label, within 80 columns. */
+const labeled = (label: string, sentences: readonly string[]): string[] =>
+  sentences
+    .slice(0, 5)
+    .flatMap((each) => wrapped(printable(each), 67))
+    .map((line, index) => (index === 0 ? label : '').padEnd(13) + line);
 
 function webhookLines({ active, waiting, troubled }: Status['webhooks']): string[] {
   if (active + troubled.length === 0) return [];

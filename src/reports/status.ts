@@ -28,6 +28,7 @@ import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
+import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
 
@@ -95,6 +96,8 @@ export interface Status {
   readonly links: readonly LinkTrouble[];
   /** Connected accounts: up to when each was read, and what is open on the latest statements. */
   readonly connected: AccountHealth;
+  /** Money that processors and partners told us of, and that no payout has brought to the bank. */
+  readonly told_not_seen: readonly ToldNotSeen[];
   /** Webhooks of partners: how many are active, and those that are not. */
   readonly webhooks: WebhookHealth;
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
@@ -132,14 +135,6 @@ export async function readStatus(
        AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
-  const waiting = await query<Status['waiting'][number]>(
-    tx,
-    `SELECT d.number, d.partner_id, s.status, s.reason
-     FROM latest_emails s JOIN documents d USING (document_id)
-     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
-       ORDER BY d.series, d.sequence LIMIT :listed`,
-    { listed: LISTED },
-  );
   const others = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
   const unfinished_emails = others.map((email) => ({
     ...{ email: email.email_id, kind: email.kind, about: nameOf(email), to: email.to, status: email.status },
@@ -168,12 +163,13 @@ export async function readStatus(
     deliveries,
     emails,
     unfinished_emails,
-    waiting,
+    waiting: await readWaiting(tx),
     mail_failing: await readMailFailure(tx),
     refused_in_a_row: await readRefusedInARow(tx),
     gaps: await readGaps(tx),
     links: links.slice(0, LISTED),
     connected,
+    told_not_seen: await readToldNotSeen(tx),
     webhooks: await readWebhookHealth(tx, context.environment),
     jobs,
     payment_exceptions: exceptions,
@@ -192,6 +188,16 @@ function readGaps(tx: Transaction): Promise<Status['gaps'][number][]> {
      ORDER BY d.series, d.sequence`,
   );
 }
+
+const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
+  query(
+    tx,
+    `SELECT d.number, d.partner_id, s.status, s.reason
+     FROM latest_emails s JOIN documents d USING (document_id)
+     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
+       ORDER BY d.series, d.sequence LIMIT :listed`,
+    { listed: LISTED },
+  );
 
 const countOpenEntries = (tx: Transaction, last: Month | null): Promise<{ readonly open_entries: number }> =>
   queryOne(

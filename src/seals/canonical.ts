@@ -276,7 +276,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   request_counts: 'counters of a minute',
   quotes: 'offers; an accepted one is a ledger row',
   requotes: 'offers; an accepted one is a ledger row',
-  idempotency_keys: 'responses kept for a day, for retries',
+  idempotency_keys: 'responses kept for retries',
   partner_events: 'an index of rows and facts, which are sealed; verify derives it again',
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',

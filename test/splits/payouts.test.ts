@@ -56,6 +56,25 @@ beforeEach(async () => {
   ]);
 });
 
+test('what a processor or a partner told is named until a payout brings it to the bank', async () => {
+  const told = () => world.database.reading(async (tx) => (await readStatus(tx, world)).told_not_seen);
+  const text = ndjson([share(700, SOLD, { quote_id: 'q-1' }), share(300, PAID_OUT, { quote_id: 'q-2' })]);
+  await world.database.transaction((tx) => importBalanceTransactions(tx, world, { name: 'moved', text }, 'acct_1'));
+  expect(await told()).toEqual([{ account: 'acct_1', currency: 'USD', amount: '10.00', since: '2026-07-15' }]);
+  world.at('2026-10-01T10:00:00Z');
+  const { attention } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(attention.join('\n')).toContain('acct_1: USD 10.00 told and not seen at the bank, the oldest of 2026-07-15.');
+  const line = '2026-07-21,7.00,USD,0001,PO-9,STRIPE TRANSFER,STRIPE,';
+  await books.bankText('bank.csv', `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}\n`);
+  const [arrived] = await world.database.reading((tx) => readPayouts(tx));
+  await world.database.transaction((tx) =>
+    settlePayout(tx, books.acting, {
+      ...{ payoutId: (arrived as { payout_id: number }).payout_id, account: 'acct_1', paymentIds: [] },
+    }),
+  );
+  expect(await told()).toEqual([{ account: 'acct_1', currency: 'USD', amount: '3.00', since: '2026-07-20' }]);
+});
+
 /** Balance transactions of an account, one of which may be the payout of the others. */
 function moves(account: string, balance_transactions: readonly Told[], by?: Told): void {
   for (const each of balance_transactions) {

@@ -22,7 +22,11 @@ export const define: Definition = (client, act) => {
   client
     .command('rotate <client>')
     .description('Add a secret; the previous one stays valid for a while')
-    .option('--overlap-days <days>', 'how long (default: 7; 0 revokes it now)', days('--overlap-days', 0))
+    .option(
+      '--overlap-days <days>',
+      'how long (default: 7; 0 ends it now, its tokens within an hour)',
+      days('--overlap-days', 0),
+    )
     .option(...VALID_DAYS)
     .action(act(acting(clientRotate)));
   client
