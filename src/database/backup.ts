@@ -7,12 +7,13 @@
  *   {"format":"reckoner-backup","version":1,"program","environment","created_at","migrations":[…]}
  *   {"table","columns":[…]}       for each table, after the tables that it refers to; then its rows in COPY's
  *   …                             text format, and a line \.
- *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line
+ *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line; if there is a key
+ *                                                            that signs seals, "signature" over it as well
  *
  * It does not contain generated columns, which are computed again; the list of migrations, which the header has; the
  * queue, which `deliver` rebuilds from the emails; or anything outside the database.
  */
-import { createHash } from 'node:crypto';
+import { createHash, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -219,9 +220,15 @@ async function writeContent(
     onProgress?.(left);
   }
   const sequences = await readSequences(tx);
-  await draft.write(line({ rows, sequences, sha256: hash.digest('hex') }));
+  const sha256 = hash.digest('hex');
+  const { sealKey } = environment;
+  const signature = sealKey && sign(null, signedText(sha256), sealKey.privateKey).toString('base64');
+  await draft.write(line({ rows, sequences, sha256, ...(signature && { signature }) }));
   return { created_at, rows };
 }
+
+/** What a backup's signature is over: no seal's note begins like this. */
+export const signedText = (sha256: string): Buffer => Buffer.from(`${FORMAT}\n${sha256}\n`);
 
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 

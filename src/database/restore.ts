@@ -5,14 +5,15 @@
  *
  * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
-import type { EnvironmentName } from '../config/environment.ts';
+import type { Environment, EnvironmentName } from '../config/environment.ts';
+import type { SealKey } from '../config/seal-key.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import {
@@ -24,6 +25,7 @@ import {
   quoted,
   readSequences,
   readTables,
+  signedText,
   type Table,
 } from './backup.ts';
 import { countLines } from './copy.ts';
@@ -49,6 +51,8 @@ export interface CheckedBackup {
   readonly rows: Readonly<Record<string, number>>;
   /** Hash of the content, not of the file. */
   readonly sha256: string;
+  /** Signed with the key that signs seals; false if there is no key to check it with. */
+  readonly isAuthentic: boolean;
 }
 
 export interface Restored<Proof> {
@@ -79,6 +83,7 @@ const trailerSchema = z.object({
   rows: z.record(z.string(), z.int()),
   sequences: z.record(z.string(), z.int()),
   sha256: z.string(),
+  signature: z.string().optional(),
 });
 type Header = z.output<typeof headerSchema>;
 type TableLine = z.output<typeof tableLineSchema>;
@@ -87,7 +92,7 @@ type Trailer = z.output<typeof trailerSchema>;
 /** Reads a backup to its end. Touches no database. */
 export async function checkBackup(
   file: string,
-  environment: EnvironmentName,
+  { name: environment, sealKey }: Pick<Environment, 'name' | 'sealKey'>,
   onProgress: OnProgress = () => {},
 ): Promise<CheckedBackup> {
   // The whole file before its header counts: a bit flipped in a migration's name must not look like a newer program.
@@ -101,7 +106,22 @@ export async function checkBackup(
   if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
-  return { file, ...header, rows: trailer.rows, sha256: trailer.sha256 };
+  if (sealKey !== undefined) refuseUnsigned(file, trailer, sealKey);
+  return { file, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
+}
+
+/** The hash tells of damage only: whoever changes the file makes another one. */
+function refuseUnsigned(file: string, { sha256, signature }: Trailer, { privateKey }: SealKey): void {
+  const isOurs =
+    signature !== undefined &&
+    verify(null, signedText(sha256), createPublicKey(privateKey), Buffer.from(signature, 'base64'));
+  if (isOurs) return;
+  const fault = signature === undefined ? 'it is not signed' : 'its signature is not of the key that signs seals';
+  throw invalid(
+    file,
+    `${fault}, so that whoever could write the file may have changed it. If it is older than the key, restore it without ` +
+      'SEAL_SIGNING_KEY_FILE',
+  );
 }
 
 /** Reads rows that only count and go into the hash. */
@@ -334,7 +354,7 @@ export function restoreBackup<Proof>(
 const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 
 /** Events of anything but what `init` and the first command do by themselves. */
-const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change')`;
+const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
   await pendingMigrations(tx.knex);

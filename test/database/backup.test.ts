@@ -204,13 +204,13 @@ async function backUp({ database, environment }: Pick<World, 'database' | 'envir
 }
 
 async function restore(file: string, database: Database) {
-  const checked = await checkBackup(file, 'sandbox');
+  const checked = await checkBackup(file, { name: 'sandbox' });
   return restoreBackup(database, checked, async (tx) => verify(tx, undefined));
 }
 
 /** For tests of what follows: the same without the proof, which takes as long as all the rest. */
 const restoreUnproved = async (file: string, database: Database) =>
-  restoreBackup(database, await checkBackup(file, 'sandbox'), async () => undefined);
+  restoreBackup(database, await checkBackup(file, { name: 'sandbox' }), async () => undefined);
 
 /** A database without anything in it, and the program's connections to it. */
 async function emptyDatabase(
@@ -392,10 +392,10 @@ describe('during a backup', () => {
     });
     const seen: unknown[] = [];
     do {
-      seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['ledger_rows']);
+      seen.push((await checkBackup(await backUp(running), { name: 'sandbox' })).rows['ledger_rows']);
     } while (!imported);
     expect(await importing).toMatchObject({ accepted: 3_000 });
-    seen.push((await checkBackup(await backUp(running), 'sandbox')).rows['ledger_rows']);
+    seen.push((await checkBackup(await backUp(running), { name: 'sandbox' })).rows['ledger_rows']);
     expect([...new Set(seen)]).toEqual([0, 3_000]);
   });
 
@@ -420,7 +420,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
   const bytes = () => readFileSync(backup);
   const sohne = (lines: string[]) => lines.map((line) => line.replace('Söhne', 'Sohne'));
   const refusal = (file: string) =>
-    checkBackup(file, 'sandbox').then(
+    checkBackup(file, { name: 'sandbox' }).then(
       ({ sha256 }) => ({ sha256 }),
       (error: unknown) => error,
     );
@@ -447,7 +447,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
   const FLIPS = times({ few: 50, short: 150, long: 1_000 });
   test('a file with a flipped bit is refused, unless the bit is not part of its content', async () => {
     const { seed, random } = seeded();
-    const { sha256 } = await checkBackup(backup, 'sandbox');
+    const { sha256 } = await checkBackup(backup, { name: 'sandbox' });
     let found = 0;
     for (let flip = 0; flip < FLIPS; flip += 1) {
       const flipped = bytes();
@@ -522,7 +522,9 @@ describe('from a damaged or foreign file nothing is restored:', () => {
   });
 
   test('it belongs to the other environment', async () => {
-    await expect(checkBackup(backup, 'production')).rejects.toMatchObject(refused('backup_environment', /sandbox/));
+    await expect(checkBackup(backup, { name: 'production' })).rejects.toMatchObject(
+      refused('backup_environment', /sandbox/),
+    );
   });
 
   test.each<[what: string, file: () => Buffer, reason: RegExp]>([
@@ -531,7 +533,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
   ])('one that is exchanged for %s between its check and its loading', async (_, other, reason) => {
     const target = await emptyDatabase();
     const file = written(bytes());
-    const checked = await checkBackup(file, 'sandbox');
+    const checked = await checkBackup(file, { name: 'sandbox' });
     writeFileSync(file, other());
     const loading = restoreBackup(target.database, checked, async () => null);
     await expect(loading).rejects.toMatchObject(refused('backup_invalid', reason));
@@ -557,7 +559,7 @@ describe('from a damaged or foreign file nothing is restored:', () => {
 
   test('the proof fails', async () => {
     const target = await emptyDatabase();
-    const checked = await checkBackup(backup, 'sandbox');
+    const checked = await checkBackup(backup, { name: 'sandbox' });
     const loading = restoreBackup(target.database, checked, async () => {
       throw new Error('no proof');
     });
@@ -686,7 +688,7 @@ describe("an older program's backup", () => {
     );
     entries = (await contentOf({ sql }))['ledger_rows'];
     older = await backUp({ database, environment });
-    expect((await checkBackup(older, 'sandbox')).migrations).toEqual(OLDER);
+    expect((await checkBackup(older, { name: 'sandbox' })).migrations).toEqual(OLDER);
     await closeOpened();
   });
 
@@ -792,7 +794,7 @@ describe('the commands', () => {
     const file = newFile();
     const made = await run(['--json', 'backup', file], { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
-    const { rows } = await checkBackup(file, 'sandbox');
+    const { rows } = await checkBackup(file, { name: 'sandbox' });
     expect(made).toMatchObject({ status: 0, stderr: '' });
     expect(made.json()).toEqual({ file, bytes: statSync(file).size, rows, sha256 });
     const target = await emptyDatabase();

@@ -561,7 +561,7 @@ export const ACTS: readonly Act[] = [
       const file = join(world.home, 'history.backup');
       await writeBackup(world.database, world.environment, file);
       await emptyTables(world);
-      const checked = await checkBackup(file, world.environment.name);
+      const checked = await checkBackup(file, world.environment);
       await restoreBackup(world.database, checked, (tx) => verify(tx, undefined).catch(() => undefined));
       rmSync(file);
       return true;

@@ -1,8 +1,14 @@
 /** `reckoner backup`. */
-import { readEnvironment } from '../../config/environment.ts';
-import { writeBackup } from '../../database/backup.ts';
+import { readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { type Backup, writeBackup } from '../../database/backup.ts';
+import type { Database } from '../../database/database.ts';
+import { pendingMigrations } from '../../database/migrate.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
+import { recordEvent, thisProcess } from '../../people/audit-events.ts';
+import { wholeNumberArgument } from '../arguments.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
 import type { Output, Progress } from '../output.ts';
@@ -13,39 +19,78 @@ does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
 secrets in the environment. An existing file is never replaced.`;
 
 export const define: Definition = (command, act) => {
-  command.argument('<file>', 'a new file').addHelpText('after', HELP).action(act(backup));
+  command
+    .argument('<file>', 'a new file; with --keep a folder')
+    .option(
+      '--keep <count>',
+      'write a new file into the folder, and delete all backups there but the latest of this count',
+      wholeNumberArgument('--keep', 1, 10_000),
+    )
+    .addHelpText('after', HELP)
+    .action(act(backup));
 };
 
 export const NOT_IN_A_BACKUP =
   'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
 
-export async function backup(output: Output, file: string): Promise<number> {
+export async function backup(output: Output, place: string, { keep }: { keep?: number } = {}): Promise<number> {
   const environment = readEnvironment();
-  if (file === '-') {
+  const own = `reckoner-${environment.name}-`;
+  const stamp = environment.now().toFormat("yyyyMMdd'T'HHmmss'Z'");
+  const file = keep === undefined ? place : join(place, `${own}${stamp}.backup`);
+  if (place === '-') {
     throw refuse('argument_invalid', {
       argument: 'file',
-      value: file,
+      value: place,
       reason: 'must be a file, because a backup is written completely or not at all',
     });
   }
   let progress: Progress | undefined;
-  const written = await withDatabase(environment, { unmigrated: true }, (database) =>
-    writeBackup(database, environment, file, {
+  const written = await withDatabase(environment, { unmigrated: true }, async (database) => {
+    const made = await writeBackup(database, environment, file, {
       onStart: (bytes) => {
         progress = output.progress('Backing up', bytes, ' bytes');
       },
       onProgress: (bytes) => progress?.advance(bytes),
-    }).finally(() => progress?.done()),
-  );
+    }).finally(() => progress?.done());
+    await recordBackup(output, database, environment, file, made);
+    return made;
+  });
+  const deleted = keep === undefined ? [] : deleteAllBut(keep, place, own);
   const { bytes, rows, sha256, created_at } = written;
-  output.print({ file, bytes, rows, sha256 }, () =>
+  output.print({ file, bytes, rows, sha256, ...(keep !== undefined && { deleted }) }, () =>
     [
       `Wrote ${file}: ${counted(rows)} as of ${created_at}, ${groupThousands(String(bytes))} bytes.`,
       `SHA-256 ${sha256}`,
+      ...deleted.map((name) => `Deleted ${name}.`),
       NOT_IN_A_BACKUP,
     ].join('\n'),
   );
   return EXIT.done;
+}
+
+/** The event has what a file is compared with, as `sha256sum` prints it. A schema of an older version has no place for it. */
+async function recordBackup(
+  output: Output,
+  database: Database,
+  environment: Environment,
+  file: string,
+  { bytes, sha256, created_at }: Backup,
+): Promise<void> {
+  if ((await database.asOwner((tx) => pendingMigrations(tx.knex), { readOnly: true })).length > 0) return;
+  const details = { file, bytes, sha256, created_at, signed: environment.sealKey !== undefined };
+  const event = { action: 'backup.take', subject: basename(file), details, now: environment.now().toISO() };
+  await database.transaction((tx) => recordEvent(tx, thisProcess('command', output.by), event));
+}
+
+/** Their names have their times, so that they sort by age. */
+function deleteAllBut(keep: number, folder: string, own: string): string[] {
+  const backups = readdirSync(folder).filter(
+    (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),
+  );
+  const old = backups.sort().slice(0, -keep);
+  for (const name of old) rmSync(join(folder, name));
+  return old;
 }
 
 export function counted(rows: Readonly<Record<string, number>>): string {

@@ -31,7 +31,7 @@ export async function restore(output: Output, file: string): Promise<number> {
     const progress = output.progress(label, sizeOf(file), ' bytes');
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
-  const checked = await reading('Checking', (onProgress) => checkBackup(file, environment.name, onProgress));
+  const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress));
   /** Records the restore and verifies what was restored. */
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
@@ -59,6 +59,9 @@ export async function restore(output: Output, file: string): Promise<number> {
     [
       `Restored ${file}, made ${printable(checked.created_at)} by Reckoner ${printable(checked.program)}: ${counted(rows)}.`,
       ...leftOut.map((name) => `Skipped ${printable(name)}: this version has no such table.`),
+      checked.isAuthentic
+        ? 'Its signature is of the key that signs seals.'
+        : 'Its signature was not checked: there is no SEAL_SIGNING_KEY_FILE.',
       described(proof),
       NOT_IN_A_BACKUP,
     ].join('\n'),
