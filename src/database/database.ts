@@ -100,7 +100,6 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
       const pending = await pendingMigrations(owner);
       if (pending.length > 0) throw refuse('database_not_migrated', { pending });
       await checkEnvironment(owner, environment);
-      if (!options.readOnly) await fitness.assure();
     }
   } catch (error) {
     await close();

@@ -1,7 +1,7 @@
 /**
  * What a database must be before anything is written to it: a server that takes writes, with the migrations that this
- * version knows, and with a clock that agrees with this machine's. Checked when the database is opened, and again before a
- * transaction that writes: every 30 seconds, and at once after this machine's clock was set.
+ * version knows, and with a clock that agrees with this machine's. Checked before the first transaction that writes, and then
+ * every 30 seconds, and at once after this machine's clock was set.
  * Refusals: clock_differs, database_read_only, database_newer.
  */
 import type { Knex } from 'knex';

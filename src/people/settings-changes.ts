@@ -27,7 +27,7 @@ export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => 
 /** Records how the settings differ from those recorded last, if they do. */
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;
-  if ((await database.transaction((tx) => unrecordedChanges(tx, settings))).length === 0) return;
+  if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
     // Of two commands that see the same change, one records it.
     await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.settings})`);

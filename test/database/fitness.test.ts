@@ -53,7 +53,7 @@ describe('the clocks of the machine and of the database', () => {
     ['3 minutes behind', '2026-07-31T11:57:00Z', { seconds: 180, ahead: false }],
   ])('a machine whose clock is %s may not write', async (_, machine, facts) => {
     await databaseSays('2026-07-31T12:00:00Z');
-    expect(await refusalOf(opening(machineAt(machine)))).toMatchObject({
+    expect(await refusalOf(opening(machineAt(machine)).then(writing))).toMatchObject({
       code: 'clock_differs',
       facts: { machine: new Date(machine).toISOString(), database: '2026-07-31T12:00:00.000Z', ...facts },
     });
@@ -63,7 +63,7 @@ describe('the clocks of the machine and of the database', () => {
   test('what only reads goes on, and the status says that the clocks differ', async () => {
     await databaseSays('2026-07-31T12:00:00Z');
     const environment = machineAt('2026-09-09T12:00:00Z');
-    const database = await opening(environment, true);
+    const database = await opening(environment);
     const { attention } = await database.reading((tx) => readStatus(tx, { ...world, environment }));
     expect(attention[0]).toMatch(/^This machine's clock is 40 days ahead of the database's/);
   });

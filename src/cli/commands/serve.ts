@@ -40,6 +40,7 @@ async function serve(
   const stopping = new AbortController();
   return withContext(
     async (context) => {
+      await context.database.checkWritable();
       const log = openLog(null);
       const events = processInBackground(context, log);
       const polling = pollAfterEvents(context, log);
