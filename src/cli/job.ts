@@ -4,11 +4,11 @@ import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal, reasonOf } from '../errors/refusals.ts';
+import { EXIT, Refusal } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
-import { deliverAll, type Reporter, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
+import { deliverAll, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
@@ -22,6 +22,7 @@ import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
+import { logFailure, logOf } from './job-log.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -74,12 +75,6 @@ const failed =
 
 const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 
-function logFailure(log: pino.Logger, thrown: unknown): void {
-  const error = databaseFailure(thrown) ?? thrown;
-  if (error instanceof Refusal) log.error({ code: error.code, ...error.facts }, error.message);
-  else log.error({ code: 'internal' }, reasonOf(error));
-}
-
 /** Once a day: reminds partners of what they owe, by the dunning levels of the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
@@ -89,7 +84,7 @@ export function runRemind(): Promise<number> {
     for (const { partner_id, dunning_level, documents } of plan.reminders) {
       job.log.info({ partner_id, dunning_level, documents: documents.map((each) => each.number) }, 'reminder due');
     }
-    await sendEmails(job, logOf(job));
+    await sendEmails(job, logOf(job.log));
     return exitFor(job, (await job.database.reading(nameNeedingAttention)).others);
   });
 }
@@ -103,7 +98,7 @@ export function runMonthClose(): Promise<number> {
       job,
       {},
       {
-        ...logOf(job),
+        ...logOf(job.log),
         onClosed(month, others) {
           log.info({ month }, 'month closed');
           for (const other of others) log.warn(other, 'not in the currency of the partner');
@@ -123,7 +118,7 @@ export function runMonthClose(): Promise<number> {
       closedBooks += 1;
       log.info({ month }, 'books closed');
     });
-    if (closedBooks > 0) await sendEmails(job, logOf(job));
+    if (closedBooks > 0) await sendEmails(job, logOf(job.log));
     if (booksRefused !== undefined) logFailure(log, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
@@ -145,7 +140,7 @@ export function runMonthClose(): Promise<number> {
 export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
-    await deliverAll(job, logOf(job));
+    await deliverAll(job, logOf(job.log));
     return exitFor(job, await unsent(job));
   });
 }
@@ -173,7 +168,7 @@ export function runWatch(): Promise<number> {
       await sendEmails(job, {
         onEmail(result) {
           if (result.email.kind === 'status' && result.status === 'sent') sent = true;
-          logOf(job).onEmail?.(result);
+          logOf(job.log).onEmail?.(result);
         },
       });
       if (!sent) return EXIT.failed;
@@ -237,22 +232,6 @@ async function processPendingEvents({ database, log, ...job }: Job): Promise<voi
   if (effects + waiting.length + manual_review.length === 0) return;
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
-
-const logOf = ({ log }: Job): Reporter => ({
-  onDelivery: (delivery) => log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
-  onEmail: ({ email, status, detail }) => {
-    const { kind, partner_id, month } = email;
-    log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](
-      { kind, partner_id, month, status, detail },
-      'email',
-    );
-  },
-  onCheckpoint: ({ checkpoint_number, seal }) => log.info({ checkpoint: checkpoint_number, seal }, 'checkpoint taken'),
-  onCheckpointRefused: (refusal) => logFailure(log, refusal),
-  onNotStamped: (seal, reason) => log.warn({ ...seal, reason }, 'time stamp'),
-  onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
-  onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
-});
 
 /** Logs how all e-mails stand, and names those that need attention. */
 async function unsent({ database, log }: Job): Promise<string[]> {

@@ -44,7 +44,11 @@ function start(): Worker {
   });
   const worker = {
     process: child,
-    sent: () => [...said.matchAll(/^(\S+) sent: /gm)].map((match) => match[1] as string),
+    sent: () =>
+      [...said.matchAll(/^\{.*"msg":"delivery".*\}$/gm)]
+        .map(([line]) => JSON.parse(line) as { number: string; status: string })
+        .filter(({ status }) => status === 'sent')
+        .map(({ number }) => number),
     ended: new Promise<number | null>((resolve) => child.on('close', resolve)),
   };
   workers.push(worker);
@@ -94,6 +98,10 @@ test('three processes share a month: each has a part of it, and no e-mail is sen
   expect(invoiceEmails()).toHaveLength(INVOICES);
   const shares = three.map(({ sent }) => sent());
   expect(shares.flat().sort()).toEqual((await world.documents()).map(({ number }) => number).sort());
+  const runs = await world.sql<{ runs: number }>(
+    `SELECT count(*)::int AS runs FROM job_runs WHERE job = 'deliver' AND exit_status = 0`,
+  );
+  expect(runs).toEqual([{ runs: 6 }]); // Each at its start and at its end.
   // Nobody stood idle while others had work: what lies ready at one is no more than it has hands.
   for (const share of shares) expect(share.length).toBeGreaterThan(INVOICES / 15);
 });

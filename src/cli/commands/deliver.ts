@@ -1,14 +1,18 @@
 /** `reckoner deliver`. */
+import type { Delivery } from '../../delivery/document.ts';
 import { RETRIED, type Retried, type RetryRequest, retryEmails } from '../../delivery/retry-emails.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
+import { openLog } from '../../log.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/queries.ts';
-import { deliverAll, deliverAllForever, type Reporter } from '../../month-end/month-end.ts';
+import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
+import { recordJobRun } from '../../reports/status.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument, instantArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
+import { type Context, withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { countKinds, describeEmail, describeUnstamped, withProgress } from '../deliveries.ts';
+import { countKinds, withProgress } from '../deliveries.ts';
+import { logFailure, logOf } from '../job-log.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -41,7 +45,7 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
       if (retried !== undefined) output.note(describeRetried(status, retried));
       if (options.watch) {
         output.note('Delivering issued documents. Press Ctrl-C to stop.');
-        await deliverAllForever(context, notesOf(output), stopping.signal);
+        await standBy(context, stopping.signal);
       } else {
         await withProgress(output, (reporter) =>
           deliverAll(context, {
@@ -78,7 +82,8 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      return needing.documents > 0 ? EXIT.attention : EXIT.done;
+      // A worker that was told to stop has nothing to raise an alarm about: `status` and `watch` do.
+      return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
@@ -103,16 +108,32 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
   `The webhook of ${partnerId} did not take an event: ${reason}. ` +
   `'reckoner webhook show ${partnerId}' says when it is tried again.`;
 
-/** A worker notes each delivery as it happens. */
-const notesOf = (output: Output): Reporter => ({
-  onDelivery: ({ number, status, detail, before }) => {
-    if (!before) output.note(`${number} ${status}: ${detail}`);
-  },
-  onEmail: (result) => {
-    if (result.status !== 'sent') output.note(describeEmail(result));
-  },
-  onNotStamped: (seal, reason) => output.note(describeUnstamped(seal, reason)),
-  onWebhookFailed: (partnerId, reason) => output.note(describeRefusedEvent(partnerId, reason)),
-  onEventsFailed: (error) => output.note(`Events were not sent to webhooks: ${reasonOf(error)}`),
-  onEmailsFailed: (error) => output.note(`The e-mails without a document were not sent: ${reasonOf(error)}`),
-});
+/** How often a standing worker records that it runs, as often as cron runs the job whose work it does. */
+const HEARTBEAT_MINUTES = 10;
+
+/** A standing worker: logs as cron's job `deliver` does, and is recorded among that job's runs. */
+async function standBy(context: Context, stop: AbortSignal): Promise<void> {
+  const { database, environment } = context;
+  const log = openLog({ job: 'deliver' });
+  const startedAt = environment.now().toISO();
+  const beat = () =>
+    database
+      .transaction((tx) => {
+        const run = { startedAt, finishedAt: environment.now().toISO(), exitStatus: EXIT.done };
+        return recordJobRun(tx, { job: 'deliver', ...run });
+      })
+      // The work itself ends where the database is lost.
+      .catch((error: unknown) => logFailure(log, error));
+  const beating = setInterval(beat, HEARTBEAT_MINUTES * 60_000);
+  try {
+    await beat();
+    const reporter = logOf(log);
+    const onDelivery = (delivery: Delivery) => {
+      if (!delivery.before) reporter.onDelivery?.(delivery);
+    };
+    await deliverAllForever(context, { ...reporter, onDelivery }, stop);
+    await beat();
+  } finally {
+    clearInterval(beating);
+  }
+}

@@ -1,0 +1,31 @@
+/** What cron's jobs and standing workers log: one line a fact. */
+import type { Logger } from 'pino';
+import { databaseFailure } from '../database/transaction.ts';
+import { Refusal, reasonOf } from '../errors/refusals.ts';
+import type { Reporter } from '../month-end/month-end.ts';
+
+/** Logs why something failed: a refusal with its code and facts. */
+export function logFailure(log: Logger, thrown: unknown): void {
+  const error = databaseFailure(thrown) ?? thrown;
+  if (error instanceof Refusal) log.error({ code: error.code, ...error.facts }, error.message);
+  else log.error({ code: 'internal' }, reasonOf(error));
+}
+
+/** Logs what happens to documents, e-mails, checkpoints, time stamps and webhooks. */
+export const logOf = (log: Logger): Reporter => ({
+  onDelivery: (delivery) => log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+  onEmail: ({ email, status, detail }) => {
+    const { kind, partner_id, month } = email;
+    log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](
+      { kind, partner_id, month, status, detail },
+      'email',
+    );
+  },
+  onCheckpoint: ({ checkpoint_number, seal }) => log.info({ checkpoint: checkpoint_number, seal }, 'checkpoint taken'),
+  onCheckpointRefused: (refusal) => logFailure(log, refusal),
+  onNotStamped: (seal, reason) => log.warn({ ...seal, reason }, 'time stamp'),
+  onWebhookSent: (partner_id, events) => log.info({ partner_id, events }, 'webhook'),
+  onWebhookFailed: (partner_id, reason) => log.warn({ partner_id, reason }, 'webhook'),
+  onEventsFailed: (error) => logFailure(log, error),
+  onEmailsFailed: (error) => logFailure(log, error),
+});
