@@ -3,8 +3,7 @@
 --
 --   createdb reckoner && psql -d reckoner -f migrations/roles.sql
 --
--- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat, and should be after an upgrade: the
--- reader may read the tables that exist when it runs. docs/operations.md says who uses which.
+-- Then give the logins passwords (\password reckoner_owner, …). It is safe to repeat. docs/operations.md says who uses which.
 
 DO $$
 BEGIN
@@ -37,12 +36,15 @@ BEGIN
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO reckoner_reader', current_database());
   REVOKE CREATE ON SCHEMA public FROM PUBLIC;
   GRANT USAGE ON SCHEMA public TO reckoner_app, reckoner_reader;
-  -- Who can read signing_keys can make tokens of any partner.
+  -- The reader reads the tables that there are, and those that the owner makes later: 'init' comes after this script.
+  -- Verification also looks at the sequences.
   FOR target IN
     SELECT oid::regclass FROM pg_class
-    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND relname <> 'signing_keys'
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
   LOOP
     EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
   END LOOP;
+  ALTER DEFAULT PRIVILEGES FOR ROLE reckoner_owner IN SCHEMA public GRANT SELECT ON TABLES TO reckoner_reader;
+  ALTER DEFAULT PRIVILEGES FOR ROLE reckoner_owner IN SCHEMA public GRANT SELECT ON SEQUENCES TO reckoner_reader;
 END
 $$;
