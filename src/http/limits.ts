@@ -36,7 +36,7 @@ export interface Limits {
   readonly request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret, and refuses when there were too many: of the client from this network, or from the network. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
-  /** Refuses a network that has sent too many webhooks with a bad signature, before the next one is read. */
+  /** Refuses a network that has sent too many webhooks with a bad signature. */
   readonly webhook: (address: string) => void;
   readonly badSignature: (address: string) => void;
   readonly close: () => void;

@@ -1,8 +1,9 @@
 /**
  * Webhooks of the payment processors. The signature is checked over the raw body, then the event is stored. Nothing else
  * happens here: stored events are processed later, however often and in whatever order they arrived. What nobody signed
- * costs little: its header is checked before its body is read, few large bodies are read at once, and a network that sends
- * bad signatures is limited. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
+ * costs little: its header is checked before its body is read, few large bodies are read at once, and those of a network that
+ * sends bad signatures are not. A small event with a right signature is never refused: all of a processor's customers send from
+ * the same addresses. Refusals: webhook_not_configured, webhook_signature_invalid, request_invalid,
  * processor_events_invalid, rate_limited, busy.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -38,8 +39,7 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
     };
     const onRequest = async (request: FastifyRequest<Asked>, reply: FastifyReply) => {
       secretsOf(webhooks, shared, accountOf(request.query.account));
-      // Behind a proxy that the settings do not name, the processor has the same address as anybody.
-      if (!isBehindUnknownProxy(request, shared.settings)) shared.limits.webhook(request.ip);
+      if (isLarge(request)) limitNetwork(request, shared);
       const reason = webhooks.headerProblem(signatureOf(request), environment.now().toJSDate());
       if (reason !== undefined) throw badSignature(request, shared, reason);
       bodies.enter(request, reply);
@@ -76,7 +76,14 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-function badSignature(request: FastifyRequest, { limits, metrics, security }: Shared, reason: string): Refusal {
+/** Behind a proxy that the settings do not name, the processor has the same address as anybody. */
+function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
+  if (!isBehindUnknownProxy(request, settings)) limits.webhook(request.ip);
+}
+
+function badSignature(request: FastifyRequest, shared: Shared, reason: string): Refusal {
+  limitNetwork(request, shared);
+  const { limits, metrics, security } = shared;
   security.record('webhook_refused', request.ip);
   limits.badSignature(request.ip);
   metrics.badSignatures.inc();
@@ -92,12 +99,15 @@ const MOST_LARGE_OF_ONE = 2;
 /** A processor sends what it has. */
 const ARRIVES_WITHIN_MS = 10_000;
 
+const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
+
 /** The large bodies that are under way, which anybody may send until their signature is checked. */
 class LargeBodies {
   readonly #from: string[] = [];
 
-  enter({ headers, raw, ip }: FastifyRequest, reply: FastifyReply): void {
-    if (Number(headers['content-length'] ?? LARGE) < LARGE) return;
+  enter(request: FastifyRequest, reply: FastifyReply): void {
+    if (!isLarge(request)) return;
+    const { raw, ip } = request;
     const network = networkOf(ip);
     const ofOne = this.#from.filter((each) => each === network).length;
     if (this.#from.length >= MOST_LARGE || ofOne >= MOST_LARGE_OF_ONE) throw busy();
