@@ -117,7 +117,8 @@ BEGIN
 END
 $$;
 
--- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and how an e-mail ended that was under way.
+-- Few facts are recorded while the ledger is paused: events, pauses, access, holds, and how an e-mail ended that was under
+-- way or came back: a mail server hands its report over once.
 CREATE PROCEDURE make_fact(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD COLUMN fact_id bigint NOT NULL CONSTRAINT %I CHECK (fact_id > 0)', target,

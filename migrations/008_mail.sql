@@ -163,7 +163,7 @@ CREATE TABLE email_bounces (
   event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT email_bounce_once UNIQUE (email_id, recipient)
 );
-CALL make_fact('email_bounces');
+CALL make_fact('email_bounces', while_paused => true);
 
 -- Every worker takes a number and holds an advisory lock with that number while it lives.
 CREATE SEQUENCE worker_numbers;

@@ -5,6 +5,7 @@ import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { bouncesIn, messagesOf } from '../../src/mail/bounce-report.ts';
 import { type BouncesRecorded, recordBounces } from '../../src/mail/bounces.ts';
 import { readEmails } from '../../src/mail/log.ts';
+import { pauseLedger } from '../../src/people/pauses.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -67,6 +68,13 @@ test('an invoice that came back is bounced where finance looks, until it is sent
   expect(server.mails.at(-1)?.to).toEqual(['new@partner.example']);
   expect(await status()).toMatchObject({ deliveries: { sent: 1, failed: 0 }, attention: [] });
   expect(await differences()).toBe(0);
+});
+
+test('a report is recorded while the ledger is paused: the mail server that hands it over keeps no copy', async () => {
+  const messageId = await deliver();
+  await world.database.transaction((tx) => pauseLedger(tx, world, { reason: 'upgrade', stateOf: null }));
+  expect((await record(report({ messageId }))).bounces).toHaveLength(1);
+  expect((await world.documents())[0]?.email).toMatchObject({ status: 'bounced' });
 });
 
 test('a report read twice records nothing the second time', async () => {
