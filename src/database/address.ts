@@ -43,9 +43,12 @@ function readPasswordFile(variables: NodeJS.ProcessEnv): string {
 function passwordOf(content: string, wanted: readonly string[]): string | undefined {
   for (const line of content.split(/\r?\n/)) {
     if (line.startsWith('#')) continue;
-    const fields = [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) => field);
+    // As libpq reads it, the password is the rest of the line: a `:` within it may be escaped or not.
+    const [, ...fields] =
+      /^((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):((?:\\.|[^:\\])*):(.+)$/.exec(line) ?? [];
+    const password = fields[4];
     const fits = wanted.every((value, at) => fields[at] === '*' || unescaped(fields[at]) === value);
-    if (fits && fields[4] !== undefined && fields[4] !== '') return unescaped(fields[4]);
+    if (fits && password !== undefined) return unescaped(password);
   }
   return undefined;
 }

@@ -19,6 +19,7 @@ beforeAll(() => {
       'db.example:5432:reckoner:app:right\\:\\\\ one',
       'db.example:*:*:owner:of the owner',
       'localhost:5432:*:*:behind the socket',
+      'db.example:5432:reckoner:plain:a:b',
     ].join('\n'),
     { mode: 0o600 },
   );
@@ -33,6 +34,7 @@ describe('the password file', () => {
     ['the line of this host, database and user', 'postgres://app@db.example/reckoner', 'right:\\ one'],
     ['an asterisk for any port and database', 'postgres://owner@db.example:6000/another', 'of the owner'],
     ['localhost for a Unix socket', 'postgres://app@%2Frun%2Fpostgresql/reckoner', 'behind the socket'],
+    ['a password with a colon that is not escaped', 'postgres://plain@db.example/reckoner', 'a:b'],
     ['no line for another host', 'postgres://app@elsewhere/reckoner', ''],
     ['nothing where the URL has a password', 'postgres://app:mine@db.example/reckoner', 'mine'],
   ])('gives %s', (_, url, password) => {
