@@ -39,6 +39,7 @@ import {
   prepareQueue,
   whileNobodyMigrates,
 } from './migrate.ts';
+import { alterGuards } from './restore-guards.ts';
 import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
@@ -414,25 +415,6 @@ async function whileLoading<Result>(tx: Transaction, file: string, work: () => P
   await execute(tx, alterGuards('ENABLE ALWAYS'));
   return result;
 }
-
-/**
- * Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. A month that a wrong clock
- * closed stays closed: what a backup has can be restored.
- */
-const alterGuards = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
-  DO $$
-  DECLARE
-    guard record;
-  BEGIN
-    FOR guard IN
-      SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-      WHERE t.tgname IN ('fact_number', 'month_has_ended')
-        AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
-    LOOP
-      EXECUTE format('ALTER TABLE %s ${act} TRIGGER %I', guard.target, guard.tgname);
-    END LOOP;
-  END
-  $$`;
 
 async function loadTable(
   tx: Transaction,
