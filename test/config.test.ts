@@ -41,7 +41,7 @@ test('what is no settings at all is refused with its file, however deep it goes'
 
 test('each account has webhook secrets of its own', () => {
   const secretsOf = (variables: object) => [...readEnvironment({ ...variables }).stripeWebhookSecrets];
-  const own = { STRIPE_WEBHOOK_SECRET: 'whsec_a, whsec_b', STRIPE_WEBHOOK_SECRET_FILE: '/run/secrets/own' };
+  const own = { STRIPE_WEBHOOK_SECRET: 'whsec_a, whsec_b' };
   expect(secretsOf({ ...own, STRIPE_WEBHOOK_SECRET_acct_1: 'whsec_c', STRIPE_WEBHOOK_SECRET_acct_2: '' })).toEqual([
     ['', ['whsec_a', 'whsec_b']],
     ['acct_1', ['whsec_c']],

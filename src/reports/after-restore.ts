@@ -98,7 +98,8 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
     sections.push(
       `${plural(emails.unsent, 'e-mail')} still to be sent here, which may have been sent already${more}\n` +
         "What has been sent goes out again. 'reckoner invoice hold NUMBER' keeps a\n" +
-        "document back, 'reckoner email dismiss NUMBER' any other e-mail.",
+        "document back, 'reckoner email dismiss NUMBER --reason REASON' any other\n" +
+        'e-mail.',
     );
   }
   if (webhooks.length > 0) {

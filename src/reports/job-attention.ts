@@ -41,7 +41,8 @@ export async function recordAttention(tx: Transaction, found: Found): Promise<vo
   await execute(
     tx,
     `WITH given AS (
-       SELECT item, sum(count) AS count FROM json_to_recordset(:items::json) AS g (item text, count bigint) GROUP BY item
+       SELECT item, sum(count) AS count
+       FROM json_to_recordset(:items::json) AS g (item text, count bigint) GROUP BY item
      ), gone AS (
        DELETE FROM job_attention WHERE job = :job AND item NOT IN (SELECT item FROM given)
      )

@@ -10,9 +10,9 @@ are refused (exit 3), jobs end at once (exit 0), and the API answers 503 to
 whatever records. Reading, verify, backup and --dry-run work. E-mails under way
 are finished. 'reckoner resume' ends the pause.
 
-'reckoner restore' leaves a pause by itself. After a point-in-time recovery or
-from a snapshot of the disk, say so with --state-of: then 'reckoner resume' asks
-which numbers were issued after it.`;
+'reckoner restore FILE' leaves a pause by itself. After a point-in-time recovery
+or from a snapshot of the disk, say so with --state-of: then 'reckoner resume'
+asks which numbers were issued after it.`;
 
 export const define: Definition = (command, act) => {
   command

@@ -7,8 +7,8 @@ import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 
 const HELP = `
-After 'reckoner restore', a first call shows what may have happened after the
-backup and resumes nothing (exit 3). Look for the last number that anybody has
+After 'reckoner restore FILE', a first call shows what may have happened after
+the backup and resumes nothing (exit 3). Look for the last number that anybody has
 seen: in the mailbox of finance_email (close reports), in the mail server's log,
 with the partners or the auditor. Then resume with it, or with --none-issued.
 The numbers up to it are never given: a sealed fact explains the gap.`;
