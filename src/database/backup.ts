@@ -13,7 +13,7 @@
  * It does not contain generated columns, which are computed again; the list of migrations, which the header has; the
  * queue, which `deliver` rebuilds from the emails; or anything outside the database.
  */
-import { createHash, sign } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -23,6 +23,7 @@ import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf, draftOf } from '../files.ts';
 import { packageVersion } from '../package.ts';
+import { signatureOf } from './backup-signature.ts';
 import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
@@ -222,13 +223,10 @@ async function writeContent(
   const sequences = await readSequences(tx);
   const sha256 = hash.digest('hex');
   const { sealKey } = environment;
-  const signature = sealKey && sign(null, signedText(sha256), sealKey.privateKey).toString('base64');
+  const signature = sealKey && signatureOf(sha256, sealKey);
   await draft.write(line({ rows, sequences, sha256, ...(signature && { signature }) }));
   return { created_at, rows };
 }
-
-/** What a backup's signature is over: no seal's note begins like this. */
-export const signedText = (sha256: string): Buffer => Buffer.from(`${FORMAT}\n${sha256}\n`);
 
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 

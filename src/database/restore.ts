@@ -1,11 +1,10 @@
 /**
  * Restore of a backup into an empty database in one transaction: complete and verified, or not at all.
- * Refusals: file_unreadable, backup_invalid, backup_newer, backup_environment, database_not_empty, database_environment,
- * database_newer.
+ * Refusals: file_unreadable, backup_invalid, backup_newer, backup_environment, database_not_empty, database_newer, database_environment.
  *
  * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
-import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { finished, pipeline } from 'node:stream/promises';
@@ -13,7 +12,6 @@ import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
 import type { Environment, EnvironmentName } from '../config/environment.ts';
-import type { SealKey } from '../config/seal-key.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import {
@@ -25,9 +23,9 @@ import {
   quoted,
   readSequences,
   readTables,
-  signedText,
   type Table,
 } from './backup.ts';
+import { refuseUnlessSigned } from './backup-signature.ts';
 import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
 import { grantToApp, refuseUnlessOwner } from './grants.ts';
@@ -52,7 +50,7 @@ export interface CheckedBackup {
   readonly rows: Readonly<Record<string, number>>;
   /** Hash of the content, not of the file. */
   readonly sha256: string;
-  /** Signed with the key that signs seals; false if there is no key to check it with. */
+  /** Signed with our key; false if there is none to check with. */
   readonly isAuthentic: boolean;
 }
 
@@ -107,22 +105,8 @@ export async function checkBackup(
   if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
-  if (sealKey !== undefined) refuseUnsigned(file, trailer, sealKey);
+  if (sealKey !== undefined) refuseUnlessSigned(file, trailer, sealKey);
   return { file, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
-}
-
-/** The hash tells of damage only: whoever changes the file makes another one. */
-function refuseUnsigned(file: string, { sha256, signature }: Trailer, { privateKey }: SealKey): void {
-  const isOurs =
-    signature !== undefined &&
-    verify(null, signedText(sha256), createPublicKey(privateKey), Buffer.from(signature, 'base64'));
-  if (isOurs) return;
-  const fault = signature === undefined ? 'it is not signed' : 'its signature is not of the key that signs seals';
-  throw invalid(
-    file,
-    `${fault}, so that whoever could write the file may have changed it. If it is older than the key, restore it without ` +
-      'SEAL_SIGNING_KEY_FILE',
-  );
 }
 
 /** Reads rows that only count and go into the hash. */

@@ -792,6 +792,8 @@ describe('the commands', () => {
 
   test('print their results as JSON, with the hash that sha256sum prints, and exit 0', async () => {
     const file = newFile();
+    // The backup's own event comes after it.
+    const before = await contentOf(world);
     const made = await run(['--json', 'backup', file], { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl });
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
     const { rows } = await checkBackup(file, { name: 'sandbox' });
@@ -805,15 +807,14 @@ describe('the commands', () => {
       rows,
       verified: { inspected: expect.any(Number) as number, differences: 0 },
     });
-    expect(await contentOf(target)).toEqual(await withRestoreOf(target, world));
+    expect(await contentOf(target)).toEqual(await withRestoreOf(target, before));
   });
 
-  /** What is in `source`, with what the restore itself records in the database that it fills: one event and its pause. */
+  /** The content of the source, with what the restore itself records in the database that it fills: one event and its pause. */
   async function withRestoreOf(
     target: Pick<World, 'sql'>,
-    source: Pick<World, 'sql'>,
+    content: Record<string, unknown>,
   ): Promise<Record<string, unknown>> {
-    const content = await contentOf(source);
     const restores = await target.sql<{ row: string }>(
       `SELECT e::text AS row FROM audit_events e WHERE action = 'database.restore'
          AND event_id = (SELECT max(event_id) FROM audit_events)`,
@@ -876,7 +877,7 @@ describe('the commands', () => {
     expect(ran.status).toBe(4);
     // The count itself, and the seal that states it.
     expect(ran.json()).toMatchObject({ verified: { differences: 2 } });
-    expect(await contentOf(target)).toEqual(await withRestoreOf(target, damaged));
+    expect(await contentOf(target)).toEqual(await withRestoreOf(target, await contentOf(damaged)));
   });
 
   test('skip a table of another program, report it, and exit 4', async () => {
