@@ -179,8 +179,8 @@ CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
 CALL grant_to_app('SELECT, INSERT', 'job_runs');
 
 -- The security log: what was refused at the server's door, counted by kind, network and client within an hour, so that an
--- attack cannot fill the disk. Append-only, but not sealed: it holds addresses of persons, which the owner may have to
--- erase, and proves nothing about money. Who changed clients and instructions is in the audit events, which are sealed.
+-- attack cannot fill the disk. The program only adds to it; the owner of the database may delete rows, since they hold
+-- addresses of persons. Who changed clients and instructions is in the audit events, which are append-only and sealed.
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
@@ -196,7 +196,7 @@ CREATE TABLE security_events (
   CONSTRAINT security_event_times_in_order CHECK (first_at <= last_at)
 );
 CREATE INDEX security_events_latest ON security_events (last_at);
-CALL make_append_only('security_events');
+CALL grant_to_app('SELECT, INSERT', 'security_events');
 
 -- What needed attention when each job last ran, how many of each, and when that was last told. A working state: a job exits
 -- 4 for what is new in it (src/reports/job-attention.ts).

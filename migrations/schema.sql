@@ -186,8 +186,6 @@ CREATE TABLE security_events (
   CONSTRAINT security_event_times_in_order CHECK (first_at <= last_at)
 );
 CREATE INDEX security_events_latest ON security_events USING btree (last_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON security_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER append_only_table BEFORE TRUNCATE ON security_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON security_events TO reckoner_app;
 GRANT SELECT ON SEQUENCE security_events_security_event_id_seq TO reckoner_app;
 

@@ -62,6 +62,8 @@ if (ownServices && existsSync(join(HOME, 'pdf'))) {
   process.stdout.write(`The demonstration in ${HOME} exists.\n`);
   process.exit(0);
 }
+// As the program does: what it writes is its user's alone.
+process.umask(0o077);
 if (existsSync(HOME)) {
   // The folder of an earlier demo. No other folder is ever removed.
   rmSync(HOME, { recursive: true, force: true });

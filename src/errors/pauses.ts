@@ -12,7 +12,7 @@ const paused: Definition<OpenPause> = {
   exit: EXIT.refused,
   http: 503,
   sentence: (f) =>
-    `The ledger is paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded until ` +
+    `The ledger has been paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded until ` +
     "'reckoner resume'.",
 };
 
@@ -20,7 +20,7 @@ export const PAUSES = {
   paused,
   already_paused: refused<OpenPause>(
     (f) =>
-      `The ledger is already paused since ${minuteOf(f.since)}: ${f.reason}. 'reckoner resume' ends the pause; ` +
+      `The ledger has already been paused since ${minuteOf(f.since)}: ${f.reason}. 'reckoner resume' ends the pause; ` +
       'pause again after it to give another reason.',
   ),
   not_paused: refused<Record<string, never>>(

@@ -1,7 +1,7 @@
 /**
  * The security log: who was refused at the door, by kind, network and client. A row is written for the first try of an
- * hour, and then for the 10th, 100th, 1000th and at the hour's end, with how many there were since the row before: an
- * attack is seen at once and cannot fill the disk.
+ * hour, and then for the 10th, 100th and 1000th, with how many there were since the row before; the rest of an hour is
+ * written with the next refusal after it, or when the server stops. So an attack is seen at once and cannot fill the disk.
  */
 import { hostname } from 'node:os';
 import { execute } from '../database/transaction.ts';
@@ -58,7 +58,8 @@ export class SecurityLog {
     };
     this.tries.set(key, each);
     if (each.unwritten === 0) each.first_at = now;
-    each.last_at = now;
+    // A clock that was set back must not lose what was counted.
+    each.last_at = now < each.first_at ? each.first_at : now;
     each.total += 1;
     each.unwritten += 1;
     if (/^10*$/.test(String(each.total))) this.due.push(taken(each));

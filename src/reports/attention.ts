@@ -82,7 +82,7 @@ const attentionToPause = (pause: Status['paused'], now: DateTime<true>): string[
   (pause.cause === 'command' && now.diff(DateTime.fromISO(pause.paused_at)).as('hours') < OVERDUE_HOURS)
     ? []
     : [
-        `The ledger is paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing closes, is issued, sent or ` +
+        `The ledger has been paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing closes, is issued, sent or ` +
           `recorded. 'reckoner resume' ${pause.cause === 'restore' ? 'shows what is to be decided' : 'ends the pause'}.`,
       ];
 
@@ -175,10 +175,11 @@ function attentionToGaps(gaps: Status['gaps']): string[] {
   });
 }
 
-/** How often each job of jobs/crontab runs, in hours. */
+/** How often each job of jobs/crontab runs, and `deliver --watch` records that it does, in hours. */
 const PERIOD_HOURS: Readonly<Record<string, number>> = {
   'month-close': 1,
   deliver: 1 / 6,
+  worker: 1 / 6,
   ...{ watch: 24, remind: 24, verify: 24, reconcile: 24 },
 };
 /** A job is late after twice its period and this. */
@@ -193,7 +194,8 @@ const attentionToJobs = (jobs: Status['jobs'], now: DateTime<true>): string[] =>
     const period = PERIOD_HOURS[job];
     const late = period !== undefined && hours > 2 * period + JOB_GRACE_HOURS && hours < 24 * JOB_GIVEN_UP_DAYS;
     return [
-      ...(exit_status === 1 || exit_status === 2
+      // A month that does not close has sentences of its own.
+      ...(exit_status === 1 || exit_status === 2 || (exit_status === 3 && job !== 'month-close')
         ? [`The last run of ${job} failed at ${finished_at} (exit ${exit_status}). Read its log.`]
         : []),
       ...(job === 'verify' && exit_status === 4
@@ -202,7 +204,11 @@ const attentionToJobs = (jobs: Status['jobs'], now: DateTime<true>): string[] =>
               'them. Until they are explained, close nothing and keep a backup as it is.',
           ]
         : []),
-      ...(late ? [`${job} last ran at ${at}. jobs/crontab runs it more often: look at the scheduler.`] : []),
+      ...(late
+        ? [
+            `${job} last ran at ${at}. It should run more often: look at ${job === 'worker' ? "the host of 'reckoner deliver --watch'" : 'the scheduler'}.`,
+          ]
+        : []),
     ];
   });
 

@@ -1310,13 +1310,13 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   paused: {
     when: 'the ledger is paused',
     exit: 3,
-    says: /is paused since 2026-08-10 10:00 UTC: the server moves\. .* 'reckoner resume'/,
+    says: /has been paused since 2026-08-10 10:00 UTC: the server moves\. .* 'reckoner resume'/,
     run: () => whilePaused(() => inWorld(['close'])),
   },
   already_paused: {
     when: 'it is paused twice',
     exit: 3,
-    says: /already paused since 2026-08-10 10:00 UTC: the server moves\./,
+    says: /already been paused since 2026-08-10 10:00 UTC: the server moves\./,
     run: () => whilePaused(() => inWorld(['pause', '--reason', 'again'])),
   },
   not_paused: {

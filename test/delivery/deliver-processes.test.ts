@@ -99,7 +99,7 @@ test('three processes share a month: each has a part of it, and no e-mail is sen
   const shares = three.map(({ sent }) => sent());
   expect(shares.flat().sort()).toEqual((await world.documents()).map(({ number }) => number).sort());
   const runs = await world.sql<{ runs: number }>(
-    `SELECT count(*)::int AS runs FROM job_runs WHERE job = 'deliver' AND exit_status = 0`,
+    `SELECT count(*)::int AS runs FROM job_runs WHERE job = 'worker' AND exit_status = 0`,
   );
   expect(runs).toEqual([{ runs: 6 }]); // Each at its start and at its end.
   // Nobody stood idle while others had work: what lies ready at one is no more than it has hands.

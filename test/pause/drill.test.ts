@@ -89,7 +89,7 @@ test('the restored ledger is paused, and says so', async () => {
     paused: { cause: 'restore', reason: 'restored from night.backup, made at 2026-08-15 02:00 UTC' },
   });
   expect((status.json() as { attention: string[] }).attention[0]).toContain(
-    'The ledger is paused since 2026-09-02 12:00 UTC',
+    'The ledger has been paused since 2026-09-02 12:00 UTC',
   );
 });
 

@@ -76,3 +76,18 @@ test('a gap that the skipped numbers do not reach is found by both', async () =>
     expect(stdout).toMatch(/INV-2026: (3 to 4 are missing|its numbers have a gap)/);
   }
 });
+
+test('a recovery to a moment at which the ledger was paused is told by another pause, and resuming asks for the numbers', async () => {
+  world = await openWorld();
+  world.at('2026-09-01T12:00:00Z');
+  const pause = (reason: string, stateOf: string | null) =>
+    world.database.transaction((tx) => pauseLedger(tx, world, { reason, stateOf }));
+  await pause('an upgrade', null);
+  await expect(pause('another upgrade', null)).rejects.toMatchObject({ code: 'already_paused' });
+  await pause('recovered', '2026-08-02T00:00:00Z');
+  await expect(pause('recovered again', '2026-08-02T00:00:00Z')).rejects.toMatchObject({ code: 'already_paused' });
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-02T12:00:00Z' };
+  expect((await command(['resume'], { env })).status).toBe(3);
+  expect((await command(['resume', '--none-issued'], { env })).status).toBe(0);
+  await expect(world.sql('SELECT is_paused() AS paused')).resolves.toEqual([{ paused: false }]);
+});

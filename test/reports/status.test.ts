@@ -243,8 +243,8 @@ test('a job that has stopped running needs attention, until it was given up for 
   await ran('month-close', '2026-08-01T06:59:00Z', 0);
   await ran('verify', '2026-07-30T03:15:00Z', 0);
   expect((await status()).attention).toEqual([
-    'month-close last ran at 2026-08-01 06:59 UTC. jobs/crontab runs it more often: look at the scheduler.',
-    'verify last ran at 2026-07-30 03:15 UTC. jobs/crontab runs it more often: look at the scheduler.',
+    'month-close last ran at 2026-08-01 06:59 UTC. It should run more often: look at the scheduler.',
+    'verify last ran at 2026-07-30 03:15 UTC. It should run more often: look at the scheduler.',
   ]);
   world.at('2026-09-15T10:00:00Z');
   expect((await status()).attention).toEqual([]);

@@ -5,7 +5,8 @@ import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { type Backup, writeBackup } from '../../database/backup.ts';
 import type { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
+import { databaseFailure } from '../../database/transaction.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { wholeNumberArgument } from '../arguments.ts';
@@ -46,15 +47,18 @@ export async function backup(output: Output, place: string, { keep }: { keep?: n
     });
   }
   let progress: Progress | undefined;
-  const written = await withDatabase(environment, { unmigrated: true }, async (database) => {
+  const [written, unrecorded] = await withDatabase(environment, { unmigrated: true }, async (database) => {
     const made = await writeBackup(database, environment, file, {
       onStart: (bytes) => {
         progress = output.progress('Backing up', bytes, ' bytes');
       },
       onProgress: (bytes) => progress?.advance(bytes),
     }).finally(() => progress?.done());
-    await recordBackup(output, database, environment, file, made);
-    return made;
+    // The file is complete, whatever keeps its event from being recorded.
+    const failure = await recordBackup(output, database, environment, file, made).catch(
+      (error: unknown) => databaseFailure(error) ?? error,
+    );
+    return [made, failure] as const;
   });
   const deleted = keep === undefined ? [] : deleteAllBut(keep, place, own);
   const { bytes, rows, sha256, created_at } = written;
@@ -66,7 +70,9 @@ export async function backup(output: Output, place: string, { keep }: { keep?: n
       NOT_IN_A_BACKUP,
     ].join('\n'),
   );
-  return EXIT.done;
+  if (unrecorded === undefined) return EXIT.done;
+  output.note(`${file} is complete. Its event was not recorded: ${reasonOf(unrecorded)}`);
+  return EXIT.attention;
 }
 
 /** The event has what a file is compared with, as `sha256sum` prints it. A schema of an older version has no place for it. */

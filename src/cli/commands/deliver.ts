@@ -91,7 +91,7 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
 
 const describeRetried = (status: string | undefined, { documents, others }: Retried): string =>
   documents + others === 0
-    ? `Nothing that is ${status} is to be sent again.`
+    ? `No ${status} e-mails to send again.`
     : `Sending again what was ${status}: ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`;
 
 /** What else was sent, and what still waits; nothing where there was nothing to send. */
@@ -108,19 +108,20 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
   `The webhook of ${partnerId} did not take an event: ${reason}. ` +
   `'reckoner webhook show ${partnerId}' says when it is tried again.`;
 
-/** How often a standing worker records that it runs, as often as cron runs the job whose work it does. */
+const WORKER = 'worker';
+/** How often a standing worker records that it runs. */
 const HEARTBEAT_MINUTES = 10;
 
-/** A standing worker: logs as cron's job `deliver` does, and is recorded among that job's runs. */
+/** A standing worker: logs as cron's job `deliver` does, and is recorded among the runs of jobs, under a name of its own. */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const { database, environment } = context;
-  const log = openLog({ job: 'deliver' });
+  const log = openLog({ job: WORKER });
   const startedAt = environment.now().toISO();
   const beat = () =>
     database
       .transaction((tx) => {
         const run = { startedAt, finishedAt: environment.now().toISO(), exitStatus: EXIT.done };
-        return recordJobRun(tx, { job: 'deliver', ...run });
+        return recordJobRun(tx, { job: WORKER, ...run });
       })
       // The work itself ends where the database is lost.
       .catch((error: unknown) => logFailure(log, error));

@@ -61,11 +61,11 @@ const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
 async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
-  const told = await query<{ event_id: number }>(
+  const told = await query<{ event_id: number | null }>(
     tx,
     `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`,
   );
-  const known = new Set(told.map(({ event_id }) => event_id));
+  const known = new Set<number | null>(told.map(({ event_id }) => event_id));
   const due = events.filter(
     (event) => !known.has(event.event_id) && [...addressesOf(settings), ...replacedAddresses(event)].length > 0,
   );
