@@ -33,6 +33,13 @@ const file = (name: string, text: string) => {
 const ndjson = (rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 
 const first = quote({ quote_id: 'q-first', spotPrice: 20, partnerCut: 6, invoiceAmount: 14 });
+/** The parking policy's cut is another: the row is recorded, and named. */
+const differing_cuts = [
+  {
+    ...{ partner_id: 'p-1', policy_id: 'parking', currency: 'USD', partner_cut_rate: '0.20', rows: 1 },
+    ...{ partner_cut: '3.00', by_rate: '2.00' },
+  },
+];
 const july = [first, requote(first), quote({ quote_id: 'q-parking', policy_id: 'parking' })];
 
 test('init creates a sandbox with complete settings, and keeps them when repeated', async () => {
@@ -91,14 +98,14 @@ test('one invalid line rejects a whole import, exits 2 and is named; --dry-run r
   const dry = await run(['--json', 'ledger', 'import', '--dry-run', file('july.ndjson', ndjson(july))]);
   expect({ status: dry.status, report: dry.json() }).toEqual({
     status: 0,
-    report: { accepted: 3, duplicates: 0, rejected: 0, errors: [] },
+    report: { accepted: 3, duplicates: 0, rejected: 0, errors: [], differing_cuts },
   });
   expect(await world.sql('SELECT FROM ledger_rows')).toHaveLength(0);
 });
 
 test('rows come from standard input too, and the same rows again are duplicates', async () => {
   const ran = await run(['--json', 'ledger', 'import', '-', '--format', 'ndjson'], undefined, { input: ndjson(july) });
-  expect(ran.json()).toEqual({ accepted: 3, duplicates: 0, rejected: 0, errors: [] });
+  expect(ran.json()).toEqual({ accepted: 3, duplicates: 0, rejected: 0, errors: [], differing_cuts });
   const again = await run(['--json', 'ledger', 'import', file('july.ndjson', ndjson(july))]);
   expect({ status: again.status, report: again.json() }).toEqual({
     status: 0,

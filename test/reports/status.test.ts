@@ -61,6 +61,7 @@ test('a new installation needs no attention', async () => {
     refused_in_a_row: null,
     links: [],
     connected: { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 },
+    told_not_seen: [],
     webhooks: { active: 0, waiting: 0, troubled: [] },
     jobs: [],
     payment_exceptions: {},
