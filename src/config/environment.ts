@@ -36,6 +36,8 @@ export interface Environment {
   readonly dkimKey?: KeyObject | undefined;
   /** SEAL_SIGNING_KEY or SEAL_SIGNING_KEY_FILE, which signs seals; undefined where none are signed. */
   readonly sealKey?: SealKey | undefined;
+  /** BACKUP_RECIPIENT: public keys of age, to which backups are encrypted. */
+  readonly backupRecipients?: readonly string[];
   /**
    * STRIPE_WEBHOOK_SECRET under the empty name, STRIPE_WEBHOOK_SECRET_<account> under the connected account's: one secret,
    * or two separated by a comma while it is being changed.
@@ -76,6 +78,7 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
     sealKey: readSealKey(variables),
     dkimKey: readDkimKey(variables),
+    backupRecipients: (variables['BACKUP_RECIPIENT'] ?? '').split(/[\s,]+/).filter((each) => each !== ''),
     stripeWebhookSecrets: webhookSecrets(variables),
     now: clock(name, variables['RECKONER_NOW']),
     clockIsSet: Boolean(variables['RECKONER_NOW']),

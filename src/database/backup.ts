@@ -10,6 +10,8 @@
  *   {"rows":{table:n},"sequences":{name:next},"sha256"}      the hash of every byte before this line; if there is a key
  *                                                            that signs seals, "signature" over it as well
  *
+ * With recipients, all of it is encrypted (backup-encryption.ts).
+ *
  * It does not contain generated columns, which are computed again; the list of migrations, which the header has; the
  * queue, which `deliver` rebuilds from the emails; or anything outside the database.
  */
@@ -23,6 +25,7 @@ import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf, draftOf } from '../files.ts';
 import { packageVersion } from '../package.ts';
+import type { Encrypt } from './backup-encryption.ts';
 import { signatureOf } from './backup-signature.ts';
 import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
@@ -43,7 +46,8 @@ export interface Backup {
   readonly rows: Readonly<Record<string, number>>;
 }
 
-export interface BackupProgress {
+export interface BackupOptions {
+  readonly encrypt?: Encrypt | undefined;
   /** The approximate number of bytes to read. Called after the snapshot is taken; the backup waits for its result. */
   readonly onStart?: (bytes: number) => unknown;
   readonly onProgress?: (bytes: number) => void;
@@ -54,7 +58,7 @@ export async function writeBackup(
   database: Database,
   environment: Environment,
   file: string,
-  progress: BackupProgress = {},
+  options: BackupOptions = {},
 ): Promise<Backup> {
   if (existsSync(file)) throw refuse('backup_exists', { file });
   // The lock comes before the snapshot: to an older snapshot, tables that a migration rewrote would look empty.
@@ -62,9 +66,9 @@ export async function writeBackup(
     const written = await database.asOwner(
       async (tx) => {
         await refuseStrangeDatabase(tx, environment);
-        const draft = await openDraft(file);
+        const draft = await openDraft(file, options.encrypt);
         try {
-          return { draft, ...(await writeContent(tx, environment, draft, progress)), ...(await draft.complete()) };
+          return { draft, ...(await writeContent(tx, environment, draft, options)), ...(await draft.complete()) };
         } catch (error) {
           await draft.discard();
           throw error;
@@ -192,7 +196,7 @@ async function writeContent(
   tx: Transaction,
   environment: Environment,
   draft: BackupDraft,
-  { onStart, onProgress }: BackupProgress,
+  { onStart, onProgress }: BackupOptions,
 ): Promise<{ created_at: string; rows: Record<string, number> }> {
   await prepareForCopy(tx);
   const tables = await readTables(tx);
@@ -256,7 +260,7 @@ interface BackupDraft {
   readonly discard: () => Promise<void>;
 }
 
-async function openDraft(file: string): Promise<BackupDraft> {
+async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): Promise<BackupDraft> {
   const unwritable = (error: unknown) => {
     if (error instanceof Refusal) return error;
     if (codeOf(error) === 'EEXIST') return refuse('backup_exists', { file });
@@ -273,7 +277,7 @@ async function openDraft(file: string): Promise<BackupDraft> {
   const hash = createHash('sha256');
   let bytes = 0;
   let failure: unknown;
-  const ended = pipeline(gzip, async (chunks: AsyncIterable<Buffer>) => {
+  const ended = pipeline(gzip, encrypt, async (chunks: AsyncIterable<Uint8Array>) => {
     for await (const chunk of chunks) {
       hash.update(chunk);
       bytes += chunk.length;

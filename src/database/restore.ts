@@ -1,6 +1,6 @@
 /**
  * Restore of a backup into an empty database in one transaction: complete and verified, or not at all.
- * Refusals: file_unreadable, backup_invalid, backup_newer, backup_environment, database_not_empty, database_newer, database_environment.
+ * Refusals: file_unreadable, backup_invalid, backup_encrypted, backup_newer, backup_environment, database_not_empty, database_newer, database_environment.
  *
  * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
@@ -12,7 +12,7 @@ import { createGunzip } from 'node:zlib';
 import { from as copyFrom } from 'pg-copy-streams';
 import { z } from 'zod';
 import type { Environment, EnvironmentName } from '../config/environment.ts';
-import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import {
   columnList,
@@ -25,6 +25,7 @@ import {
   readTables,
   type Table,
 } from './backup.ts';
+import { type Decrypt, decryptionOf } from './backup-encryption.ts';
 import { refuseUnlessSigned } from './backup-signature.ts';
 import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
@@ -43,6 +44,8 @@ import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } fr
 /** A backup whose content matches its hash and counts. */
 export interface CheckedBackup {
   readonly file: string;
+  /** Of an encrypted file. */
+  readonly decrypt: Decrypt | undefined;
   readonly environment: EnvironmentName;
   readonly program: string;
   readonly created_at: string;
@@ -93,9 +96,11 @@ export async function checkBackup(
   file: string,
   { name: environment, sealKey }: Pick<Environment, 'name' | 'sealKey'>,
   onProgress: OnProgress = () => {},
+  identities: readonly string[] = [],
 ): Promise<CheckedBackup> {
+  const decrypt = await decryptionOf(file, identities);
   // The whole file before its header counts: a bit flipped in a migration's name must not look like a newer program.
-  const { header, trailer } = await readBackup(file, onProgress, (_, rows) => passOver(rows));
+  const { header, trailer } = await readBackup({ file, decrypt }, onProgress, (_, rows) => passOver(rows));
   const unknown = header.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
   if (unknown.length > 0) throw refuse('backup_newer', { file, program: header.program, unknown });
   if (header.environment !== environment) {
@@ -106,7 +111,7 @@ export async function checkBackup(
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
   if (sealKey !== undefined) refuseUnlessSigned(file, trailer, sealKey);
-  return { file, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
+  return { file, decrypt, ...header, rows: trailer.rows, sha256: trailer.sha256, isAuthentic: sealKey !== undefined };
 }
 
 /** Reads rows that only count and go into the hash. */
@@ -117,13 +122,15 @@ async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
 /** Called for each table in turn. It must consume all rows. */
 type ReadTable = (table: TableLine, rows: AsyncIterable<Buffer>) => Promise<void>;
 
+type Source = Pick<CheckedBackup, 'file' | 'decrypt'>;
+
 /** Reads the file once. Throws at its end if it is damaged: the caller must then undo what `readTable` did. */
 async function readBackup(
-  file: string,
+  { file, decrypt }: Source,
   onProgress: OnProgress,
   readTable: ReadTable,
 ): Promise<{ header: Header; trailer: Trailer }> {
-  const content = new Content(file, onProgress);
+  const content = new Content({ file, decrypt }, onProgress);
   try {
     const header = await readHeader(file, content);
     const rows: Record<string, number> = {};
@@ -197,9 +204,9 @@ class Content {
   /** Hashed when more is read, because the trailer states the hash of everything before it. */
   #lastLine: Buffer = Buffer.alloc(0);
 
-  constructor(file: string, onProgress: OnProgress) {
-    this.#file = file;
-    this.#chunks = unzipped(file, onProgress);
+  constructor(source: Source, onProgress: OnProgress) {
+    this.#file = source.file;
+    this.#chunks = unzipped(source, onProgress);
   }
 
   async line(): Promise<string> {
@@ -267,10 +274,13 @@ class Content {
   }
 }
 
-async function* unzipped(file: string, onProgress: OnProgress): AsyncGenerator<Buffer> {
+async function* unzipped(
+  { file, decrypt = (chunks) => chunks }: Source,
+  onProgress: OnProgress,
+): AsyncGenerator<Buffer> {
   const source = createReadStream(file, { highWaterMark: 256 * 1024 });
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
-  const ended = pipeline(source, gunzip);
+  const ended = pipeline(source, decrypt, gunzip);
   ended.catch(() => {}); // Reading from gunzip reports it.
   let reported = 0;
   try {
@@ -288,6 +298,7 @@ async function* unzipped(file: string, onProgress: OnProgress): AsyncGenerator<B
 }
 
 function problemOf(file: string, error: unknown): unknown {
+  if (error instanceof Refusal) return error;
   const code = codeOf(error) ?? '';
   const reason = reasonOf(error);
   if (code === 'Z_BUF_ERROR') return invalid(file, CUT_OFF, error);
@@ -373,7 +384,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
   const { trailer } = await whileLoading(tx, file, () =>
-    readBackup(file, onProgress, async ({ table: name, columns }, rows) => {
+    readBackup(backup, onProgress, async ({ table: name, columns }, rows) => {
       const table = tables.get(name);
       if (table !== undefined) return loadTable(tx, file, table, columns, rows);
       leftOut.push(name);

@@ -49,6 +49,9 @@ export const FILES = {
   backup_invalid: badInput<{ file: string; reason: string }>(
     (f) => `Nothing was restored from ${f.file}: ${f.reason}. Use another copy or an earlier backup.`,
   ),
+  backup_encrypted: badInput<{ file: string; reason: string }>(
+    (f) => `Nothing was restored from ${f.file}: it is encrypted, and ${f.reason}.`,
+  ),
   backup_newer: refused<{ file: string; program: string; unknown: readonly string[] }>(
     (f) =>
       `${f.file} was made by a newer version (${f.program}): this version does not know ${f.unknown.join(', ')}. ` +

@@ -404,6 +404,17 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     says: /Nothing was restored from .*letter\.txt: it is no backup of this program/,
     run: () => inWorld(['restore', written('letter.txt', 'Dear Sir')]),
   },
+  backup_encrypted: {
+    when: 'an encrypted backup is restored without its key',
+    exit: 2,
+    says: /is encrypted, and the file of its private key is missing: name it with --identity/,
+    run: async () => {
+      const file = join(folder, 'encrypted.backup');
+      const recipient = 'age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p';
+      expect((await inWorld(['backup', file, '--recipient', recipient])).status).toBe(0);
+      return inWorld(['restore', file]);
+    },
+  },
   backup_newer: {
     when: 'a newer program wrote the backup',
     exit: 3,

@@ -18,6 +18,7 @@ export const TOOLS = {
   python3: 'python3',
   curl: 'curl',
   jq: 'jq',
+  age: 'age',
 } as const;
 export type Tool = keyof typeof TOOLS;
 

@@ -3,13 +3,14 @@ import { readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { type Backup, writeBackup } from '../../database/backup.ts';
+import { encryptionTo } from '../../database/backup-encryption.ts';
 import type { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
 import { databaseFailure } from '../../database/transaction.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
-import { wholeNumberArgument } from '../arguments.ts';
+import { repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
 import type { Output, Progress } from '../output.ts';
@@ -17,7 +18,8 @@ import type { Output, Progress } from '../output.ts';
 const HELP = `
 A backup is one consistent snapshot, taken while the system keeps running. It
 does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
-secrets in the environment. An existing file is never replaced.`;
+secrets in the environment. An existing file is never replaced. With recipients
+(public keys of age; also the variable BACKUP_RECIPIENT) it is encrypted.`;
 
 export const define: Definition = (command, act) => {
   command
@@ -27,6 +29,7 @@ export const define: Definition = (command, act) => {
       'write a new file into the folder, and delete all backups there but the latest of this count',
       wholeNumberArgument('--keep', 1, 10_000),
     )
+    .option('--recipient <key>', 'encrypt to this public key of age, age1…; repeatable', repeatedArgument)
     .addHelpText('after', HELP)
     .action(act(backup));
 };
@@ -34,7 +37,11 @@ export const define: Definition = (command, act) => {
 export const NOT_IN_A_BACKUP =
   'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
 
-export async function backup(output: Output, place: string, { keep }: { keep?: number } = {}): Promise<number> {
+export async function backup(
+  output: Output,
+  place: string,
+  { keep, recipient }: { keep?: number; recipient?: string[] } = {},
+): Promise<number> {
   const environment = readEnvironment();
   const own = `reckoner-${environment.name}-`;
   const stamp = environment.now().toFormat("yyyyMMdd'T'HHmmss'Z'");
@@ -46,26 +53,31 @@ export async function backup(output: Output, place: string, { keep }: { keep?: n
       reason: 'must be a file, because a backup is written completely or not at all',
     });
   }
+  const recipients = recipient ?? environment.backupRecipients ?? [];
+  const encrypt = await encryptionTo(recipient ? '--recipient' : 'BACKUP_RECIPIENT', recipients);
+  const encrypted = recipients.length > 0 && { encrypted_to: recipients };
   let progress: Progress | undefined;
   const [written, unrecorded] = await withDatabase(environment, { unmigrated: true }, async (database) => {
     const made = await writeBackup(database, environment, file, {
+      encrypt,
       onStart: (bytes) => {
         progress = output.progress('Backing up', bytes, ' bytes');
       },
       onProgress: (bytes) => progress?.advance(bytes),
     }).finally(() => progress?.done());
     // The file is complete, whatever keeps its event from being recorded.
-    const failure = await recordBackup(output, database, environment, file, made).catch(
+    const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted }).catch(
       (error: unknown) => databaseFailure(error) ?? error,
     );
     return [made, failure] as const;
   });
   const deleted = keep === undefined ? [] : deleteAllBut(keep, place, own);
   const { bytes, rows, sha256, created_at } = written;
-  output.print({ file, bytes, rows, sha256, ...(keep !== undefined && { deleted }) }, () =>
+  output.print({ file, bytes, rows, sha256, ...encrypted, ...(keep !== undefined && { deleted }) }, () =>
     [
       `Wrote ${file}: ${counted(rows)} as of ${created_at}, ${groupThousands(String(bytes))} bytes.`,
       `SHA-256 ${sha256}`,
+      ...(encrypted ? [`Encrypted to ${recipients.join(', ')}.`] : []),
       ...deleted.map((name) => `Deleted ${name}.`),
       NOT_IN_A_BACKUP,
     ].join('\n'),
@@ -80,11 +92,11 @@ async function recordBackup(
   output: Output,
   database: Database,
   environment: Environment,
-  file: string,
-  { bytes, sha256, created_at }: Backup,
+  made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
 ): Promise<void> {
   if ((await database.asOwner((tx) => pendingMigrations(tx.knex), { readOnly: true })).length > 0) return;
-  const details = { file, bytes, sha256, created_at, signed: environment.sealKey !== undefined };
+  const { rows: _, file, ...rest } = made;
+  const details = { file, ...rest, signed: environment.sealKey !== undefined };
   const event = { action: 'backup.take', subject: basename(file), details, now: environment.now().toISO() };
   await database.transaction((tx) => recordEvent(tx, thisProcess('command', output.by), event));
 }

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
+import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
@@ -22,16 +23,21 @@ backup of an older version is migrated. The restored ledger is paused until
 secrets are not in a backup: restore them separately.`;
 
 export const define: Definition = (command, act) => {
-  command.argument('<file>', 'the backup').addHelpText('after', HELP).action(act(restore));
+  command
+    .argument('<file>', 'the backup')
+    .option('--identity <file>', 'the private key of an encrypted backup, as age-keygen writes it')
+    .addHelpText('after', HELP)
+    .action(act(restore));
 };
 
-export async function restore(output: Output, file: string): Promise<number> {
+export async function restore(output: Output, file: string, given: { identity?: string } = {}): Promise<number> {
   const environment = readEnvironment();
+  const identities = given.identity === undefined ? [] : await readIdentities(given.identity);
   const reading = async <Result>(label: string, work: (onProgress: (bytes: number) => void) => Promise<Result>) => {
     const progress = output.progress(label, sizeOf(file), ' bytes');
     return work((bytes) => progress.advance(bytes)).finally(() => progress.done());
   };
-  const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress));
+  const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress, identities));
   /** Records the restore and verifies what was restored. */
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
