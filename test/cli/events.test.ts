@@ -112,7 +112,7 @@ const STORY: readonly [
   ['verify', '2026-09-01T10:00:00Z'],
   ['status', '2026-09-01T10:00:00Z'],
   ['export events --month 2026-07 --out OUT', '2026-09-01T10:00:00Z'],
-  ['backup BACKUP', '2026-09-01T10:00:00Z'],
+  ['backup BACKUP', '2026-09-01T10:00:00Z', ['backup.take', 'a.backup']],
 ];
 
 async function eventsAfter(id: number): Promise<(Event & { event_id: number })[]> {
