@@ -16,11 +16,17 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / size), unit);
 }
 
+/** Spreadsheets pass over what is blank before a sign, and East Asian ones read its full-width form. */
+const FORMULA = /^([\t\r\n]|[ \t\r\n]*[=+@＝＋－＠-])/;
+
+/** Whether a spreadsheet could read a text as a formula. A number is none. */
+export const couldRun = (text: string): boolean => FORMULA.test(text) && !/^-?\d+(\.\d+)?$/.test(text);
+
 /**
  * A cell of CSV. A text that a spreadsheet could read as a formula, or that begins with an apostrophe, gets an apostrophe
  * in front, so removing one leading apostrophe restores every text. Numbers stay as they are.
  */
 export function cellOf(value: unknown): string {
   const text = value === null || value === undefined ? '' : String(value);
-  return /^['=+@\t\r-]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? `'${text}` : text;
+  return text.startsWith("'") || couldRun(text) ? `'${text}` : text;
 }

@@ -11,9 +11,9 @@ export interface ExportRange {
 }
 
 // The same as `cellOf` in text.ts. Most texts begin with a letter, so that is compared first.
-const cell = (column: string) =>
-  `CASE WHEN ${column} COLLATE "C" >= 'A' THEN ${column}
-        WHEN ${column} ~ '^[=+@''\\t\\r-]' AND ${column} !~ '^-?\\d+(\\.\\d+)?$' THEN '''' || ${column}
+export const cellOf = (column: string) =>
+  `CASE WHEN ${column} COLLATE "C" >= 'A' AND ${column} COLLATE "C" < '＋' THEN ${column}
+        WHEN ${column} ~ '^([''\\t\\r\\n]|[ \\t\\r\\n]*[=+@＝＋－＠-])' AND ${column} !~ '^-?\\d+(\\.\\d+)?$' THEN '''' || ${column}
         ELSE nullif(${column}, '') END`;
 
 /** The value of a column in CSV or JSON. Amounts have exactly the digits of the row's currency. */
@@ -28,9 +28,9 @@ function expressionOf({ name, type }: Column, format: TableFormat): string {
       return format === 'csv' ? `${column}::text` : column;
     case 'json':
     case 'list':
-      return format === 'csv' ? cell(`(${column} #>> '{}')`) : column;
+      return format === 'csv' ? cellOf(`(${column} #>> '{}')`) : column;
     case 'text':
-      return format === 'csv' ? cell(column) : column;
+      return format === 'csv' ? cellOf(column) : column;
     default:
       return column;
   }

@@ -89,7 +89,7 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
 }
 
 /** Needs quotes, unescaping or an apostrophe in CSV. No identifier of an imported row does. */
-const UNUSUAL = /\\[^N]|[",\r]|\t['=@+]|\t-(?!\d)/;
+const UNUSUAL = /\\[^N]|[",\r]|\t['=@+ ＝＋－＠]|\t-(?!\d)/;
 
 const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
   csvLine(valuesOf(line, month, numbers).map(cellOf));

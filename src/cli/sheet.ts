@@ -2,6 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Cell as XlsxCell } from 'write-excel-file/node';
 import writeXlsx from 'write-excel-file/node';
+import { couldRun } from '../text.ts';
 
 /** What a column holds. An amount and its currency stand in columns of their own. */
 export type ColumnType = 'text' | 'amount' | 'count' | 'date';
@@ -36,7 +37,7 @@ const NUMBER = /^-?\d+(\.\d+)?$/;
 
 function unformulated(value: string | number): string {
   const text = String(value);
-  return /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return couldRun(text) ? `'${text}` : text;
 }
 
 /** A workbook of one worksheet: the heading stays in sight, amounts and dates are numbers that Excel can sum and sort. */

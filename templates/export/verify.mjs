@@ -623,7 +623,7 @@ function valueText(value, csv) {
   }
 }
 /** In CSV, a text that a spreadsheet could run has an apostrophe in front of it. */
-const COULD_RUN = /^['=+@\t\r-]/;
+const COULD_RUN = /^(?:['\t\r\n]|[ \t\r\n]*[=+@\uFF1D\uFF0B\uFF0D\uFF20-])/;
 function plainText(cell, csv, name) {
   if (!csv || !COULD_RUN.test(cell) || IS_WITH_DIGITS.test(cell)) return cell;
   const covered = cell.slice(1);

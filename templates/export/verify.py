@@ -1900,7 +1900,7 @@ POSTING = "entry_on dated_on fact fact_id account partner_id policy_id currency 
 SEALED_NAME = dict(zip(LEDGER_SUMS, SUMS))
 MONEY = set(INVOICE_SUMS + ["amount"])
 TIMES = {"accepted_at", "recorded_at", "occurred_at"}
-RISKY = re.compile(r"['=+@\t\r-]")
+RISKY = re.compile(r"['\t\r\n]|[ \t\r\n]*[=+@\uFF1D\uFF0B\uFF0D\uFF20-]")
 
 
 def sealed_time(text):
@@ -1928,7 +1928,7 @@ def says(column, cell, sealed, csv):
 
 
 def uncover(cell, csv):
-    return cell[1:] if csv and re.match(r"'['=+@\t\r-]", cell) else cell
+    return cell[1:] if csv and cell.startswith("'") and RISKY.match(cell[1:]) else cell
 
 
 class DataFile:

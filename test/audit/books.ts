@@ -52,9 +52,9 @@ export async function openBooks(options: Parameters<typeof openWorld>[0] = {}): 
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));
   await acted((tx) => voidDocument(tx, world, { number: 'INV-2026-000002', reason: 'a wrong name' }));
   await acted((tx) => rerunMonth(tx, world, month('2026-07'), { newTerms: false, changed: true }));
-  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'insolvent' }));
-  await acted((tx) => undoWriteOff(tx, world, { number: 'INV-2026-000003', reason: 'not insolvent' }));
-  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: 'too small' }));
+  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: ' =insolvent' }));
+  await acted((tx) => undoWriteOff(tx, world, { number: 'INV-2026-000003', reason: '＝not insolvent' }));
+  await acted((tx) => writeOffInvoice(tx, world, { number: 'INV-2026-000003', reason: ' \t@too small' }));
 
   world.at('2026-09-01T10:00:00Z');
   const full = { spotPrice: '-40.00', partnerCut: '-12.00', invoiceAmount: '-28.00' };

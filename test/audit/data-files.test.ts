@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { Decimal } from 'decimal.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cellOf as sqlCellOf } from '../../src/audit/data-files.sql.ts';
 import { columnsOf, type DataFile } from '../../src/audit/dictionary.ts';
 import { EXPORT_KINDS } from '../../src/audit/export.ts';
 import { voidDocument } from '../../src/documents/void.ts';
@@ -11,6 +12,7 @@ import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts'
 import { packageRoot } from '../../src/package.ts';
 import { readPartners } from '../../src/partners/queries.ts';
 import { fieldsOf } from '../../src/people/field-changes.ts';
+import { cellOf } from '../../src/text.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 import { partner } from '../support/world.ts';
 import { exported, month } from './books.ts';
@@ -130,6 +132,37 @@ test('no cell of the new files is read as a formula, and both formats say the sa
     const listed = manifest.files.find((file: { name: string }) => file.name === `${name}.csv`);
     expect([name, listed.rows]).toEqual([name, rows.length]);
   }
+});
+
+test('PostgreSQL and the program cover the same texts', async () => {
+  const blanks = ['', ' ', '  ', '\t', '\n', '\r\n', ' \n\t', '\u00a0', "'", ' '];
+  const signs = [
+    '=1',
+    '+1',
+    '-1',
+    '-1.50',
+    '- 1',
+    '@x',
+    '＝1',
+    '＋1',
+    '－1',
+    '＠x',
+    "'x",
+    'x',
+    'Ä',
+    '～',
+    '＊',
+    '￥',
+    '𝟙',
+    '5',
+  ];
+  const texts = blanks.flatMap((blank) => signs.map((sign) => blank + sign));
+  const found = await books.sql<{ text: string; cell: string }>(
+    `SELECT text, ${sqlCellOf('text')} AS cell FROM unnest($1::text[]) AS text`,
+    [texts],
+  );
+  expect(found.map(({ cell }) => cell)).toEqual(found.map(({ text }) => cellOf(text)));
+  expect(found).toHaveLength(texts.length);
 });
 
 test('the voids are the void documents of the invoices', () => {

@@ -92,6 +92,8 @@ test('a spreadsheet takes no cell for a formula, and taking one apostrophe away 
   expect(names.filter((name) => /^[=+@-]/.test(name))).toEqual([]);
   expect(names).toContain(`'=Sum(A1) "Über", Ltd`);
   expect(names.map((name) => name.replace(/^'/, ''))).toContain('=Sum(A1) "Über", Ltd');
+  const reasons = rowsOf(join(pack, 'write-offs.csv')).map((row) => row['reason']);
+  expect(reasons).toEqual(expect.arrayContaining(["' =insolvent", "' \t@too small"]));
   const negative = rowsOf(join(await exported(world, { kind: 'ledger' }), 'ledger.csv')).map((row) => row['spotPrice']);
   expect(negative).toContain('-40.00');
 });

@@ -64,6 +64,8 @@ const ROWS: readonly (readonly [name: string, line: Line])[] = [
   ['with a line end, a tab and a backslash', { quote_id: 'a\\nb\\tc\\\\d\\re' }],
   ['with a letter of two bytes', { policy_id: 'Größe' }],
   ['that looks like a formula', { quote_id: '=1+1' }],
+  ['that looks like one behind blanks', { quote_id: '  =1+1', enrollment_id: '\\n=1' }],
+  ['that looks like one in full width', { quote_id: '＝1+1', policy_id: '＠x' }],
   ['that begins with a minus', { quote_id: '-x' }],
   ['that begins with a plus', { enrollment_id: '+5' }],
   ['that begins with an apostrophe', { policy_id: "'x" }],
@@ -77,7 +79,7 @@ test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
   for (const [name, cell] of Object.entries(read ?? {})) {
     const text = amounts.includes(name) ? cell : cell.replace(/^'/, '');
     expect({ [name]: text }).toEqual({ [name]: String(row[name] ?? '') });
-    if (!amounts.includes(name)) expect(cell).not.toMatch(/^[=+@\t\r-]/);
+    if (!amounts.includes(name)) expect(cell).not.toMatch(/^[ \t\r\n]*[=+@＝＋－＠\t\r\n-]/);
   }
   expect(Object.keys(read ?? {})).toHaveLength(16);
 });

@@ -23,6 +23,31 @@ test('a CSV file begins with a byte order mark, ends lines as RFC 4180 says and 
   ]);
 });
 
+test('a formula is covered behind blanks and in full width too, and numbers and other texts are not', () => {
+  const covered = [
+    ' =1+1',
+    '\t=1',
+    '\n=1',
+    '\r\n+1',
+    ' \n@x',
+    '＝1+1',
+    '＋1',
+    ' －1',
+    '＠x',
+    '-x',
+    '- 5',
+    ' -5',
+    '\nx',
+  ];
+  const others = ['-5', '-5.00', 'a=1', ' a', '5 - 3', 'ÄÖ', '株式会社', '～x', '1 =1', ''];
+  const written = (text: string) =>
+    csvOf({ name: 'x', columns: { a: 'text' }, rows: [{ a: text }] })
+      .slice('\uFEFFa\r\n'.length, -2)
+      .replace(/^"(.*)"$/s, '$1');
+  expect(covered.map(written)).toEqual(covered.map((text) => `'${text}`));
+  expect(others.map(written)).toEqual(others);
+});
+
 test('a workbook has numbers and dates that can be summed and sorted, and keeps every digit of a long amount', async () => {
   const [first] = await readXlsx(await xlsxOf(sheet));
   expect(first?.sheet).toBe('Payments');
