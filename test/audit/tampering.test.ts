@@ -231,7 +231,9 @@ describe('any field of any fact under a seal', () => {
   );
 
   test('these books fill all tables of documents and of who did what', async () => {
-    for (const { name } of SEALED_TABLES.slice(0, 12)) {
+    // Facts of a pause are in test/pause.
+    const ofPauses = new Set(['pauses', 'resumptions', 'skipped_numbers']);
+    for (const { name } of SEALED_TABLES.slice(0, 15).filter((table) => !ofPauses.has(table.name))) {
       expect([name, (await world.sql(`SELECT FROM ${name}`)).length > 0]).toEqual([name, true]);
     }
   });
