@@ -58,7 +58,7 @@ describe('the key', () => {
       readEnvironment({ RECKONER_HOME: folder, ...variables });
     } catch (error) {
       // A secret stays out of whatever a log could print.
-      for (const secret of ['MC4CAQAwBQYDK2VwBCIEI', 'secret'])
+      for (const secret of ['MC4CAQAwBQYDK2VwBCIEI', 'sesame'])
         expect(inspect(error, { depth: 9 })).not.toContain(secret);
       expect((error as Refusal).code).toBe('environment_invalid');
       return (error as Refusal).message;
@@ -110,11 +110,11 @@ describe('the key', () => {
     ],
     [
       'that is encrypted',
-      () => ({ SEAL_SIGNING_KEY: opened('ed25519', '-aes256', '-pass', 'pass:secret') }),
+      () => ({ SEAL_SIGNING_KEY: opened('ed25519', '-aes256', '-pass', 'pass:sesame') }),
       /nobody is there to type its password/,
     ],
     ['that is damaged', () => ({ SEAL_SIGNING_KEY: SEAL_PEM.replace('JpGXA7', 'JpGX') }), /is damaged/],
-    ['that is no key', () => ({ SEAL_SIGNING_KEY: 'secret' }), /must be a private key in PEM form/],
+    ['that is no key', () => ({ SEAL_SIGNING_KEY: 'sesame' }), /must be a private key in PEM form/],
     [
       'that is a public key',
       () => {
