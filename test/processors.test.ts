@@ -13,6 +13,7 @@ const MAY: Readonly<Record<string, RegExp>> = {
   'src/processors/links/providers.ts': /^import|^const PROVIDERS = /,
   'src/processors/processor.ts': new RegExp(FIELDS),
   'src/processors/links/provider.ts': new RegExp(`${FIELDS}|STRIPE_`),
+  'src/config/secret-files.ts': /'STRIPE_/,
   'src/config/environment.ts': new RegExp(`${FIELDS}|STRIPE_|key of Stripe`),
   'src/splits/poll.ts': new RegExp(FIELDS),
 };
