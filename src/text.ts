@@ -5,6 +5,9 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count.toLocaleString('en-US')} ${count === 1 ? noun : nouns}`;
 }
 
+/** `2026-08-01 11:00 UTC`, of an ISO instant in UTC. */
+export const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
 /** `40 days`, `2 hours`, `3 minutes`, `20 seconds`: the largest unit that is whole at least once, rounded down. */
 export function duration(seconds: number): string {
   const units = [

@@ -1,12 +1,12 @@
 /** Refusals about pauses of the ledger and numbers that are skipped after a restore. */
+
+import { minuteOf } from '../text.ts';
 import { type Definition, EXIT, refused } from './definition.ts';
 
 export interface OpenPause {
   readonly since: string;
   readonly reason: string;
 }
-
-const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 const paused: Definition<OpenPause> = {
   exit: EXIT.refused,

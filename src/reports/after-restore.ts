@@ -8,7 +8,7 @@ import { numberOf } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
 import { readWebhooks } from '../partner-events/webhook-queries.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
-import { plural } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';
 
 export interface AfterRestore {
@@ -71,8 +71,6 @@ export async function readAfterRestore(tx: Transaction): Promise<AfterRestore> {
     bank_accounts,
   };
 }
-
-const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 /** The same for people, within 80 columns. */
 export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>): string {

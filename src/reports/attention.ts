@@ -12,15 +12,12 @@ import { keyIdOf } from '../seals/signature.ts';
 import { type AccountHealth, STALE_HOURS } from '../splits/account-health.ts';
 import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { duration, plural } from '../text.ts';
+import { duration, minuteOf, plural } from '../text.ts';
 import { attentionToBooks } from './books-status.ts';
 import type { Status } from './status.ts';
 
 /** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
 export const OVERDUE_HOURS = 24;
-
-/** `2026-08-01 11:00 UTC`, of an ISO instant in UTC. */
-const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 interface Found extends Omit<Status, 'attention'> {
   /** Documents whose first e-mail has waited longer than OVERDUE_HOURS. */

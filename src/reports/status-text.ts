@@ -3,7 +3,7 @@ import { missingFeeds } from '../close/feeds.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { plural } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
@@ -13,9 +13,7 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
   const sections = [
     [
       `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers alone)' : ''}`,
-      ...(found.paused === null
-        ? []
-        : [`Paused       since ${found.paused.paused_at.slice(0, 16).replace('T', ' ')} UTC`]),
+      ...(found.paused === null ? [] : [`Paused       since ${minuteOf(found.paused.paused_at)}`]),
       `Partners     ${found.partners}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),

@@ -10,7 +10,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { insertPause } from '../../people/pauses.ts';
-import { plural } from '../../text.ts';
+import { minuteOf, plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, printable } from '../output.ts';
@@ -49,7 +49,7 @@ export async function restore(output: Output, file: string, given: { identity?: 
       now,
     });
     // Others may have seen what happened after the backup: nothing goes on before somebody has looked.
-    const reason = `restored from ${basename(file)}, made at ${created_at.slice(0, 16).replace('T', ' ')} UTC`;
+    const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
     return prove(tx);
   };

@@ -12,6 +12,7 @@ import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import type { ChangeEvent, FieldChange } from '../../people/field-changes.ts';
 import { readSettingsChanges } from '../../people/settings-changes.ts';
+import { minuteOf } from '../../text.ts';
 
 export const instructionsChangedEmail: EmailComposer = {
   kind: 'instructions_changed',
@@ -30,7 +31,7 @@ export const instructionsChangedEmail: EmailComposer = {
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
           .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
-        at: `${last.occurred_at.slice(0, 16).replace('T', ' ')} UTC`,
+        at: minuteOf(last.occurred_at),
         by: oneLine(`${last.claimed_by === null ? '' : `${last.claimed_by}, as `}${last.os_user} on ${last.host}`),
       }),
       attachments: [],
