@@ -1,0 +1,55 @@
+/** Stylesheets, scripts and fonts under addresses with a hash of their content, which browsers may keep for ever. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { packageRoot } from '../package.ts';
+
+const { resolve } = createRequire(import.meta.url);
+const FONT = dirname(resolve('@fontsource-variable/inter/package.json'));
+const own = (name: string) => readFileSync(join(packageRoot, 'templates', 'console', name), 'utf8');
+
+interface Asset {
+  readonly url: string;
+  readonly type: string;
+  readonly content: Buffer | string;
+}
+
+const assets = new Map<string, Asset>();
+
+function add(name: string, type: string, content: Buffer | string): string {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  const url = `/console/assets/${name.replace(/(?=\.\w+$)/, `.${hash}`)}`;
+  assets.set(name, { url, type, content });
+  return url;
+}
+
+/** The font's own stylesheet, with the addresses of its files under which they are served here. */
+function addFont(): void {
+  const css = readFileSync(join(FONT, 'index.css'), 'utf8').replaceAll(
+    /url\(\.\/files\/([\w-]+\.woff2)\)/g,
+    (_, file: string) => `url(${add(file, 'font/woff2', readFileSync(join(FONT, 'files', file)))})`,
+  );
+  add('fonts.css', 'text/css; charset=utf-8', css);
+}
+
+addFont();
+add('console.css', 'text/css; charset=utf-8', own('console.css'));
+add('keys.js', 'text/javascript; charset=utf-8', own('keys.js'));
+add('htmx.js', 'text/javascript; charset=utf-8', readFileSync(resolve('htmx.org/dist/htmx.min.js')));
+
+/** The address of an asset. Throws where there is none: that is a bug. */
+export function assetUrl(name: string): string {
+  const asset = assets.get(name);
+  if (asset === undefined) throw new Error(`there is no asset ${name}`);
+  return asset.url;
+}
+
+export function addAssets(app: FastifyInstance): void {
+  for (const { url, type, content } of assets.values()) {
+    app.get(url, async (_, reply) =>
+      reply.headers({ 'Cache-Control': 'public, max-age=31536000, immutable' }).type(type).send(content),
+    );
+  }
+}

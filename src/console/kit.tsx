@@ -1,0 +1,142 @@
+/** The small parts that the console's screens are made of. Each escapes what it is given, as Preact does. */
+import type { ComponentChildren } from 'preact';
+import { groupThousands } from '../money.ts';
+
+export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+/** An amount as the database or `Amount` writes it, with its currency beside it in a softer colour. */
+export function Money({ amount, currency }: { amount: string; currency: string }) {
+  return (
+    <span class={amount.startsWith('-') ? 'negative' : undefined}>
+      {groupThousands(amount.replace('-', '\u2212'))}
+      {'\u00a0'}
+      <span class="currency">{currency}</span>
+    </span>
+  );
+}
+
+export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
+  <span class={tone === 'plain' ? 'chip' : `chip ${tone}`}>{children}</span>
+);
+
+export interface Column<Row> {
+  readonly heading: string;
+  readonly number?: boolean;
+  readonly cell: (row: Row) => ComponentChildren;
+}
+
+/** A table of which each row has a link as its first cell: the keyboard's j, k and Enter use that. */
+export function DataTable<Row>({
+  columns,
+  rows,
+  nothing,
+  caption,
+  foot,
+}: {
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  nothing: string;
+  caption: string;
+  foot?: ComponentChildren;
+}) {
+  if (rows.length === 0) return <p class="nothing">{nothing}</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <section class="scroll" tabIndex={0} aria-label={caption}>
+      <table class="cards">
+        <thead>
+          <tr>
+            {columns.map(({ heading, number }) => (
+              <th scope="col" class={number ? 'num' : undefined}>
+                {heading}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {columns.map(({ number, cell }) => (
+                <td class={number ? 'num' : undefined}>{cell(row)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+        {foot && <tfoot>{foot}</tfoot>}
+      </table>
+    </section>
+  );
+}
+
+export function Card({
+  title,
+  note,
+  acts,
+  flush = false,
+  children,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  acts?: ComponentChildren;
+  /** Without the inner margin, for tables. */
+  flush?: boolean;
+  children: ComponentChildren;
+}) {
+  return (
+    <section class="card">
+      <header>
+        <h2>{title}</h2>
+        {note && <p>{note}</p>}
+        {acts && <div class="acts">{acts}</div>}
+      </header>
+      {flush ? children : <div class="in">{children}</div>}
+    </section>
+  );
+}
+
+/** Parts of a whole as one bar, for example deliveries by their state. */
+export function Meter({
+  parts,
+  label,
+}: {
+  parts: readonly { readonly tone: Tone; readonly count: number }[];
+  label: string;
+}) {
+  const total = parts.reduce((sum, { count }) => sum + count, 0);
+  let at = 0;
+  return (
+    <svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}>
+      <rect class="base" width="100" height="6" rx="3" />
+      {parts.map(({ tone, count }) => {
+        const width = total === 0 ? 0 : (count * 100) / total;
+        const x = at;
+        at += width;
+        return tone === 'plain' || width === 0 ? null : <rect class={tone} x={x} width={width} height="6" />;
+      })}
+    </svg>
+  );
+}
+
+const PATHS = {
+  done: 'M3.5 8.5l3 3 6-7',
+  missing: 'M8 4v5M8 11.6v.4',
+  wait: 'M8 4.5V8l2.5 1.5',
+} as const;
+
+export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) => (
+  <svg width="16" height="16" viewBox="0 0 16 16" fill="none" aria-hidden="true">
+    <circle cx="8" cy="8" r="7.25" stroke={`var(--${tone === 'plain' ? 'faint' : tone})`} stroke-width="1.2" />
+    <path
+      d={PATHS[kind]}
+      stroke={`var(--${tone === 'plain' ? 'faint' : tone})`}
+      stroke-width="1.6"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+    />
+  </svg>
+);
+
+/** `2026-10-01 10:07 UTC` of an ISO instant. */
+export const Instant = ({ at }: { at: string }) => (
+  <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
+);

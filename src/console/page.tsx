@@ -1,0 +1,147 @@
+/** The frame of every screen: the rail with the places, the search, the title with its acts. */
+import type { ComponentChildren } from 'preact';
+import { render } from 'preact-render-to-string';
+import { assetUrl } from './assets.ts';
+
+/** The places of the rail, each with the letter that follows `g` on the keyboard. */
+export const PLACES = [
+  { path: 'close', name: 'Close', key: 'c' },
+  { path: 'queue', name: 'Work queue', key: 'q' },
+  { path: 'payments', name: 'Payments', key: 'p' },
+  { path: 'invoices', name: 'Invoices', key: 'i' },
+  { path: 'partners', name: 'Partners', key: 'r' },
+  { path: 'ageing', name: 'Ageing', key: 'a' },
+  { path: 'accounts', name: 'Accounts', key: 'o' },
+  { path: 'audit', name: 'Audit', key: 'u' },
+  { path: 'settings', name: 'Settings', key: 's' },
+] as const;
+export type Place = (typeof PLACES)[number]['path'];
+
+/** What every screen knows of its reader. */
+export interface Reader {
+  readonly name: string;
+  readonly role: string;
+  readonly issuer: string;
+  readonly sandbox: boolean;
+  readonly version: string;
+  readonly theme: 'light' | 'dark' | null;
+}
+
+export interface Screen {
+  readonly place: Place | null;
+  readonly title: string;
+  readonly crumbs?: readonly { readonly name: string; readonly href: string }[];
+  readonly lead?: ComponentChildren;
+  readonly acts?: ComponentChildren;
+  readonly content: ComponentChildren;
+}
+
+/** htmx evaluates nothing, adds no style of its own and talks to this server only. */
+const HTMX = JSON.stringify({
+  allowEval: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  historyCacheSize: 0,
+});
+
+/** The whole document of a screen. */
+export const page = (reader: Reader, screen: Screen): string =>
+  `<!doctype html>${render(
+    <html lang="en" data-theme={reader.theme ?? undefined}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="htmx-config" content={HTMX} />
+        <title>{`${screen.title} · ${reader.issuer}`}</title>
+        <link rel="stylesheet" href={assetUrl('fonts.css')} />
+        <link rel="stylesheet" href={assetUrl('console.css')} />
+        <script src={assetUrl('htmx.js')} defer />
+        <script src={assetUrl('keys.js')} defer />
+      </head>
+      <body hx-boost="true">
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        <div class="frame">
+          <Rail reader={reader} place={screen.place} />
+          <div class="body">
+            <Topbar reader={reader} />
+            <main id="main">
+              <Title {...screen} />
+              {screen.content}
+            </main>
+          </div>
+        </div>
+      </body>
+    </html>,
+  )}`;
+
+const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
+  <aside class="rail">
+    <a class="brand" href="/console">
+      <svg width="20" height="20" viewBox="0 0 20 20" fill="none" aria-hidden="true">
+        <rect x="1" y="1" width="18" height="18" rx="5" fill="currentColor" />
+        <path d="M5.5 7h9M5.5 10h9M5.5 13h5" stroke="var(--ground)" stroke-width="1.6" stroke-linecap="round" />
+      </svg>
+      Reckoner
+    </a>
+    <nav aria-label="Places">
+      <ul>
+        {PLACES.map(({ path, name, key }) => (
+          <li>
+            <a href={`/console/${path}`} aria-current={path === place ? 'page' : undefined} data-key={`g ${key}`}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+    <footer>
+      {reader.sandbox && <span class="sandbox-mark">Sandbox</span>}
+      <span>{reader.issuer}</span>
+      <span>Version {reader.version}</span>
+    </footer>
+  </aside>
+);
+
+const Topbar = ({ reader }: { reader: Reader }) => (
+  <div class="topbar">
+    <search class="search">
+      <form action="/console/search">
+        <input
+          type="search"
+          name="q"
+          aria-label="Search by number, partner, amount, reference or quote"
+          placeholder="Search number, partner, amount, reference…"
+          data-key="/"
+        />
+        <kbd>/</kbd>
+      </form>
+    </search>
+    <span class="who">
+      {reader.name} <Soft>{reader.role}</Soft>
+    </span>
+  </div>
+);
+
+const Soft = ({ children }: { children: ComponentChildren }) => <span class="count">{children}</span>;
+
+const Title = ({ title, crumbs = [], lead, acts }: Screen) => (
+  <>
+    {crumbs.length > 0 && (
+      <nav class="crumbs" aria-label="Where this is">
+        {crumbs.map(({ name, href }) => (
+          <>
+            <a href={href}>{name}</a>
+            {' / '}
+          </>
+        ))}
+      </nav>
+    )}
+    <div class="title">
+      <h1>{title}</h1>
+      {lead && <p>{lead}</p>}
+      {acts && <div class="acts">{acts}</div>}
+    </div>
+  </>
+);

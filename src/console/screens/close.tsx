@@ -1,0 +1,439 @@
+/** The close cockpit: the months as a strip, and of one month what is expected, what it issued, and what is left to do. */
+
+import { readBooksState } from '../../close/books.sql.ts';
+import { openBooks } from '../../close/books.ts';
+import { endOfMonthEverywhere, readNextFeeds } from '../../close/close.ts';
+import { type Feeds, missingFeeds } from '../../close/feeds.ts';
+import { type MonthFacts, readMonthFacts, readPartnerZones } from '../../close/queries.ts';
+import type { Environment } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
+import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { plural } from '../../text.ts';
+import { Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+
+/** A closed month of the strip, with what it billed by currency. */
+interface ClosedMonth {
+  readonly month: Month;
+  readonly closed_at: string;
+  readonly books_closed: boolean;
+  readonly seal: string | null;
+  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}
+
+interface OpenMonth {
+  readonly month: Month;
+  readonly rows: number;
+  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  readonly feeds: Feeds & { readonly due: boolean };
+  readonly ends_at: string;
+}
+
+const MONTHS_SHOWN = 11;
+
+const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
+  query(
+    tx,
+    `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, s.seal, coalesce(t.totals, '[]') AS totals
+     FROM (SELECT * FROM closed_months ORDER BY month DESC LIMIT :shown) AS m
+     LEFT JOIN book_closes b USING (month)
+     LEFT JOIN seals s USING (month)
+     CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
+                       ORDER BY invoice_amount DESC) AS totals
+       FROM month_totals WHERE month = m.month) AS t
+     ORDER BY m.month`,
+    { shown: MONTHS_SHOWN },
+  );
+
+async function readOpenMonth(
+  tx: Transaction,
+  { environment, settings }: { environment: Environment; settings: Settings },
+): Promise<OpenMonth | null> {
+  const feeds = await readNextFeeds(tx, settings, environment.now());
+  if (feeds === null) return null;
+  const totals = await query<{ currency: string; invoice_amount: string; rows: number }>(
+    tx,
+    `SELECT currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
+     FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY sum(invoice_amount) DESC`,
+    { month: feeds.month },
+  );
+  const zones = await readPartnerZones(tx);
+  const end = endOfMonthEverywhere(feeds.month, zones.length > 0 ? zones : [settings.time_zone]);
+  return {
+    month: feeds.month,
+    rows: totals.reduce((sum, { rows }) => sum + rows, 0),
+    totals,
+    feeds,
+    ends_at: end.at.toISO(),
+  };
+}
+
+export interface CloseView {
+  readonly closed: readonly ClosedMonth[];
+  readonly open: OpenMonth | null;
+  readonly shown: Month | null;
+  readonly report: CloseReport | null;
+  readonly facts: MonthFacts | null;
+  readonly openBooks: readonly Month[];
+}
+
+/** The cockpit of one month; without one, of the month that closes next. */
+export async function readClose(
+  tx: Transaction,
+  context: { environment: Environment; settings: Settings },
+  asked: Month | undefined,
+): Promise<CloseView> {
+  const closed = await readClosedMonths(tx);
+  const open = await readOpenMonth(tx, context);
+  const shown = asked ?? open?.month ?? closed.at(-1)?.month ?? null;
+  const isClosed = closed.some(({ month }) => month === shown);
+  const report = isClosed && shown !== null ? ((await readCloseReport(tx, shown)) ?? null) : null;
+  const [facts = null] = isClosed && shown !== null ? await readMonthFacts(tx, [shown]) : [];
+  return { closed, open, shown, report, facts, openBooks: openBooks(await readBooksState(tx)) };
+}
+
+const NAMES = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+] as const;
+
+/** `September 2026`. */
+export const monthName = (month: Month): string => `${NAMES[Number(month.slice(5)) - 1]} ${month.slice(0, 4)}`;
+
+export function closeScreen(view: CloseView): Screen {
+  const { shown, open, report, facts } = view;
+  const running = open !== null && open.month === shown;
+  return {
+    place: 'close',
+    title: shown === null ? 'Close' : monthName(shown),
+    lead: running ? (
+      open.feeds.due ? (
+        'has ended everywhere and waits to be closed'
+      ) : (
+        <>
+          ends everywhere on <Instant at={open.ends_at} />
+        </>
+      )
+    ) : (
+      report !== null && (
+        <>
+          closed on <Instant at={report.closed_at} />
+        </>
+      )
+    ),
+    acts: running ? (
+      <>
+        <a class="button" href={`/console/close/${open.month}/preview`}>
+          Preview
+        </a>
+        {open.feeds.due && (
+          <a class="button main" href={`/console/close/${open.month}/close`}>
+            Close {monthName(open.month)}
+          </a>
+        )}
+      </>
+    ) : (
+      shown !== null && (
+        <>
+          <a class="button" href={`/console/close/${shown}/report.xlsx`}>
+            Report (XLSX)
+          </a>
+          <a class="button" href={`/console/audit/packs/${shown}`}>
+            Auditor's pack
+          </a>
+        </>
+      )
+    ),
+    content: (
+      <>
+        <Strip {...view} />
+        {running && <Running open={open} />}
+        {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} />}
+        {shown === null && <p class="nothing">There are no rows yet. Import some, and the first month appears here.</p>}
+      </>
+    ),
+  };
+}
+
+const Strip = ({ closed, open, shown }: CloseView) => (
+  <ol class="strip" aria-label="Months">
+    {closed.map(({ month, books_closed, totals }) => (
+      <MonthTile
+        month={month}
+        current={month === shown}
+        tone={books_closed ? 'good' : 'warn'}
+        state={books_closed ? 'Books closed' : 'Billed, books open'}
+        totals={totals}
+      />
+    ))}
+    {open !== null && (
+      <MonthTile
+        month={open.month}
+        current={open.month === shown}
+        tone={open.feeds.due ? 'bad' : 'running'}
+        state={open.feeds.due ? 'Ready to close' : 'Running'}
+        totals={open.totals}
+      />
+    )}
+  </ol>
+);
+
+const MonthTile = ({
+  month,
+  current,
+  tone,
+  state,
+  totals,
+}: {
+  month: Month;
+  current: boolean;
+  tone: string;
+  state: string;
+  totals: ClosedMonth['totals'];
+}) => (
+  <li>
+    <a href={`/console/close/${month}`} aria-current={current ? 'page' : undefined}>
+      <strong>{`${(NAMES[Number(month.slice(5)) - 1] ?? '').slice(0, 3)} ${month.slice(0, 4)}`}</strong>
+      <span class="total">
+        {totals[0] === undefined ? (
+          'No rows'
+        ) : (
+          <Money amount={totals[0].invoice_amount} currency={totals[0].currency} />
+        )}
+      </span>
+      <span class="state">
+        <span class={`dot ${tone}`} />
+        {state}
+      </span>
+    </a>
+  </li>
+);
+
+const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label: string }) => (
+  <dl class="figures">
+    {totals.map(({ currency, invoice_amount }, at) => (
+      <div>
+        <dt>{at === 0 ? label : `in ${currency}`}</dt>
+        <dd>
+          <Money amount={invoice_amount} currency={currency} />
+        </dd>
+      </div>
+    ))}
+  </dl>
+);
+
+function Running({ open }: { open: OpenMonth }) {
+  const missing = missingFeeds(open.feeds);
+  const { expected } = open.feeds;
+  return (
+    <div class="columns">
+      <Card
+        title="Expected feeds"
+        note={`${expected.length - missing.length} of ${expected.length} have arrived`}
+        flush
+      >
+        {expected.length === 0 ? (
+          <p class="nothing">No partner is expected to send rows.</p>
+        ) : (
+          <div class="in">
+            <ul class="ticks">
+              {[...expected]
+                .sort((one, other) => Number(one.arrived) - Number(other.arrived))
+                .map(({ partner_id, name, arrived }) => (
+                  <li>
+                    <Icon kind={arrived ? 'done' : 'missing'} tone={arrived ? 'good' : 'warn'} />
+                    <a class="row" href={`/console/partners/${partner_id}`}>
+                      {name}
+                    </a>
+                    {arrived ? <span class="soft">arrived</span> : <Chip tone="warn">missing</Chip>}
+                  </li>
+                ))}
+            </ul>
+          </div>
+        )}
+      </Card>
+      <div class="stack">
+        <Card title="So far" note={plural(open.rows, 'row')}>
+          {open.totals.length === 0 ? (
+            <p class="soft">No rows have been recorded.</p>
+          ) : (
+            <Totals totals={open.totals} label="To be invoiced" />
+          )}
+        </Card>
+        <Card title="Before it closes">
+          <ul class="ticks">
+            <Tick done={open.feeds.due} text="The month has ended in every partner's time zone" />
+            <Tick
+              done={missing.length === 0}
+              text={
+                missing.length === 0 ? 'Every expected feed has arrived' : `${plural(missing.length, 'feed')} missing`
+              }
+            />
+          </ul>
+        </Card>
+      </div>
+    </div>
+  );
+}
+
+const Tick = ({ done, text }: { done: boolean; text: string }) => (
+  <li>
+    <Icon kind={done ? 'done' : 'wait'} tone={done ? 'good' : 'plain'} />
+    <span class={done ? undefined : 'soft'}>{text}</span>
+  </li>
+);
+
+function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFacts; view: CloseView }) {
+  const { sent, pending, held, failed, uncertain } = facts.deliveries;
+  const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
+  const unfinished = held + failed + uncertain;
+  const columns: Column<CloseReport['partners'][number]>[] = [
+    {
+      heading: 'Partner',
+      cell: ({ partner_id, name }) => (
+        <a class="row" href={`/console/partners/${partner_id}`}>
+          {name}
+        </a>
+      ),
+    },
+    {
+      heading: 'Documents',
+      cell: ({ documents }) =>
+        documents.map((number, at) => (
+          <>
+            {at > 0 && ', '}
+            <a class="number" href={`/console/invoices/${number}`}>{number}</a>
+          </>
+        )),
+    },
+    {
+      heading: 'Last month',
+      number: true,
+      cell: ({ last_month, currency }) => (
+        <span class="soft">
+          <Money amount={last_month} currency={currency} />
+        </span>
+      ),
+    },
+    { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
+    {
+      heading: 'This month',
+      number: true,
+      cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
+    },
+  ];
+  return (
+    <div class="stack">
+      <section class="card">
+        <header>
+          <h2>Issued</h2>
+          <p>
+            {`${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')}, ${plural(facts.statements, 'statement')} from ${plural(facts.entries, 'row')}`}
+          </p>
+        </header>
+        <div class="in">
+          <Totals
+            totals={Object.entries(report.totals).map(([currency, { invoiceAmount }]) => ({
+              currency,
+              invoice_amount: invoiceAmount,
+            }))}
+            label="Invoiced"
+          />
+        </div>
+      </section>
+      <div class="columns">
+        <Card title="Against the month before" flush>
+          <DataTable
+            columns={columns}
+            rows={report.partners}
+            nothing="No documents were issued."
+            caption="Partners against the month before"
+          />
+        </Card>
+        <div class="stack">
+          <Card title="E-mails" note={`${sent} of ${sent + pending + unfinished} sent`}>
+            <div class="stack">
+              <Meter
+                parts={[
+                  { tone: 'good', count: sent },
+                  { tone: 'plain', count: pending },
+                  { tone: 'warn', count: held + uncertain },
+                  { tone: 'bad', count: failed },
+                ]}
+                label={`${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`}
+              />
+              <ul class="ticks">
+                {report.held.map(({ number, name, status, reason }) => (
+                  <li>
+                    <Icon kind="missing" tone={toneOf(status)} />
+                    <span>
+                      <a class="number" href={`/console/invoices/${number}`}>{number}</a> {name}
+                      <br />
+                      <span class="soft">{reason}</span>
+                    </span>
+                    <Chip tone={toneOf(status)}>{status}</Chip>
+                  </li>
+                ))}
+                {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
+              </ul>
+            </div>
+          </Card>
+          <Card title="Proof">
+            <dl class="facts">
+              <dt>Seal</dt>
+              <dd>
+                <code>{seal === null ? 'none' : `${seal.slice(0, 16)}…`}</code>
+              </dd>
+              <dt>Books</dt>
+              <dd>{view.openBooks.includes(report.month) ? 'open' : 'closed'}</dd>
+              <dt>Issued on</dt>
+              <dd>{report.issued_on}</dd>
+              {report.program !== null && (
+                <>
+                  <dt>Program</dt>
+                  <dd>{report.program}</dd>
+                </>
+              )}
+            </dl>
+          </Card>
+          {report.no_activity.length > 0 && (
+            <Card title="Without rows" note={plural(report.no_activity.length, 'partner')}>
+              <ul class="ticks">
+                {report.no_activity.map(({ partner_id, name }) => (
+                  <li>
+                    <Icon kind="wait" tone="plain" />
+                    <a class="row" href={`/console/partners/${partner_id}`}>
+                      {name}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
+
+const Change = ({ amount, currency }: { amount: string; currency: string }) =>
+  /[1-9]/.test(amount) ? (
+    <Money amount={amount.startsWith('-') ? amount : `+${amount}`} currency={currency} />
+  ) : (
+    <span class="soft">none</span>
+  );
