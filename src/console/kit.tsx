@@ -1,15 +1,16 @@
 /** The small parts that the console's screens are made of. Each escapes what it is given, as Preact does. */
 import type { ComponentChildren } from 'preact';
-import { groupThousands } from '../money.ts';
+import { Amount, groupThousands } from '../money.ts';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
-/** An amount as the database or `Amount` writes it, with its currency beside it in a softer colour. */
-export function Money({ amount, currency }: { amount: string; currency: string }) {
+/** An amount in its currency's digits, with the currency beside it in a softer colour; with a plus sign where `signed`. */
+export function Money({ amount, currency, signed = false }: { amount: string; currency: string; signed?: boolean }) {
+  const value = Amount.of(amount, currency);
+  const sign = signed && value.isPositive() ? '+' : '';
   return (
-    <span class={amount.startsWith('-') ? 'negative' : undefined}>
-      {groupThousands(amount.replace('-', '\u2212'))}
-      {'\u00a0'}
+    <span class={value.isNegative() ? 'negative' : undefined}>
+      {`${sign}${groupThousands(value.toString()).replace('-', '\u2212')}\u00a0`}
       <span class="currency">{currency}</span>
     </span>
   );

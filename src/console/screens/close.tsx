@@ -315,7 +315,9 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
         documents.map((number, at) => (
           <>
             {at > 0 && ', '}
-            <a class="number" href={`/console/invoices/${number}`}>{number}</a>
+            <a class="number" href={`/console/invoices/${number}`}>
+              {number}
+            </a>
           </>
         )),
     },
@@ -380,7 +382,10 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
                   <li>
                     <Icon kind="missing" tone={toneOf(status)} />
                     <span>
-                      <a class="number" href={`/console/invoices/${number}`}>{number}</a> {name}
+                      <a class="number" href={`/console/invoices/${number}`}>
+                        {number}
+                      </a>{' '}
+                      {name}
                       <br />
                       <span class="soft">{reason}</span>
                     </span>
@@ -432,8 +437,4 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
 
 const Change = ({ amount, currency }: { amount: string; currency: string }) =>
-  /[1-9]/.test(amount) ? (
-    <Money amount={amount.startsWith('-') ? amount : `+${amount}`} currency={currency} />
-  ) : (
-    <span class="soft">none</span>
-  );
+  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} signed /> : <span class="soft">none</span>;

@@ -1,0 +1,184 @@
+/** One document: its PDF beside its figures, its lines, its history, and what can be done with it. */
+
+import type { Transaction } from '../../database/transaction.ts';
+import type { OpenDispute } from '../../documents/disputes.sql.ts';
+import { readOpenDisputes } from '../../documents/disputes.sql.ts';
+import { type HistoryLine, readHistory } from '../../documents/history.ts';
+import { documentTitle, rowKindName } from '../../documents/present.ts';
+import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { Amount } from '../../money.ts';
+import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { monthName } from './close.tsx';
+import { Standing } from './invoices.tsx';
+
+export interface InvoiceView {
+  readonly document: DocumentRow;
+  readonly history: readonly HistoryLine[];
+  readonly dispute: OpenDispute | null;
+  readonly today: string;
+}
+
+/** Refusal: document_unknown. */
+export async function readInvoice(tx: Transaction, number: string, today: string): Promise<InvoiceView> {
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) throw refuse('document_unknown', { number });
+  const [dispute = null] = await readOpenDisputes(tx, { number });
+  return { document, history: await readHistory(tx, document.document_id), dispute, today };
+}
+
+/** The acts on a document by what it is: each has a page of its own, with a preview. */
+function actsOn(
+  { document, status, held_at, amount_paid }: DocumentRow,
+  dispute: OpenDispute | null,
+): [string, string][] {
+  if (status === 'void') return [['rerun', 'Run again']];
+  const open = status === 'open' && document === 'invoice';
+  return [
+    ...(open
+      ? ([
+          ['payment', 'Record payment'],
+          ['credit', 'Credit'],
+        ] as [string, string][])
+      : []),
+    ...(open
+      ? ([dispute === null ? ['dispute', 'Dispute'] : ['dispute/close', 'Close dispute']] as [string, string][])
+      : []),
+    held_at === null ? ['hold', 'Hold'] : ['release', 'Release'],
+    ['resend', 'Resend'],
+    ...(/[1-9]/.test(amount_paid)
+      ? []
+      : ([
+          ['rerun', 'Run again'],
+          ['void', 'Void'],
+        ] as [string, string][])),
+  ];
+}
+
+export function invoiceScreen({ document: row, history, dispute, today }: InvoiceView): Screen {
+  const { number, currency } = row;
+  const lines: Column<LineRow>[] = [
+    { heading: 'Policy', cell: ({ policy_name }) => policy_name },
+    { heading: 'Rows', cell: ({ kind }) => <span class="soft">{rowKindName(kind)}</span> },
+    { heading: 'Count', number: true, cell: ({ count }) => count },
+    { heading: 'Sales', number: true, cell: ({ spot_price }) => <Money amount={spot_price} currency={currency} /> },
+    {
+      heading: "Partner's cut",
+      number: true,
+      cell: ({ partner_cut }) => <Money amount={partner_cut} currency={currency} />,
+    },
+    {
+      heading: 'Amount',
+      number: true,
+      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} />,
+    },
+  ];
+  return {
+    place: 'invoices',
+    title: `${documentTitle(row.document)} ${number}`,
+    crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
+    lead: <Standing line={{ ...row, on_hold: row.held_at !== null, disputed: dispute !== null }} today={today} />,
+    acts: actsOn(row, dispute).map(([path, name]) => (
+      <a class={path === 'void' ? 'button danger' : 'button'} href={`/console/invoices/${number}/${path}`}>
+        {name}
+      </a>
+    )),
+    content: (
+      <div class="columns">
+        <div class="stack">
+          <section class="card">
+            <header>
+              <h2>
+                <a href={`/console/partners/${row.partner_id}`}>{row.partner_name}</a>
+              </h2>
+              <p>{monthName(row.month)}</p>
+            </header>
+            <div class="in stack">
+              <dl class="figures">
+                <div>
+                  <dt>Balance</dt>
+                  <dd>
+                    <Money amount={text(row.balance, currency)} currency={currency} />
+                  </dd>
+                </div>
+                <div>
+                  <dt>Amount due</dt>
+                  <dd>
+                    <Money amount={text(row.amount_due, currency)} currency={currency} />
+                  </dd>
+                </div>
+                <div>
+                  <dt>Paid</dt>
+                  <dd>
+                    <Money amount={text(row.amount_paid, currency)} currency={currency} />
+                  </dd>
+                </div>
+              </dl>
+              <Facts row={row} />
+            </div>
+          </section>
+          <Card title="Lines" flush>
+            <DataTable columns={lines} rows={row.lines} nothing="It has no lines." caption="Lines" />
+          </Card>
+          <Card title="History">
+            <ol class="timeline">
+              {history.map(({ at, says, by }) => (
+                <li>
+                  <time dateTime={at}>{at.slice(0, 16).replace('T', ' ')}</time>
+                  <span>
+                    {says.charAt(0).toUpperCase() + says.slice(1)}
+                    {by !== null && <span class="soft">{` · ${by.claimed_by ?? by.os_user}`}</span>}
+                  </span>
+                </li>
+              ))}
+            </ol>
+          </Card>
+        </div>
+        <Card
+          title="PDF"
+          acts={
+            <a class="button" href={`/console/invoices/${number}/rows.csv`}>
+              Rows (CSV)
+            </a>
+          }
+        >
+          {row.pdf_sha256 === null ? (
+            <p class="nothing">It has not been drawn yet.</p>
+          ) : (
+            <iframe class="pdf" src={`/console/invoices/${number}/document.pdf`} title={`PDF of ${number}`} />
+          )}
+        </Card>
+      </div>
+    ),
+  };
+}
+
+const text = (amount: string, currency: string): string => Amount.of(amount, currency).toString();
+
+function Facts({ row }: { row: DocumentRow }) {
+  const facts: [string, string | null][] = [
+    ['Issued on', row.issued_on],
+    ['Due on', row.due_on],
+    ['Purchase order', row.purchase_order || null],
+    ['Replaces', row.replaces],
+    ['Replaced by', row.replaced_by],
+    ['Credits', row.credits],
+    ['Void', row.void_reason],
+    ['On hold', row.hold_reason],
+    ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
+    ['SHA-256', row.pdf_sha256],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) =>
+        value === null ? null : (
+          <>
+            <dt>{name}</dt>
+            <dd>{/^(INV|CN|ST|ADJ)-/.test(value) ? <a href={`/console/invoices/${value}`}>{value}</a> : value}</dd>
+          </>
+        ),
+      )}
+    </dl>
+  );
+}
