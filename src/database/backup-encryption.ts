@@ -4,6 +4,7 @@
  * Refusals: argument_invalid, environment_invalid, backup_encrypted, backup_invalid.
  */
 import { open } from 'node:fs/promises';
+import { ReadableStream as WebStream } from 'node:stream/web';
 import { readSecretFile } from '../config/secret-files.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 
@@ -29,7 +30,7 @@ export async function encryptionTo(argument: string, recipients: readonly string
     }
   }
   return async function* encrypted(chunks) {
-    yield* await encrypter.encrypt(ReadableStream.from(chunks) as ReadableStream<Uint8Array>);
+    yield* await encrypter.encrypt(WebStream.from(chunks) as ReadableStream<Uint8Array>);
   };
 }
 
@@ -87,7 +88,7 @@ export async function decryptionOf(file: string, identities: readonly string[]):
       }
     };
     try {
-      yield* await decrypter.decrypt(ReadableStream.from(read()) as ReadableStream<Uint8Array>);
+      yield* await decrypter.decrypt(WebStream.from(read()) as ReadableStream<Uint8Array>);
     } catch (error) {
       if (unreadable !== undefined) throw unreadable;
       throw problemOf(file, error);

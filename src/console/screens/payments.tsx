@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
 import { plural } from '../../text.ts';
-import { Card, Chip, Money } from '../kit.tsx';
+import { Chip, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
 export const readPayments = (tx: Transaction, settings: Settings): Promise<ListedException[]> =>
