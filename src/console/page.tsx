@@ -10,7 +10,7 @@ export const PLACES = [
   { path: 'payments', name: 'Payments', key: 'p' },
   { path: 'invoices', name: 'Invoices', key: 'i' },
   { path: 'partners', name: 'Partners', key: 'r' },
-  { path: 'ageing', name: 'Ageing', key: 'a' },
+  { path: 'aging', name: 'Aging', key: 'a' },
   { path: 'accounts', name: 'Accounts', key: 'o' },
   { path: 'audit', name: 'Audit', key: 'u' },
   { path: 'settings', name: 'Settings', key: 's' },

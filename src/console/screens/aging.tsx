@@ -1,10 +1,10 @@
-/** Ageing: what partners owe on a day, by how long it has been due, with a bar for the shares and links to the documents. */
+/** Aging: what partners owe on a day, by how long it has been due, with a bar for the shares and links to the documents. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../reports/aging.ts';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
-export const readAgeing = (tx: Transaction, day: { asOf?: string | undefined; today: string }): Promise<Aging> =>
+export const readAging = (tx: Transaction, day: { asOf?: string | undefined; today: string }): Promise<Aging> =>
   readAging(tx, day);
 
 const NAMES: Readonly<Record<Bucket, string>> = {
@@ -15,24 +15,24 @@ const NAMES: Readonly<Record<Bucket, string>> = {
   over_90: 'Over 90 days',
 };
 
-export function ageingScreen(aging: Aging): Screen {
+export function agingScreen(aging: Aging): Screen {
   return {
-    place: 'ageing',
-    title: 'Ageing',
+    place: 'aging',
+    title: 'Aging',
     lead: `as of ${aging.as_of}`,
     acts: (
       <>
-        <a class="button" href={`/console/ageing.csv?as_of=${aging.as_of}`}>
+        <a class="button" href={`/console/aging.csv?as_of=${aging.as_of}`}>
           CSV
         </a>
-        <a class="button" href={`/console/ageing.xlsx?as_of=${aging.as_of}`}>
+        <a class="button" href={`/console/aging.xlsx?as_of=${aging.as_of}`}>
           XLSX
         </a>
       </>
     ),
     content: (
       <div class="stack">
-        <form class="filters" action="/console/ageing">
+        <form class="filters" action="/console/aging">
           <label class="field">
             As of
             <input type="date" name="as_of" value={aging.as_of} />
@@ -82,7 +82,7 @@ function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][numbe
         columns={columns}
         rows={rows}
         nothing="Nothing is open."
-        caption={`Ageing in ${currency}`}
+        caption={`Aging in ${currency}`}
         foot={
           <tr>
             <td>Total</td>
