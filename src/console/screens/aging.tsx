@@ -1,11 +1,7 @@
 /** Aging: what partners owe on a day, by how long it has been due, with a bar for the shares and links to the documents. */
-import type { Transaction } from '../../database/transaction.ts';
-import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../reports/aging.ts';
+import { type Aging, type AgingRow, BUCKETS, type Bucket } from '../../reports/aging.ts';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-
-export const readAging = (tx: Transaction, day: { asOf?: string | undefined; today: string }): Promise<Aging> =>
-  readAging(tx, day);
 
 const NAMES: Readonly<Record<Bucket, string>> = {
   not_due: 'Not due',
