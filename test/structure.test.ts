@@ -30,7 +30,9 @@ const ORDER = [
   'reports',
   'month-end',
   'audit',
+  'acts',
   'http',
+  'console',
   'cli',
   'demo',
 ];

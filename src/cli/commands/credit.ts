@@ -1,4 +1,5 @@
 /** `reckoner credit`: placing open credit on invoices, and paying it out. */
+import { followBalance } from '../../acts/documents.ts';
 import { applyCredit, type PlacedCredit, unapplyCredit } from '../../documents/place-credit.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
@@ -7,7 +8,7 @@ import { refundCredit, returnRefund } from '../../payments/refund.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, ON_LATEST_DATE } from '../define.ts';
 import { money } from '../output.ts';
-import { followBalance, read } from './invoice/after.ts';
+import { read } from './invoice/after.ts';
 
 export const define: Definition = (credit, act) => {
   credit

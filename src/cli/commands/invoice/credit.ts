@@ -1,4 +1,5 @@
 /** `reckoner invoice credit`. */
+import { emailText, followBalance } from '../../../acts/documents.ts';
 import { creditInvoice } from '../../../documents/credit.ts';
 import { documentJson } from '../../../documents/document.ts';
 import type { DocumentRow } from '../../../documents/queries.ts';
@@ -16,8 +17,7 @@ import {
 } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { money, wrapped } from '../../output.ts';
-import { exitOf, followBalance, read } from './after.ts';
-import { emailText } from './show.ts';
+import { exitOf, read } from './after.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

@@ -1,9 +1,9 @@
 /** `reckoner invoice pdf`. */
+import { documentNumbered } from '../../../acts/documents.ts';
 import { readPdf } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type Definition, type Done, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
-import { documentNumbered } from './show.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

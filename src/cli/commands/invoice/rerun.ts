@@ -1,5 +1,6 @@
 /** `reckoner invoice rerun`. */
 
+import { emailText } from '../../../acts/documents.ts';
 import type { Transaction } from '../../../database/transaction.ts';
 import { linkProvider } from '../../../delivery/link.ts';
 import { findOtherLinks } from '../../../delivery/printed-link.ts';
@@ -14,7 +15,6 @@ import { acting, type Definition, type DeliverOption, type Done, NO_DELIVER, ON_
 import { deliverWithProgress } from '../../deliveries.ts';
 import { money, type Output, table } from '../../output.ts';
 import { exitOf } from './after.ts';
-import { emailText } from './show.ts';
 
 const HELP = `
 With a number: replaces the document if it would differ now. Of a void document

@@ -1,11 +1,12 @@
 /** `reckoner invoice resend`. */
+
+import { emailText } from '../../../acts/documents.ts';
 import { resendDocument } from '../../../delivery/resend.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../../define.ts';
 import { deliverWithProgress } from '../../deliveries.ts';
 import { exitOf, read } from './after.ts';
-import { emailText } from './show.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

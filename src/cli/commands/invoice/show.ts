@@ -1,11 +1,10 @@
 /** `reckoner invoice show`. */
-import type { Transaction } from '../../../database/transaction.ts';
+import { documentNumbered, emailText } from '../../../acts/documents.ts';
 import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
-import { type DocumentFilter, type DocumentRow, readDocuments } from '../../../documents/queries.ts';
-import { documentUnknown } from '../../../documents/unknown.ts';
+import type { DocumentRow } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
@@ -30,16 +29,6 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
     () => `${described(row, dispute)}\n\n${historyText(history)}`,
   );
   return EXIT.done;
-}
-
-export async function documentNumbered(
-  tx: Transaction,
-  number: string,
-  filter: Pick<DocumentFilter, 'withLogos'> = {},
-): Promise<DocumentRow> {
-  const [row] = await readDocuments(tx, { ...filter, number });
-  if (row === undefined) throw await documentUnknown(tx, number);
-  return row;
 }
 
 function described(row: DocumentRow, dispute: OpenDispute | null): string {
@@ -117,11 +106,4 @@ function historyText(history: readonly HistoryLine[]): string {
     );
   });
   return ['History', ...lines].join('\n');
-}
-
-export function emailText(row: DocumentRow): string {
-  const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
-  if (status === null) return 'none';
-  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
-  return reason === null ? status : `${status}: ${reason}`;
 }

@@ -1,10 +1,11 @@
 /** `reckoner invoice write-off`. */
+import { followBalance } from '../../../acts/documents.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { undoWriteOff, writeOffInvoice } from '../../../documents/write-off.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { acting, type CommandContext, type Definition, ON_LATEST_DATE, REASON } from '../../define.ts';
 import { money } from '../../output.ts';
-import { followBalance, read } from './after.ts';
+import { read } from './after.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

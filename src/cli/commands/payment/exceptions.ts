@@ -1,11 +1,12 @@
 /** `reckoner payment exceptions` and `reckoner payment close-exception`. */
+
+import { labelled } from '../../../acts/payment/describe.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { closeException, endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { money, printable } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import type { Sheet } from '../../sheet.ts';
-import { labelled } from './describe.ts';
 
 export const define: Definition = (payment, act) => {
   payment

@@ -1,4 +1,6 @@
 /** `reckoner payment import`. */
+
+import { amountOf } from '../../../acts/payment/describe.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
@@ -10,7 +12,6 @@ import { choiceArgument } from '../../arguments.ts';
 import { acting, type Definition, type Done } from '../../define.ts';
 import { readInput } from '../../input.ts';
 import { type Output, printable, table, wrapped } from '../../output.ts';
-import { amountOf } from './describe.ts';
 
 const HELP = `
 A file that was already imported changes nothing, and a line that another file

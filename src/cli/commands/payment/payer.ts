@@ -1,13 +1,11 @@
 /** `reckoner payment assign`, `reckoner payment accounts` and `reckoner payment forget-account`. */
-import { failpoint } from '../../../failpoint.ts';
-import { assignPayment } from '../../../payments/assign.ts';
+import { paymentAssign, paymentForgetAccount } from '../../../acts/payment/payer.ts';
 import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.sql.ts';
-import { forgetAccount } from '../../../payments/payer-accounts.ts';
 import { idArgument } from '../../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
-import { printable, table } from '../../output.ts';
+import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import { show } from './describe.ts';
+import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -15,7 +13,13 @@ export const define: Definition = (payment, act) => {
     .argument('<id>', 'the payment', idArgument('payment'))
     .description("Set or correct a payment's payer: what is unapplied of it becomes that partner's")
     .requiredOption('--partner <id>', 'the partner that paid')
-    .action(act(acting(paymentAssign)));
+    .action(
+      act(
+        doing(paymentAssign, (paymentId: number, options: { partner: string }) => ({
+          ...{ paymentId, partnerId: options.partner },
+        })),
+      ),
+    );
   payment
     .command('accounts')
     .description('List the bank accounts that payers are known by')
@@ -25,19 +29,8 @@ export const define: Definition = (payment, act) => {
   payment
     .command('forget-account <account>')
     .description('Forget whose bank account this is; later payments from it are matched without it')
-    .action(act(acting(paymentForgetAccount)));
+    .action(act(doing(paymentForgetAccount, (account: string) => ({ account }))));
 };
-
-async function paymentAssign(
-  context: CommandContext,
-  paymentId: number,
-  { partner: partnerId }: { partner: string },
-): Promise<void> {
-  const before = await context.database.transaction((tx) => assignPayment(tx, context, { paymentId, partnerId }));
-  failpoint('assignment.committed');
-  const instead = before === null ? '' : `, not ${before}`;
-  return show(context, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
-}
 
 async function paymentAccounts({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
   const accounts = await database.reading(readPayerAccounts);
@@ -71,14 +64,3 @@ const listed = (accounts: readonly PayerAccount[]): string =>
       each.partners.length > 1 ? 'several partners: not used' : '',
     ]),
   );
-
-async function paymentForgetAccount(context: CommandContext, account: string): Promise<void> {
-  const { database, output } = context;
-  const known = await database.transaction((tx) => forgetAccount(tx, context, account));
-  output.print(
-    known,
-    () =>
-      `${printable(account)} is forgotten: later payments from it are not taken to be from ` +
-      `${known.names.join(' or ')}. What is applied stays applied.`,
-  );
-}

@@ -1,10 +1,14 @@
 /** `reckoner payment reverse`. */
-import { enteredLater } from '../../../payments/context.ts';
+import { paymentReverse } from '../../../acts/payment/reverse.ts';
 import { REVERSAL_KINDS, type ReversalKind } from '../../../payments/enums.ts';
-import { type ReverseRequest, reversePayment, whatIsOwedAgain } from '../../../payments/reverse.ts';
+import type { ReverseRequest } from '../../../payments/reverse.ts';
 import { choiceArgument, dateArgument, idArgument } from '../../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
-import { onePayment, show } from './describe.ts';
+import { type Definition, REASON } from '../../define.ts';
+import { doing } from '../../run-act.ts';
+
+interface ReverseOptions extends Omit<ReverseRequest, 'paymentId' | 'kind'> {
+  readonly as: ReversalKind;
+}
 
 const HELP = `
 --as and --reason are required, also for a duplicate:
@@ -32,27 +36,11 @@ export const define: Definition = (payment, act) => {
     )
     .option('--duplicate-of <id>', 'the payment that this one duplicates', idArgument('--duplicate-of'))
     .addHelpText('after', HELP)
-    .action(act(acting(paymentReverse)));
+    .action(
+      act(
+        doing(paymentReverse, (paymentId: number, { as: kind, ...options }: ReverseOptions) => ({
+          ...{ paymentId, kind, ...options },
+        })),
+      ),
+    );
 };
-
-async function paymentReverse(
-  context: CommandContext,
-  paymentId: number,
-  { as: kind, ...options }: { as: ReversalKind } & Omit<ReverseRequest, 'paymentId' | 'kind'>,
-): Promise<void> {
-  const { amount, reopened } = await context.database.transaction((tx) =>
-    reversePayment(tx, context, { paymentId, kind, ...options }),
-  );
-  const { amount: whole, reversals } = await onePayment(context, paymentId);
-  const reversal = reversals.at(-1);
-  const later = reversal === undefined ? undefined : enteredLater(reversal.reversed_on, reversal.entry_on);
-  const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
-  return show(
-    context,
-    paymentId,
-    [
-      `${what} is ${kind === 'other' ? `booked to ${options.account}` : 'reversed'}; ${whatIsOwedAgain(reopened)}.`,
-      ...(later === undefined ? [] : [later]),
-    ].join('\n'),
-  );
-}

@@ -1,0 +1,123 @@
+/**
+ * An act: something that a person does to the books, described once for every caller. The command line, the console and
+ * approvals all do it by `runAct` and show it before by `previewAct` (run.ts), so refusals, previews, events and words are
+ * the same whoever asks.
+ *
+ * To add an act:
+ * 1. Write the function that does it beside the noun that it changes (`documents/void.ts`). It takes the transaction first,
+ *    refuses what cannot be, and records its audit event.
+ * 2. Describe the act in a file of this folder named as its command, `acts/invoice/void.ts`:
+ *
+ *      export const invoiceVoid = defineAct({
+ *        name: 'invoice.void',              // as its audit event; a noun and a verb
+ *        title: 'Void a document',
+ *        role: 'finance',
+ *        input: { number: documentNumber(), reason: reason() },   // fields.ts: each has a label, a help, a kind
+ *        subject: ({ number }) => number,
+ *        partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+ *        perform: (tx, context, { number, reason }) => voidDocument(tx, context, { number, reason }),
+ *        facts: (tx, { number }) => documentFacts(tx, [number]),  // what a preview compares before and after
+ *        amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
+ *        after: async (context, { input }) => deliver(context, [input.number]),
+ *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
+ *      });
+ *
+ * 3. Add it to registry.ts. test/acts/registry.test.ts then asks for what is missing.
+ * 4. Let its command turn options into the input (cli/run-act.ts):
+ *    `.action(act(doing(invoiceVoid, (number: string, options: Options) => ({ number, ...options }))))`.
+ */
+import { z } from 'zod';
+import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { Amount } from '../money.ts';
+import type { Reporter } from '../month-end/month-end.ts';
+import type { ActorContext } from '../people/audit-events.ts';
+
+export type Role = 'viewer' | 'finance' | 'approver' | 'administrator';
+
+/** Who acts, where, and on which database. */
+export interface ActContext extends ActorContext {
+  readonly database: Database;
+}
+
+/** The context of what follows an act: who wants to hear of deliveries as they go. */
+export interface AfterContext extends ActContext {
+  readonly reporter: Reporter;
+}
+
+/** What an act changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Without instants and new ids. */
+export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
+
+export interface Seen {
+  readonly before: Facts;
+  readonly after: Facts;
+}
+
+/** What was done. The command prints it, and the console shows its text. */
+export interface Report {
+  readonly json: unknown;
+  readonly text: string;
+  /** Something is left for finance to do: the command exits 4. */
+  readonly attention?: boolean;
+}
+
+/** An act that was done, or tried in a preview. */
+export interface Done<Input, Result, Followed> {
+  readonly input: Input;
+  readonly result: Result;
+  /** What followed it was done, so that what is not sent needs attention. */
+  readonly delivered: boolean;
+  /** What `after` gave; undefined unless delivered. */
+  readonly followed: Followed | undefined;
+  readonly preview: boolean;
+}
+
+// Methods, not properties: an act of a certain input is an act.
+interface Parts<Input, Result, Followed> {
+  /** Noun and verb, as its audit event: `invoice.void`. */
+  readonly name: string;
+  /** In words, as a heading: `Void a document`. */
+  readonly title: string;
+  /** The role that may do it. */
+  readonly role: Role;
+  /** What it is done to: a document's number, a payment's id, a month. */
+  subject(input: Input): string;
+  /** The partners that it touches. 'all': only for a role that is not narrowed to partners. */
+  partners(tx: Transaction, input: Input): Promise<Partners>;
+  /** Refuses fields that contradict each other, before anything is read. */
+  check?(input: Input): void;
+  /** Does it. Refuses what cannot be. */
+  perform(tx: Transaction, context: ActContext, input: Input): Promise<Result>;
+  /**
+   * For an act of several transactions, such as a close: does all of them by `context.database`. Without it, `perform` is
+   * done in one. A preview always performs.
+   */
+  run?(context: AfterContext, input: Input): Promise<Result>;
+  /** What happens outside the transaction, at once: failpoint, payment link. Also where delivery is left to others. */
+  committed?(context: ActContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
+  /** What follows unless delivery is left to others: e-mails. */
+  after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
+  /** What a preview compares; `result` is given after the act, with the things that it made. */
+  facts(tx: Transaction, input: Input, result?: Result): Promise<Facts>;
+  /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
+  amounts(seen: Seen, input: Input): readonly Amount[];
+  report(tx: Transaction, context: ActContext, done: Done<Input, Result, Followed>): Promise<Report>;
+}
+
+export type Partners = readonly string[] | 'all';
+
+export interface Act<Input = unknown, Result = unknown, Followed = unknown> extends Parts<Input, Result, Followed> {
+  readonly input: z.ZodObject & z.ZodType<Input>;
+}
+
+interface Definition<Shape extends z.core.$ZodShape, Result, Followed>
+  extends Parts<z.output<z.ZodObject<Shape, z.core.$strict>>, Result, Followed> {
+  readonly input: Shape;
+}
+
+export function defineAct<Shape extends z.core.$ZodShape, Result, Followed>(
+  definition: Definition<Shape, Result, Followed>,
+): Act<z.output<z.ZodObject<Shape, z.core.$strict>>, Result, Followed> {
+  const input = z.strictObject(definition.input);
+  return { ...definition, input } as unknown as Act<z.output<typeof input>, Result, Followed>;
+}

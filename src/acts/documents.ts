@@ -1,0 +1,85 @@
+/** What the acts on documents share: which partners they touch, what a preview compares, delivery and the payment link. */
+import type { Transaction } from '../database/transaction.ts';
+import { readIdsOf } from '../delivery/queries.ts';
+import { type DocumentJson, documentJson } from '../documents/document.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { documentUnknown } from '../documents/unknown.ts';
+import { Amount } from '../money.ts';
+import type { ActContext, AfterContext, Facts } from './act.ts';
+
+export async function documentNumbered(
+  tx: Transaction,
+  number: string,
+  filter: Pick<DocumentFilter, 'withLogos'> = {},
+): Promise<DocumentRow> {
+  const [row] = await readDocuments(tx, { ...filter, number });
+  if (row === undefined) throw await documentUnknown(tx, number);
+  return row;
+}
+
+const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
+  numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+
+/** Nobody's where the document is unknown: the act refuses it. */
+export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
+  return [...new Set((await documentsNumbered(tx, numbers)).map(({ partner_id }) => partner_id))];
+}
+
+export async function documentFacts(tx: Transaction, numbers: readonly string[]): Promise<Facts> {
+  return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
+}
+
+/** Without the reason of its e-mail, which names instants. */
+function factsOf(row: DocumentRow): Facts[string] {
+  const of = (text: string) => Amount.of(text, row.currency);
+  return {
+    status: row.status,
+    'replaced by': row.replaced_by,
+    'due on': row.due_on,
+    amount: of(row.invoice_amount),
+    'amount due': of(row.amount_due),
+    credited: of(row.credited),
+    'written off': of(row.written_off),
+    paid: of(row.amount_paid),
+    balance: of(row.balance),
+    'on hold': row.held_at === null ? 'no' : 'yes',
+    'e-mail': row.email_status,
+  };
+}
+
+/** The sums of one field over some things, one for each currency. */
+export function amountsIn(facts: Facts, things: readonly string[], field: string): Amount[] {
+  const sums = new Map<string, Amount>();
+  for (const thing of things) {
+    const value = facts[thing]?.[field];
+    if (value instanceof Amount) sums.set(value.currency, sums.get(value.currency)?.plus(value) ?? value);
+  }
+  return [...sums.values()];
+}
+
+/** Delivers the documents of these numbers and no other. Rendering and mail take a quarter of a second to load. */
+export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]): Promise<void> {
+  const { deliverNumbers } = await import('../month-end/month-end.ts');
+  await deliverNumbers(context, reporter, numbers);
+}
+
+/** Syncs the payment link, which must not collect more than the current balance. */
+export async function followBalance({ environment, settings, database }: ActContext, number: string): Promise<void> {
+  const { linkProvider } = await import('../delivery/link.ts');
+  const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
+  const ids = await database.reading((tx) => readIdsOf(tx, [number]));
+  await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
+}
+
+/** Whether the e-mail of the document has not been sent. */
+export function isUnsent(document: DocumentRow): boolean {
+  const email: DocumentJson['email'] = documentJson(document).email;
+  return email !== null && email.status !== 'sent';
+}
+
+export function emailText(row: DocumentRow): string {
+  const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
+  if (status === null) return 'none';
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
+  return reason === null ? status : `${status}: ${reason}`;
+}

@@ -1,0 +1,126 @@
+/**
+ * The fields of an act's input. Each says what it is called and of which kind it is, so that a form can be made of it.
+ *
+ * A schema refuses what cannot be read, such as a date that is none. Whether a document exists or an amount fits is for
+ * the function that acts to say, so that every caller is refused in the same words.
+ */
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+import { isMonth, type Month } from '../month.ts';
+
+export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whole' | 'choice' | 'flag' | 'file';
+
+interface Words {
+  /** Of the form, such as `Reason`. */
+  readonly label: string;
+  /** A sentence for whoever fills it in. */
+  readonly help: string;
+}
+
+interface Description extends Words {
+  readonly kind: FieldKind;
+  /** Of a choice. */
+  readonly choices?: readonly string[];
+}
+
+export interface Field extends Description {
+  /** Its key in the input. */
+  readonly name: string;
+  readonly required: boolean;
+  /** Takes several values. */
+  readonly several: boolean;
+}
+
+const DESCRIPTIONS = z.registry<Description>();
+
+type Describes = <Schema extends z.ZodType>(
+  kind: FieldKind,
+  schema: Schema,
+  words: Words,
+  more?: Partial<Description>,
+) => Schema;
+const described: Describes = (kind, schema, { label, help }, more = {}) => {
+  DESCRIPTIONS.add(schema, { kind, label, help, ...more });
+  return schema;
+};
+
+/** Any text: numbers of documents, ids, addresses. Whoever acts on it checks it. */
+export const text = (label: string, help: string) => described('text', z.string(), { label, help });
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** Text that is stored for good: one line, not empty. */
+export const LINE = z
+  .string()
+  .trim()
+  .refine(
+    (line) => line !== '' && line.length <= 500 && !CONTROL.test(line),
+    'must be one line of 1 to 500 characters',
+  );
+export const line = (label: string, help: string) => described('text', LINE.clone(), { label, help });
+
+export const DATE = z
+  .string()
+  .refine((day) => /^\d{4}-\d\d-\d\d$/.test(day) && DateTime.fromISO(day).isValid, 'is not a date such as 2026-10-31');
+export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
+
+export const MONTH = z.custom<Month>(
+  (value) => typeof value === 'string' && isMonth(value),
+  'is not a month such as 2026-10',
+);
+export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
+
+/** Major units. Its currency, and so its digits, are known where it is used. */
+export const amount = (label: string, help: string) => described('amount', z.string(), { label, help });
+
+/** A number that counts, or that the database assigned. */
+export const whole = (label: string, help: string, { least = 1, most = 999_999_999_999_999 } = {}) =>
+  described('whole', z.int().min(least).max(most), { label, help });
+
+export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
+  described('choice', z.enum(choices), { label, help }, { choices });
+
+export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
+
+/** Several of a field, at least one. */
+export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
+
+// Fields that several acts have.
+export const reason = () => line('Reason', 'Why. It is recorded.');
+export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
+export const onLatestDate = () =>
+  flag(
+    'Date as the latest document',
+    'Date it as the latest document, if a clock that ran ahead dated that one.',
+  ).optional();
+
+/** The fields of an input in their order. Throws for a field that is not described: that is a bug. */
+export function fieldsOf(input: z.ZodObject): Field[] {
+  return Object.entries(input.shape).map(([name, schema]) => {
+    let inner: z.core.$ZodType = schema;
+    let required = true;
+    let many = false;
+    while (!DESCRIPTIONS.has(inner)) {
+      if (inner instanceof z.ZodOptional) required = false;
+      else if (inner instanceof z.ZodArray) many = true;
+      else throw new Error(`the field ${name} is not described`);
+      inner = inner instanceof z.ZodArray ? inner.element : (inner as z.ZodOptional).unwrap();
+    }
+    return { name, required, several: many, ...(DESCRIPTIONS.get(inner) as Description) };
+  });
+}
+
+/** A form's values as an input: what is empty is left out, flags and numbers are read. What cannot be read stays text. */
+export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
+  const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
+    const values = form
+      .getAll(name)
+      .map((value) => value.trim())
+      .filter((value) => value !== '');
+    const read = values.map((value) => (kind === 'whole' && /^\d{1,15}$/.test(value) ? Number(value) : value));
+    if (kind === 'flag') return [name, values.length > 0 ? true : undefined];
+    return [name, values.length === 0 ? undefined : many ? read : read[0]];
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,58 @@
+/** Putting a document on hold, and releasing it (documents/hold.ts). */
+import { documentJson } from '../../documents/document.ts';
+import { holdDocument, releaseDocument } from '../../documents/hold.ts';
+import { defineAct } from '../act.ts';
+import {
+  amountsIn,
+  deliver,
+  documentFacts,
+  documentNumbered,
+  emailText,
+  isUnsent,
+  partnersOfDocuments,
+} from '../documents.ts';
+import { documentNumber, text } from '../fields.ts';
+
+export const invoiceHold = defineAct({
+  name: 'invoice.hold',
+  title: 'Put a document on hold',
+  role: 'finance',
+  input: {
+    number: documentNumber(),
+    reason: text('Reason', 'Why. It is recorded, and its e-mail names it.').optional(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: () => [],
+  async report(tx, _context, { input: { number } }) {
+    const document = await documentNumbered(tx, number);
+    const release = `Release it with 'reckoner invoice release ${number}'.`;
+    return {
+      json: documentJson(document),
+      text: `${number} is on hold. ${release}\nE-mail: ${emailText(document)}`,
+    };
+  },
+});
+
+export const invoiceRelease = defineAct({
+  name: 'invoice.release',
+  title: 'Release a document from hold',
+  role: 'finance',
+  input: { number: documentNumber() },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { number }) => releaseDocument(tx, context, number),
+  after: (context, { input }) => deliver(context, [input.number]),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
+  async report(tx, _context, { input: { number }, delivered }) {
+    const document = await documentNumbered(tx, number);
+    return {
+      json: documentJson(document),
+      text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
+      attention: delivered && isUnsent(document),
+    };
+  },
+});

@@ -1,0 +1,31 @@
+/** Voiding a document (documents/void.ts). */
+import { documentJson } from '../../documents/document.ts';
+import { voidDocument } from '../../documents/void.ts';
+import { failpoint } from '../../failpoint.ts';
+import { defineAct } from '../act.ts';
+import { amountsIn, deliver, documentFacts, documentNumbered, partnersOfDocuments } from '../documents.ts';
+import { documentNumber, onLatestDate, reason } from '../fields.ts';
+
+export const invoiceVoid = defineAct({
+  name: 'invoice.void',
+  title: 'Void a document',
+  role: 'finance',
+  input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { onLatestDate, ...request }) => voidDocument(tx, { ...context, onLatestDate }, request),
+  committed: () => failpoint('void.committed'),
+  after: (context, { input }) => deliver(context, [input.number]),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
+  async report(tx, _context, { input: { number } }) {
+    const document = await documentNumbered(tx, number);
+    return {
+      json: documentJson(document),
+      text:
+        document.purpose === 'month'
+          ? `${number} is void. Its rows are unbilled until 'reckoner invoice rerun ${number}' issues its replacement.`
+          : `${number} is void.`,
+    };
+  },
+});

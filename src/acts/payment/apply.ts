@@ -1,0 +1,52 @@
+/** Applying a payment to invoices, and undoing it (payments/apply.ts). */
+import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
+import { defineAct } from '../act.ts';
+import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, several, text, whole } from '../fields.ts';
+import { movedOf, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+
+export const paymentApply = defineAct({
+  name: 'payment.apply',
+  title: 'Apply a payment to invoices',
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    numbers: several(
+      text('Invoice', 'The invoice that it pays. Several are paid one after another, all of them or none.'),
+    ),
+    amount: amount('Amount', 'How much, for one invoice. Default: as much as possible.').optional(),
+    creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  async partners(tx, { paymentId, numbers, creditNotes = [] }) {
+    const payer = await partnersOfPayment(tx, paymentId);
+    return payer === 'all' ? payer : [...payer, ...(await partnersOfDocuments(tx, [...numbers, ...creditNotes]))];
+  },
+  perform: (tx, context, input) => applyPayment(tx, context, input),
+  facts: async (tx, { paymentId, numbers, creditNotes = [] }) => ({
+    ...(await paymentFacts(tx, paymentId)),
+    ...(await documentFacts(tx, [...numbers, ...creditNotes])),
+  }),
+  amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'unapplied'),
+  report(tx, _context, { input: { paymentId, numbers, creditNotes } }) {
+    const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
+    return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);
+  },
+});
+
+export const paymentUnapply = defineAct({
+  name: 'payment.unapply',
+  title: 'Take a payment back from the invoices it paid',
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    number: text('Invoice', 'Only from this invoice. Default: from all of them.').optional(),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),
+  perform: (tx, context, input) => unapplyPayment(tx, context, input),
+  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'applied'),
+  report: (tx, _context, { input: { paymentId } }) =>
+    reportPayment(tx, paymentId, `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`),
+});
