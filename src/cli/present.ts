@@ -1,8 +1,8 @@
 /** How lists and reports are printed: for people, as JSON, or for spreadsheets as CSV or XLSX. */
 import { refuse } from '../errors/refusals.ts';
+import type { Sheet } from '../sheet.ts';
 import { choiceArgument } from './arguments.ts';
 import { type Output, writeFileAsked } from './output.ts';
-import type { Sheet } from './sheet.ts';
 
 export interface PresentOptions {
   readonly format?: 'csv' | 'xlsx';
@@ -43,7 +43,7 @@ export async function present(
     output.print(value, people);
     return;
   }
-  const { csvOf, xlsxOf } = await import('./sheet.ts');
+  const { csvOf, xlsxOf } = await import('../sheet.ts');
   const content = format === 'csv' ? csvOf(sheet()) : await xlsxOf(sheet());
   if (out !== undefined) {
     writeFileAsked(out, content);

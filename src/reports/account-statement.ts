@@ -86,6 +86,31 @@ export function activityName({ fact, kind, amount }: Pick<ActivityLine, 'fact' |
   return fact === 'payment_assigned' && !amount.startsWith('-') ? 'payment_given_away' : fact;
 }
 
+const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
+  document_issued: '',
+  document_voided: 'voided:',
+  written_off: 'written off:',
+  write_off_undone: 'write-off undone:',
+  payment_received: 'payment',
+  payment_assigned: 'payment',
+  payment_given_away: 'payment moved to another partner:',
+  small_difference: 'bank charges:',
+  small_difference_undone: 'bank charges reversed:',
+  payment_returned: 'payment returned',
+  payment_refunded: 'payment refunded',
+  payment_disputed: 'payment disputed',
+  payment_mistake: 'recorded by mistake:',
+  payment_duplicate: 'recorded twice:',
+  payment_other: 'not for this account:',
+  payment_reinstated: 'payment reinstated',
+  credit_refunded: 'credit paid out:',
+  credit_refund_returned: 'refund returned:',
+};
+
+/** What a line says to finance: `payment B-1`, `written off: INV-2026-000003`. */
+export const activityText = (line: ActivityLine): string =>
+  [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
+
 interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;
 }

@@ -1,12 +1,12 @@
 /** The account statement within one day: what happened stands in its order and under its name, in the PDF too. */
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { activityText } from '../../src/cli/commands/report/statement.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import {
   type AccountStatement,
+  activityText,
   readAccountStatement,
   withoutOwnCorrections,
 } from '../../src/reports/account-statement.ts';

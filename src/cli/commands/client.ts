@@ -1,11 +1,11 @@
 import { readClients } from '../../partners/client-queries.ts';
 import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
+import type { Sheet } from '../../sheet.ts';
 import { wholeNumberArgument } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (client, act) => {
   const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);

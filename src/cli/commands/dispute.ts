@@ -5,12 +5,12 @@ import { isPaid, type OpenDispute, readOpenDisputes } from '../../documents/disp
 import { closeDispute, type DisputeRequest, openDispute } from '../../documents/disputes.ts';
 import { failpoint } from '../../failpoint.ts';
 import { Amount } from '../../money.ts';
+import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { dateArgument, lineArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
 import { amount, money, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (dispute, act) => {
   dispute

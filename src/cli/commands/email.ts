@@ -6,6 +6,7 @@ import { dismissEmail } from '../../mail/dismiss.ts';
 import { type ListedEmail, nameOf, readEmail, readEmails, remediesOf } from '../../mail/log.ts';
 import { resendEmail } from '../../mail/resend.ts';
 import { sendTheseEmails } from '../../month-end/month-end.ts';
+import type { Sheet } from '../../sheet.ts';
 import { idArgument, wholeNumberArgument } from '../arguments.ts';
 import {
   acting,
@@ -19,7 +20,6 @@ import {
 import { deliverWithProgress, withProgress } from '../deliveries.ts';
 import { printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 const NUMBER = ['<email>', "the e-mail's number, from 'email list'", idArgument('<email>')] as const;
 

@@ -12,13 +12,13 @@ import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
 import { importPartners, type PartnerImport } from '../../partners/import.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
+import type { Sheet } from '../../sheet.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../../splits/currencies.ts';
 import { changeCells, presentChanges } from '../changes.ts';
 import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
 import { readInput } from '../input.ts';
 import { money, type Output, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (partner, act) => {
   partner

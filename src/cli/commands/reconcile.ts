@@ -2,6 +2,7 @@
 import { EXIT } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
 import type { Month } from '../../month.ts';
+import { reconciliationSheet } from '../../reports/sheets.ts';
 import { billMissingShares } from '../../splits/bill.ts';
 import type { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
@@ -19,7 +20,6 @@ import { acting, type CommandContext, type Definition, NO_DELIVER } from '../def
 import { deliverWithProgress } from '../deliveries.ts';
 import { printable, table, wrapped } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 import { describedReversals } from './processor/reverse.ts';
 
 export const define: Definition = (command, act) => {
@@ -63,28 +63,9 @@ export async function reconcile(
       ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
       describedReconciliation(found, billable.length),
     ].join('\n\n');
-  await present(output, options, report, () => sheetOf(month, found.exceptions), described);
+  await present(output, options, report, () => reconciliationSheet(month, found.exceptions), described);
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
-
-/** A row for each quote or balance transaction that is not as expected. */
-const sheetOf = (month: Month, exceptions: readonly Exception[]): Sheet => ({
-  name: 'Reconciliation',
-  columns: {
-    month: 'text',
-    status: 'text',
-    partner_id: 'text',
-    account: 'text',
-    quote_id: 'text',
-    balance_transactions: 'text',
-    currency: 'text',
-    expected: 'amount',
-    routed: 'amount',
-    open: 'amount',
-    age_days: 'count',
-  },
-  rows: exceptions.map((each) => ({ ...each, month, balance_transactions: each.balance_transactions.join(' ') })),
-});
 
 const describedInvoices = (numbers: readonly string[]): string =>
   numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`;

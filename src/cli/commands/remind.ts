@@ -5,12 +5,12 @@ import { groupThousands } from '../../money.ts';
 import { sendEmails } from '../../month-end/month-end.ts';
 import { readPartnerNames } from '../../partners/queries.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../payments/remind.ts';
+import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { countKinds, describeEmail } from '../deliveries.ts';
 import { table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (command, act) => {
   command

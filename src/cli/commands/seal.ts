@@ -1,10 +1,10 @@
 /** `reckoner seal letters`: every seal, and the letter that told it to the auditor. */
 import { readSealLetters, type SealLetter } from '../../reports/seal-letters.ts';
 import { sealTitle } from '../../seals/signature.ts';
+import type { Sheet } from '../../sheet.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (seal, act) => {
   seal

@@ -1,10 +1,10 @@
 /** `reckoner security list`. */
 import { readSecurityEvents, type SecurityEvent } from '../../reports/security.ts';
+import type { Sheet } from '../../sheet.ts';
 import { dateArgument, wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 const HELP = `
 Refused token exchanges, webhooks with a bad signature and callers over a limit

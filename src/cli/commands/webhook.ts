@@ -11,12 +11,12 @@ import {
   webhookOf,
 } from '../../partner-events/webhook.ts';
 import { readWebhooks } from '../../partner-events/webhook-queries.ts';
+import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { wholeNumberArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import type { Sheet } from '../sheet.ts';
 
 export const define: Definition = (webhook, act) => {
   const after = (what: string) =>

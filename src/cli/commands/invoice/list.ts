@@ -4,11 +4,11 @@ import { documentJson } from '../../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { Amount, groupThousands } from '../../../money.ts';
 import { daysBetween, type Month } from '../../../month.ts';
+import type { Sheet } from '../../../sheet.ts';
 import { amountArgument, choiceArgument, dateArgument, monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import type { Sheet } from '../../sheet.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

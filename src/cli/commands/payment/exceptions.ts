@@ -3,10 +3,10 @@
 import { labelled } from '../../../acts/payment/describe.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { closeException, endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
+import type { Sheet } from '../../../sheet.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
 import { money, printable } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import type { Sheet } from '../../sheet.ts';
 
 export const define: Definition = (payment, act) => {
   payment

@@ -4,11 +4,11 @@ import { readPartnerNames } from '../../../partners/queries.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../../../payments/payment.ts';
 import { readPayments } from '../../../payments/queries.ts';
+import type { Sheet } from '../../../sheet.ts';
 import { amountArgument, choiceArgument, dateArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import type { Sheet } from '../../sheet.ts';
 
 export const define: Definition = (payment, act) => {
   payment

@@ -7,11 +7,11 @@ import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
+import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import type { Sheet } from '../../sheet.ts';
 import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, act) => {
@@ -48,47 +48,13 @@ async function reportAging(context: CommandContext, options: AgingOptions): Prom
     output,
     options,
     aging,
-    () => (options.detail ? sheetOfDocuments(aging) : sheetOfPartners(aging)),
+    () => (options.detail ? agingDocumentsSheet(aging) : agingSheet(aging)),
     () => describeAging(aging, options.detail ?? false),
   );
   notePreliminary(output, options, aging);
   if (!aging.ties) output.note(differencesOf(aging).join('\n'));
   return aging.ties ? EXIT.done : EXIT.attention;
 }
-
-const sheetOfPartners = ({ partners }: Aging): Sheet => ({
-  name: 'Aging',
-  columns: {
-    partner_id: 'text',
-    partner_name: 'text',
-    currency: 'text',
-    ...(Object.fromEntries(BUCKETS.map((name) => [name, 'amount'])) as Record<Bucket, 'amount'>),
-    open: 'amount',
-    disputed: 'amount',
-    credit: 'amount',
-    unapplied: 'amount',
-    net: 'amount',
-  },
-  rows: partners.map((row) => ({ ...row })),
-});
-
-const sheetOfDocuments = ({ documents }: Aging): Sheet => ({
-  name: 'Aging by document',
-  columns: {
-    partner_id: 'text',
-    partner_name: 'text',
-    number: 'text',
-    document: 'text',
-    currency: 'text',
-    issued_on: 'date',
-    due_on: 'date',
-    days_due: 'count',
-    bucket: 'text',
-    balance: 'amount',
-    disputed: 'amount',
-  },
-  rows: documents.map((row) => ({ ...row })),
-});
 
 function describeAging(aging: Aging, detail: boolean): string {
   const title = `Accounts receivable aging as of ${dateName(aging.as_of)}, by days overdue`;

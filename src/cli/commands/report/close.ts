@@ -3,6 +3,7 @@ import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';
 import { describeClose } from '../../../reports/close-text.ts';
+import { closeSheet } from '../../../reports/sheets.ts';
 import { monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { outputWidth } from '../../output.ts';
@@ -18,16 +19,6 @@ export const define: Definition = (report, act) => {
     .action(act(reading(reportClose)));
 };
 
-const COLUMNS = {
-  partner_id: 'text',
-  name: 'text',
-  currency: 'text',
-  documents: 'text',
-  invoice_amount: 'amount',
-  last_month: 'amount',
-  change: 'amount',
-} as const;
-
 async function reportClose(
   { database, output }: CommandContext,
   month: Month | undefined,
@@ -38,11 +29,7 @@ async function reportClose(
     output,
     options,
     report ?? null,
-    () => ({
-      name: 'Close',
-      columns: COLUMNS,
-      rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') })),
-    }),
+    () => closeSheet(report),
     () => (report === undefined ? 'No month has been closed yet.' : describeClose(report, outputWidth())),
   );
   return report !== undefined && report.held.length > 0 ? EXIT.attention : EXIT.done;

@@ -3,6 +3,7 @@ import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
+import { coverageSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';
 import { dateArgument } from '../../arguments.ts';
 import { type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -32,13 +33,7 @@ async function reportCoverage(context: CommandContext, options: PresentOptions &
     output,
     options,
     coverage,
-    () => ({
-      name: 'Coverage',
-      columns: { partner_id: 'text', month: 'text', state: 'text', documents: 'text', entries: 'count' },
-      rows: coverage.partners.flatMap(({ partner_id, cells }) =>
-        cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
-      ),
-    }),
+    () => coverageSheet(coverage),
     () => described(coverage),
   );
   return coverage.gaps > 0 ? EXIT.attention : EXIT.done;

@@ -6,17 +6,11 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { readHowToPay } from '../../../reports/account-payment.ts';
-import {
-  type AccountStatement,
-  type ActivityLine,
-  type ActivityName,
-  activityName,
-  type CurrencyAccount,
-  readAccountStatement,
-} from '../../../reports/account-statement.ts';
+import { type AccountStatement, activityText, readAccountStatement } from '../../../reports/account-statement.ts';
 import { renderAccountStatement, textsOfStatement } from '../../../reports/account-statement-pdf.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
+import { statementSheet } from '../../../reports/sheets.ts';
 import { dateArgument } from '../../arguments.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { printable, table, writeFileAsked } from '../../output.ts';
@@ -43,30 +37,6 @@ export interface StatementOptions extends PresentOptions, AsOfOption {
   readonly pdf?: string;
 }
 
-const ACTIVITIES: Readonly<Record<ActivityName, string>> = {
-  document_issued: '',
-  document_voided: 'voided:',
-  written_off: 'written off:',
-  write_off_undone: 'write-off undone:',
-  payment_received: 'payment',
-  payment_assigned: 'payment',
-  payment_given_away: 'payment moved to another partner:',
-  small_difference: 'bank charges:',
-  small_difference_undone: 'bank charges reversed:',
-  payment_returned: 'payment returned',
-  payment_refunded: 'payment refunded',
-  payment_disputed: 'payment disputed',
-  payment_mistake: 'recorded by mistake:',
-  payment_duplicate: 'recorded twice:',
-  payment_other: 'not for this account:',
-  payment_reinstated: 'payment reinstated',
-  credit_refunded: 'credit paid out:',
-  credit_refund_returned: 'refund returned:',
-};
-
-export const activityText = (line: ActivityLine): string =>
-  [ACTIVITIES[activityName(line)], line.document ?? line.reference ?? ''].filter(Boolean).join(' ');
-
 async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
   const { database, output } = context;
   const today = todayOf(context);
@@ -87,32 +57,12 @@ async function reportStatement(context: CommandContext, options: StatementOption
     output,
     options,
     statement,
-    () => ({ name: 'Account statement', columns: COLUMNS, rows: statement.accounts.flatMap(statementRows(statement)) }),
+    () => statementSheet(statement),
     () => describeStatement(statement),
   );
   notePreliminary(output, options, statement);
   return statement.ties ? EXIT.done : EXIT.attention;
 }
-
-const COLUMNS = {
-  currency: 'text',
-  date: 'date',
-  dated_on: 'date',
-  fact: 'text',
-  document: 'text',
-  reference: 'text',
-  amount: 'amount',
-  balance: 'amount',
-  kind: 'text',
-} as const;
-
-const statementRows =
-  ({ from, as_of }: AccountStatement) =>
-  (account: CurrencyAccount) => [
-    { currency: account.currency, date: from, fact: 'opening', balance: account.opening },
-    ...account.lines.map((line) => ({ currency: account.currency, ...line })),
-    { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
-  ];
 
 function describeStatement(statement: AccountStatement): string {
   const { name, partner_id, from, as_of, accounts } = statement;

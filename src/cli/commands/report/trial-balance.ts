@@ -6,6 +6,7 @@ import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
+import { trialBalanceSheet } from '../../../reports/sheets.ts';
 import { readTrialBalance, type TrialBalance } from '../../../reports/trial-balance.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
@@ -33,12 +34,11 @@ async function reportTrialBalance(
     await refuseFutureDay(tx, question.asOf, question.today);
     return readTrialBalance(tx, question);
   });
-  const columns = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
   await present(
     output,
     options,
     trial,
-    () => ({ name: 'Trial balance', columns, rows: trial.accounts.map((row) => ({ ...row })) }),
+    () => trialBalanceSheet(trial),
     () => describeTrialBalance(trial),
   );
   notePreliminary(output, options, trial);

@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Cell as XlsxCell } from 'write-excel-file/node';
 import writeXlsx from 'write-excel-file/node';
-import { couldRun } from '../text.ts';
+import { couldRun } from './text.ts';
 
 /** What a column holds. An amount and its currency stand in columns of their own. */
 export type ColumnType = 'text' | 'amount' | 'count' | 'date';

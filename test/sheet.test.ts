@@ -1,7 +1,7 @@
 /** Lists and reports for spreadsheets. */
 import readXlsx from 'read-excel-file/node';
 import { expect, test } from 'vitest';
-import { csvOf, type Sheet, xlsxOf } from '../../src/cli/sheet.ts';
+import { csvOf, type Sheet, xlsxOf } from '../src/sheet.ts';
 
 const sheet: Sheet = {
   name: 'Payments',

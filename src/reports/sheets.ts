@@ -1,0 +1,115 @@
+/** The reports as sheets for spreadsheets: the command writes them as files, the console gives them to download. */
+import type { Month } from '../month.ts';
+import type { Sheet } from '../sheet.ts';
+import type { Exception } from '../splits/reconcile-month.ts';
+import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
+import { type Aging, BUCKETS, type Bucket } from './aging.ts';
+import type { CloseReport } from './close.ts';
+import type { Coverage } from './coverage.ts';
+import type { TrialBalance } from './trial-balance.ts';
+
+export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
+  name: 'Aging',
+  columns: {
+    partner_id: 'text',
+    partner_name: 'text',
+    currency: 'text',
+    ...(Object.fromEntries(BUCKETS.map((name) => [name, 'amount'])) as Record<Bucket, 'amount'>),
+    open: 'amount',
+    disputed: 'amount',
+    credit: 'amount',
+    unapplied: 'amount',
+    net: 'amount',
+  },
+  rows: partners.map((row) => ({ ...row })),
+});
+
+export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sheet => ({
+  name: 'Aging by document',
+  columns: {
+    partner_id: 'text',
+    partner_name: 'text',
+    number: 'text',
+    document: 'text',
+    currency: 'text',
+    issued_on: 'date',
+    due_on: 'date',
+    days_due: 'count',
+    bucket: 'text',
+    balance: 'amount',
+    disputed: 'amount',
+  },
+  rows: documents.map((row) => ({ ...row })),
+});
+
+export const trialBalanceSheet = ({ accounts }: TrialBalance): Sheet => ({
+  name: 'Trial balance',
+  columns: { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' },
+  rows: accounts.map((row) => ({ ...row })),
+});
+
+export const coverageSheet = ({ partners }: Coverage): Sheet => ({
+  name: 'Coverage',
+  columns: { partner_id: 'text', month: 'text', state: 'text', documents: 'text', entries: 'count' },
+  rows: partners.flatMap(({ partner_id, cells }) =>
+    cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
+  ),
+});
+
+/** Of no close yet, an empty sheet. */
+export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({
+  name: 'Close',
+  columns: {
+    partner_id: 'text',
+    name: 'text',
+    currency: 'text',
+    documents: 'text',
+    invoice_amount: 'amount',
+    last_month: 'amount',
+    change: 'amount',
+  },
+  rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') })),
+});
+
+export const statementSheet = (statement: AccountStatement): Sheet => ({
+  name: 'Account statement',
+  columns: {
+    currency: 'text',
+    date: 'date',
+    dated_on: 'date',
+    fact: 'text',
+    document: 'text',
+    reference: 'text',
+    amount: 'amount',
+    balance: 'amount',
+    kind: 'text',
+  },
+  rows: statement.accounts.flatMap(statementRows(statement)),
+});
+
+const statementRows =
+  ({ from, as_of }: AccountStatement) =>
+  (account: CurrencyAccount) => [
+    { currency: account.currency, date: from, fact: 'opening', balance: account.opening },
+    ...account.lines.map((line) => ({ currency: account.currency, ...line })),
+    { currency: account.currency, date: as_of, fact: 'closing', balance: account.closing },
+  ];
+
+/** A row for each quote or balance transaction that is not as expected. */
+export const reconciliationSheet = (month: Month, exceptions: readonly Exception[]): Sheet => ({
+  name: 'Reconciliation',
+  columns: {
+    month: 'text',
+    status: 'text',
+    partner_id: 'text',
+    account: 'text',
+    quote_id: 'text',
+    balance_transactions: 'text',
+    currency: 'text',
+    expected: 'amount',
+    routed: 'amount',
+    open: 'amount',
+    age_days: 'count',
+  },
+  rows: exceptions.map((each) => ({ ...each, month, balance_transactions: each.balance_transactions.join(' ') })),
+});
