@@ -11,6 +11,10 @@ const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
 export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01';
 
+/** `YYYY-MM-DD` of a day that exists. */
+export const isDate = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid;
+
 export interface MonthInterval {
   readonly startsAt: DateTime<true>;
   /** The first instant that is no longer in the month. */

@@ -1,7 +1,7 @@
 /** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
 import { DateTime } from 'luxon';
 import { refuse } from '../errors/refusals.ts';
-import { isMonth, type Month } from '../month.ts';
+import { isDate, isMonth, type Month } from '../month.ts';
 
 export function monthArgument(argument: string): (value: string) => Month {
   return (value) => {
@@ -19,7 +19,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
 
 export function dateArgument(argument: string): (value: string) => string {
   return (value) => {
-    if (/^\d{4}-\d\d-\d\d$/.test(value) && DateTime.fromISO(value).isValid) return value;
+    if (isDate(value)) return value;
     throw refuse('argument_invalid', { argument, value, reason: 'is not a date such as 2026-10-31' });
   };
 }

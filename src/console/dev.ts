@@ -1,21 +1,33 @@
-import Fastify from 'fastify';
+/** Throw-away: the screens without sign-in, to look at them. */
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { readEnvironment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { openDatabase } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { readDocuments, readPdf } from '../documents/queries.ts';
 import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
+import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import { addAssets } from './assets.ts';
-import { page, type Reader } from './page.tsx';
+import { page, type Reader, type Screen } from './page.tsx';
+import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
+import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
+import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
 import { invoiceScreen, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices } from './screens/invoices.tsx';
+import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const environment = readEnvironment();
 const settings = readSettings(environment);
 const database = await openDatabase(environment, { readOnly: true });
 const app = Fastify();
 addAssets(app);
+const today = todayOf({ environment, settings });
+
+type Query = Readonly<Record<string, string>>;
+
 const reader = (theme: string | undefined): Reader => ({
   name: 'Mara Lindqvist',
   role: 'finance',
@@ -24,43 +36,68 @@ const reader = (theme: string | undefined): Reader => ({
   version: '0.1.0',
   theme: theme === 'dark' ? 'dark' : 'light',
 });
-app.get<{ Params: { month?: string }; Querystring: { theme?: string } }>(
-  '/console/close/:month?',
-  async (request, reply) => {
-    const view = await database.reading((tx) =>
-      readClose(tx, { environment, settings }, request.params.month as Month | undefined),
-    );
-    return reply
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/** `?scope=p-1,p-2` reads as a reader of these partners. */
+const scopeOf = (asked: Query): Scope => asked['scope']?.split(',') ?? null;
+
+function screen<View>(
+  path: string,
+  read: (tx: Transaction, asked: Query, params: Query) => Promise<View>,
+  show: (view: View) => Screen,
+  sheet?: (view: NonNullable<View>) => Sheet,
+): void {
+  const view = (request: FastifyRequest) =>
+    database.reading((tx) => read(tx, request.query as Query, request.params as Query));
+  app.get(path, async (request: FastifyRequest, reply: FastifyReply) =>
+    reply
       .type('text/html; charset=utf-8')
-      .header(
-        'Content-Security-Policy',
-        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'",
-      )
-      .send(page(reader(request.query.theme), closeScreen(view)));
-  },
+      .header('Content-Security-Policy', CSP)
+      .send(page(reader((request.query as Query)['theme']), show(await view(request)))),
+  );
+  if (sheet === undefined) return;
+  app.get(`${path}.csv`, async (request, reply) =>
+    reply.type('text/csv; charset=utf-8').send(csvOf(sheet((await view(request)) as NonNullable<View>))),
+  );
+  app.get(`${path}.xlsx`, async (request, reply) =>
+    reply
+      .type('application/vnd.openxmlformats-officedocument.spreadsheetml.sheet')
+      .send(await xlsxOf(sheet((await view(request)) as NonNullable<View>))),
+  );
+}
+
+const seen = (asked: Query) => ({ today, scope: scopeOf(asked), environment, settings });
+
+screen(
+  '/console/close/:month?',
+  (tx, _, params) => readClose(tx, { environment, settings }, params['month'] as Month),
+  closeScreen,
 );
-const html = (reply: { type: (t: string) => { send: (b: string) => unknown } }, body: string) =>
-  reply.type('text/html; charset=utf-8').send(body);
-const today = todayOf({ environment, settings });
-app.get<{ Querystring: InvoiceFilter & { theme?: string } }>('/console/invoices', async (request, reply) =>
-  html(
-    reply,
-    page(
-      reader(request.query.theme),
-      invoicesScreen(await database.reading((tx) => readInvoices(tx, request.query, today))),
-    ),
-  ),
-);
-app.get<{ Params: { number: string }; Querystring: { theme?: string } }>(
+screen('/console/invoices', (tx, asked) => readInvoices(tx, asked as InvoiceFilter, today), invoicesScreen);
+screen(
   '/console/invoices/:number',
-  async (request, reply) =>
-    html(
-      reply,
-      page(
-        reader(request.query.theme),
-        invoiceScreen(await database.reading((tx) => readInvoice(tx, request.params.number, today))),
-      ),
-    ),
+  (tx, _, params) => readInvoice(tx, params['number'] as string, today),
+  invoiceScreen,
+);
+screen('/console/aging', (tx, asked) => readAging(tx, asked, seen(asked)), agingScreen, sheetOfAging);
+screen(
+  '/console/reports/trial-balance',
+  (tx, asked) => readTrialBalance(tx, asked, seen(asked)),
+  trialBalanceScreen,
+  sheetOfTrialBalance,
+);
+screen(
+  '/console/reports/coverage',
+  (tx, asked) => readCoverage(tx, asked, seen(asked)),
+  coverageScreen,
+  sheetOfCoverage,
+);
+screen(
+  '/console/reports/close',
+  (tx, asked) => readCloseReport(tx, asked, seen(asked)),
+  closeReportScreen,
+  sheetOfCloseReport,
 );
 app.get<{ Params: { number: string } }>('/console/invoices/:number/document.pdf', async (request, reply) => {
   const pdf = await database.reading(async (tx) => {
@@ -69,4 +106,4 @@ app.get<{ Params: { number: string } }>('/console/invoices/:number/document.pdf'
   });
   return reply.type('application/pdf').send(pdf);
 });
-await app.listen({ port: 8099 });
+await app.listen({ port: Number(process.env['PORT'] ?? 8099) });

@@ -4,17 +4,37 @@ import { Amount, groupThousands } from '../money.ts';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
-/** An amount in its currency's digits, with the currency beside it in a softer colour; with a plus sign where `signed`. */
-export function Money({ amount, currency, signed = false }: { amount: string; currency: string; signed?: boolean }) {
+interface MoneyProps {
+  readonly amount: string;
+  readonly currency: string;
+  /** With a plus sign where it is above zero. */
+  readonly signed?: boolean;
+  /** Without the currency, for columns of one currency that is named above them. */
+  readonly bare?: boolean;
+}
+
+/** An amount in its currency's digits, with the currency beside it in a softer colour. */
+export function Money({ amount, currency, signed = false, bare = false }: MoneyProps) {
   const value = Amount.of(amount, currency);
   const sign = signed && value.isPositive() ? '+' : '';
   return (
     <span class={value.isNegative() ? 'negative' : undefined}>
-      {`${sign}${groupThousands(value.toString()).replace('-', '\u2212')}\u00a0`}
-      <span class="currency">{currency}</span>
+      {`${sign}${groupThousands(value.toString()).replace('-', '\u2212')}`}
+      {!bare && (
+        <>
+          {'\u00a0'}
+          <span class="currency">{currency}</span>
+        </>
+      )}
     </span>
   );
 }
+
+/** The same, but a dash for zero: the eye finds what is there. */
+export const Quiet = (money: MoneyProps) => (/[1-9]/.test(money.amount) ? <Money {...money} /> : <None />);
+
+/** Nothing, said with a dash; a card on a narrow screen leaves it out. */
+export const None = () => <span class="none">–</span>;
 
 export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
   <span class={tone === 'plain' ? 'chip' : `chip ${tone}`}>{children}</span>
@@ -33,18 +53,21 @@ export function DataTable<Row>({
   nothing,
   caption,
   foot,
+  labelled = false,
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   nothing: string;
   caption: string;
   foot?: ComponentChildren;
+  /** On a narrow screen each cell says what it is: for tables of more than a handful of columns. */
+  labelled?: boolean;
 }) {
   if (rows.length === 0) return <p class="nothing">{nothing}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>
-      <table class="cards">
+      <table class={labelled ? 'cards labelled' : 'cards'}>
         <thead>
           <tr>
             {columns.map(({ heading, number }) => (
@@ -57,8 +80,10 @@ export function DataTable<Row>({
         <tbody>
           {rows.map((row) => (
             <tr>
-              {columns.map(({ number, cell }) => (
-                <td class={number ? 'num' : undefined}>{cell(row)}</td>
+              {columns.map(({ heading, number, cell }) => (
+                <td class={number ? 'num' : undefined} data-label={labelled ? heading : undefined}>
+                  {cell(row)}
+                </td>
               ))}
             </tr>
           ))}
@@ -94,6 +119,82 @@ export function Card({
     </section>
   );
 }
+
+/** Names with what they stand for; those without a value are left out. */
+export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) => (
+  <dl class="facts">
+    {facts.map(([name, value]) =>
+      value === null || value === undefined || value === '' || value === false ? null : (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ),
+    )}
+  </dl>
+);
+
+/** In place of what is of the whole ledger, for a reader of some partners. */
+export const WholeLedgerOnly = ({ what }: { what: string }) => (
+  <p class="nothing">{`${what} is of the whole ledger. Your role is limited to some of its partners.`}</p>
+);
+
+export interface Tab {
+  readonly name: string;
+  readonly href: string;
+  readonly current: boolean;
+}
+
+export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) => (
+  <nav aria-label={label}>
+    <ul class="tabs">
+      {tabs.map(({ name, href, current }) => (
+        <li>
+          <a href={href} aria-current={current ? 'page' : undefined}>
+            {name}
+          </a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+);
+
+export type Question = Readonly<Record<string, string | number | null | undefined>>;
+
+/** A path with the parts of the question that have a value. */
+export function addressOf(path: string, question: Question): string {
+  const given = Object.entries(question).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** The same figures as files for spreadsheets. */
+export const Downloads = ({ path, question, of }: { path: string; question: Question; of?: string }) => (
+  <>
+    {(['csv', 'xlsx'] as const).map((format) => (
+      <a class="button" href={addressOf(`${path}.${format}`, question)} hx-boost="false" download>
+        {of === undefined ? format.toUpperCase() : `${of} (${format.toUpperCase()})`}
+      </a>
+    ))}
+  </>
+);
+
+/** Below a list that is read page by page: back to its beginning, on to what follows. */
+export const Pager = ({
+  first,
+  next,
+  names = ['First page', 'Next page'],
+}: {
+  first: string | null;
+  next: string | null;
+  names?: readonly [string, string];
+}) =>
+  first === null && next === null ? null : (
+    <div class="pager">
+      {first === null ? <span /> : <a href={first}>{names[0]}</a>}
+      {next !== null && <a href={next}>{names[1]}</a>}
+    </div>
+  );
 
 /** Parts of a whole as one bar, for example deliveries by their state. */
 export function Meter({

@@ -10,7 +10,7 @@ export const PLACES = [
   { path: 'payments', name: 'Payments', key: 'p' },
   { path: 'invoices', name: 'Invoices', key: 'i' },
   { path: 'partners', name: 'Partners', key: 'r' },
-  { path: 'aging', name: 'Aging', key: 'a' },
+  { path: 'aging', name: 'Reports', key: 'a' },
   { path: 'accounts', name: 'Accounts', key: 'o' },
   { path: 'audit', name: 'Audit', key: 'u' },
   { path: 'settings', name: 'Settings', key: 's' },
@@ -105,7 +105,7 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
 );
 
 const Topbar = ({ reader }: { reader: Reader }) => (
-  <div class="topbar">
+  <header class="topbar">
     <search class="search">
       <form action="/console/search">
         <input
@@ -121,7 +121,7 @@ const Topbar = ({ reader }: { reader: Reader }) => (
     <span class="who">
       {reader.name} <Soft>{reader.role}</Soft>
     </span>
-  </div>
+  </header>
 );
 
 const Soft = ({ children }: { children: ComponentChildren }) => <span class="count">{children}</span>;

@@ -134,8 +134,8 @@ export async function readAccountStatement(
     throw refuse('argument_invalid', { argument: '--from', value: from, reason: `is after ${asOf}` });
   }
   const moved = await readActivity(tx, partnerId, asOf);
-  const items = await readOpenItems(tx, asOf, partnerId);
-  const cash = await readUnappliedCash(tx, asOf, partnerId);
+  const items = await readOpenItems(tx, asOf, [partnerId]);
+  const cash = await readUnappliedCash(tx, asOf, [partnerId]);
   const currencies = [...new Set([...moved, ...items, ...cash].map((each) => each.currency))].sort();
   const accounts = currencies.map((currency) => {
     const own = <Row extends { currency: string }>(rows: readonly Row[]) =>

@@ -6,6 +6,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/queries.ts';
+import type { Scope } from '../people/scope.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
@@ -65,24 +66,31 @@ export function bucketOf(dueOn: string, asOf: string): Bucket {
   return days <= 90 ? 'days_61_90' : 'over_90';
 }
 
-/** As of a date, or of the present day: then every document is also compared with what `invoice show` says of it. */
-export async function readAging(tx: Transaction, day: { asOf?: string | undefined; today: string }): Promise<Aging> {
+/** Of these partners or of all, as of a date or of the present day: then every document is also compared with what `invoice show` says of it. */
+export async function readAging(
+  tx: Transaction,
+  { scope = null, ...day }: { asOf?: string | undefined; today: string; scope?: Scope },
+): Promise<Aging> {
   const present = await readPresentDay(tx, day.today);
   const asOf = day.asOf ?? present;
-  const items = await readOpenItems(tx, asOf);
-  const cash = await readUnappliedCash(tx, asOf);
-  const balances = await readTiedBalances(tx, asOf);
+  const items = await readOpenItems(tx, asOf, scope);
+  const cash = await readUnappliedCash(tx, asOf, scope);
+  const balances = await readTiedBalances(tx, asOf, scope);
   const aging = {
     ...agingOf(asOf, items, cash, balances, await readPartnerNames(tx)),
     ...(await readBooksOfDay(tx, asOf)),
   };
   if (asOf < present) return aging;
-  const documents = await readOtherBalances(tx, items);
+  const documents = await readOtherBalances(tx, items, scope);
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
 }
 
 /** Documents whose present balance is not the one that was found from the facts. */
-function readOtherBalances(tx: Transaction, items: readonly OpenItem[]): Promise<Aging['documents_differ']> {
+function readOtherBalances(
+  tx: Transaction,
+  items: readonly OpenItem[],
+  scope: Scope,
+): Promise<Aging['documents_differ']> {
   return query(
     tx,
     `WITH found AS (
@@ -91,8 +99,10 @@ function readOtherBalances(tx: Transaction, items: readonly OpenItem[]): Promise
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
      FROM document_balances b JOIN documents d USING (document_id) LEFT JOIN found f USING (document_id)
-     WHERE b.balance <> coalesce(f.balance, 0) ORDER BY d.series, d.sequence`,
-    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))) },
+     WHERE b.balance <> coalesce(f.balance, 0)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY d.series, d.sequence`,
+    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },
   );
 }
 

@@ -2,6 +2,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.ts';
 import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 
 export interface CoverageCell {
   readonly month: Month;
@@ -21,7 +22,7 @@ export interface Coverage {
 }
 
 /** Of all months closed by a date (`YYYY-MM-DD`, in the issuer's zone), or of all closed months. */
-export async function readCoverage(tx: Transaction, asOf: string | undefined): Promise<Coverage> {
+export async function readCoverage(tx: Transaction, asOf: string | undefined, scope: Scope = null): Promise<Coverage> {
   const cells = await query<CoverageCell & { partner_id: string }>(
     tx,
     `WITH months AS (
@@ -45,8 +46,9 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined): P
             CASE WHEN c.partner_id IS NULL THEN 'no_activity' WHEN c.complete THEN 'document' ELSE 'gap' END AS state
      FROM partners p CROSS JOIN months m
      LEFT JOIN covered c ON c.partner_id = p.partner_id AND c.month = m.month
+     WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
      ORDER BY p.partner_id, m.month`,
-    { asOf: asOf ?? null },
+    { asOf: asOf ?? null, scope },
   );
   const partners = new Map<string, CoverageCell[]>();
   for (const { partner_id, ...cell } of cells) {

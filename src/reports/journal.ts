@@ -5,6 +5,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 
 /**
  * The accounts that are kept twice, here and as open items. `owed` is what partners owe; the other two are what is owed
@@ -63,7 +64,7 @@ export interface TiedBalance {
   readonly unapplied: string;
 }
 
-export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBalance[]> {
+export function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
     `WITH ${POSTED}
@@ -72,8 +73,9 @@ export function readTiedBalances(tx: Transaction, asOf: string): Promise<TiedBal
             coalesce(-sum(amount) FILTER (WHERE control = :credit), 0) AS credit,
             coalesce(-sum(amount) FILTER (WHERE control = :unapplied), 0) AS unapplied
      FROM posted WHERE control IN (:receivable, :credit, :unapplied)
+       AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
-    { ...upTo(asOf), ...TIED_ACCOUNTS },
+    { ...upTo(asOf), ...TIED_ACCOUNTS, scope },
   );
 }
 

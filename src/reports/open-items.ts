@@ -3,6 +3,7 @@
  * The dates are those of the journal's entries, so that a report of closed books says the same for good.
  */
 import { query, type Transaction } from '../database/transaction.ts';
+import type { Scope } from '../people/scope.ts';
 
 export interface OpenItem {
   readonly document_id: number;
@@ -19,10 +20,10 @@ export interface OpenItem {
 }
 
 /**
- * The open documents of one partner, or of all, in number order. What was undone by the date is left out on both sides:
+ * The open documents of these partners, or of all, in number order. What was undone by the date is left out on both sides:
  * a void document is not open, whatever was applied to it and given back.
  */
-export function readOpenItems(tx: Transaction, asOf: string, partnerId: string | null = null): Promise<OpenItem[]> {
+export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
     tx,
     `WITH lowered AS (
@@ -65,9 +66,9 @@ export function readOpenItems(tx: Transaction, asOf: string, partnerId: string |
        ORDER BY t.invoice_dispute_id DESC LIMIT 1) AS t ON true
      WHERE d.entry_on <= :asOf::date AND v.document_id IS NULL AND d.document <> 'statement'
        AND d.invoice_amount <> coalesce(s.amount, 0)
-       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY d.series, d.sequence`,
-    { asOf, partnerId },
+    { asOf, scope },
   );
 }
 
@@ -79,11 +80,7 @@ export interface UnappliedCash {
 }
 
 /** Cash that pays nothing yet, by whose it is: what came, less what went on. */
-export function readUnappliedCash(
-  tx: Transaction,
-  asOf: string,
-  partnerId: string | null = null,
-): Promise<UnappliedCash[]> {
+export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
   return query(
     tx,
     `WITH moved AS (
@@ -107,9 +104,9 @@ export function readUnappliedCash(
        WHERE i.entry_on <= :asOf::date
      )
      SELECT partner_id, currency, sum(amount) AS amount FROM moved
-     WHERE :partnerId::text IS NULL OR partner_id = :partnerId
+     WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
      GROUP BY partner_id, currency HAVING sum(amount) <> 0
      ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
-    { asOf, partnerId },
+    { asOf, scope },
   );
 }

@@ -1,60 +1,168 @@
-/** Aging: what partners owe on a day, by how long it has been due, with a bar for the shares and links to the documents. */
-import { type Aging, type AgingRow, BUCKETS, type Bucket } from '../../reports/aging.ts';
-import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
+/** Aging: what partners owe on a day, by how long it has been due; each bucket leads to its partners' documents. */
+import type { ComponentChildren } from 'preact';
+import type { Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+import { type Aging, type AgingRow, BUCKETS, readAging as readAgingReport } from '../../reports/aging.ts';
+import { refuseFutureDay } from '../../reports/journal.ts';
+import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
+import type { Sheet } from '../../sheet.ts';
+import { plural } from '../../text.ts';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  Money,
+  None,
+  Pager,
+  type Question,
+  Quiet,
+} from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { type Asked, choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import { ReportsMenu } from './reports-menu.tsx';
 
-const NAMES: Readonly<Record<Bucket, string>> = {
+export type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
+
+type Document = Aging['documents'][number];
+
+export interface AgingView {
+  readonly aging: Aging;
+  /** Of what the documents are listed; null: the buckets alone. */
+  readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: Listed } | null;
+  readonly documents: readonly Document[];
+  /** The number after which the list goes on. */
+  readonly after: string | null;
+}
+
+/** Open credit is listed like a bucket. */
+const LISTED = [...BUCKETS, 'credit'] as const;
+type Listed = (typeof LISTED)[number];
+
+const PATH = '/console/aging';
+const PAGE = 50;
+
+export async function readAging(
+  tx: Transaction,
+  asked: AgingQuestion,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<AgingView> {
+  const asOf = dayAsked('as_of', asked.as_of);
+  await refuseFutureDay(tx, asOf, today);
+  const aging = await readAgingReport(tx, { asOf, today, scope });
+  const documentsOf = documentsAsked(asked);
+  return {
+    aging,
+    documentsOf,
+    documents: documentsOf === null ? [] : aging.documents.filter(isOf(documentsOf)),
+    after: textAsked(asked.after) ?? null,
+  };
+}
+
+function documentsAsked(asked: AgingQuestion): AgingView['documentsOf'] {
+  const [partner, currency] = [textAsked(asked.partner), textAsked(asked.currency)];
+  const bucket = choiceAsked('bucket', asked.bucket as Asked, LISTED);
+  if ([partner, currency, bucket].every((each) => each === undefined)) return null;
+  return {
+    ...(partner !== undefined && { partner }),
+    ...(currency !== undefined && { currency }),
+    ...(bucket !== undefined && { bucket }),
+  };
+}
+
+const isOf =
+  ({ partner, currency, bucket }: NonNullable<AgingView['documentsOf']>) =>
+  (document: Document): boolean =>
+    (partner === undefined || document.partner_id === partner) &&
+    (currency === undefined || document.currency === currency) &&
+    (bucket === undefined || (document.bucket ?? 'credit') === bucket);
+
+/** What the screen shows: the partners, or the documents behind a figure. */
+export const sheetOfAging = ({ aging, documentsOf, documents }: AgingView): Sheet =>
+  documentsOf === null ? agingSheet(aging) : agingDocumentsSheet({ documents });
+
+export const BUCKET_NAMES: Readonly<Record<Listed, string>> = {
   not_due: 'Not due',
   days_1_30: '1–30 days',
   days_31_60: '31–60 days',
   days_61_90: '61–90 days',
   over_90: 'Over 90 days',
+  credit: 'Credit',
 };
 
-export function agingScreen(aging: Aging): Screen {
+export function agingScreen(view: AgingView): Screen {
+  const { aging, documentsOf } = view;
+  const question = { as_of: aging.as_of, ...documentsOf };
   return {
     place: 'aging',
-    title: 'Aging',
+    title: documentsOf === null ? 'Aging' : titleOf(view),
+    ...(documentsOf !== null && { crumbs: [{ name: 'Aging', href: addressOf(PATH, { as_of: aging.as_of }) }] }),
     lead: `as of ${aging.as_of}`,
-    acts: (
-      <>
-        <a class="button" href={`/console/aging.csv?as_of=${aging.as_of}`}>
-          CSV
-        </a>
-        <a class="button" href={`/console/aging.xlsx?as_of=${aging.as_of}`}>
-          XLSX
-        </a>
-      </>
-    ),
+    acts: <Downloads path={PATH} question={question} />,
     content: (
-      <div class="stack">
-        <form class="filters" action="/console/aging">
+      <>
+        <ReportsMenu current="aging" />
+        <form class="filters" action={PATH}>
+          {Object.entries(documentsOf ?? {}).map(([name, value]) => (
+            <input type="hidden" name={name} value={value} />
+          ))}
           <label class="field">
             As of
             <input type="date" name="as_of" value={aging.as_of} />
           </label>
           <button type="submit">Show</button>
-          <Chip tone={aging.ties ? 'good' : 'bad'}>
-            {aging.ties ? 'ties to the journal' : 'does not tie to the journal'}
-          </Chip>
+          <Verdict good={aging.ties}>{aging.ties ? 'ties to the journal' : 'does not tie to the journal'}</Verdict>
           {aging.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
         </form>
-        {aging.totals.map((total) => (
-          <Currency aging={aging} total={total} />
-        ))}
-        {aging.totals.length === 0 && <p class="nothing">Nothing is open.</p>}
-      </div>
+        <div class="stack">
+          {!aging.ties && <Differences aging={aging} />}
+          {documentsOf === null ? <Currencies aging={aging} /> : <Documents view={view} question={question} />}
+        </div>
+      </>
     ),
   };
 }
 
+export const Verdict = ({ good, children }: { good: boolean; children: ComponentChildren }) => (
+  <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
+);
+
+function titleOf({ aging, documentsOf }: AgingView): string {
+  const { partner, currency, bucket } = documentsOf ?? {};
+  const name = aging.partners.find(({ partner_id }) => partner_id === partner)?.partner_name ?? partner;
+  return [name, bucket === undefined ? 'Open documents' : BUCKET_NAMES[bucket], currency]
+    .filter((each) => each !== undefined)
+    .join(' · ');
+}
+
+const Currencies = ({ aging }: { aging: Aging }) => (
+  <>
+    {aging.totals.map((total) => (
+      <Currency aging={aging} total={total} />
+    ))}
+    {aging.totals.length === 0 && <p class="nothing">Nothing is open on this day.</p>}
+  </>
+);
+
+/** The columns that are added up, of one currency. */
+const SUMS = [...BUCKETS, 'credit', 'unapplied', 'net'] as const;
+const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
+  ...BUCKET_NAMES,
+  unapplied: 'Unapplied',
+  net: 'Net',
+};
+
 function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][number] }) {
   const { currency } = total;
   const rows = aging.partners.filter((each) => each.currency === currency);
-  const amountOf = (column: Bucket | 'credit' | 'unapplied' | 'net') => ({
-    number: true,
-    cell: (row: AgingRow) => <Quiet amount={row[column]} currency={currency} />,
-  });
+  const linked = (row: Pick<AgingRow, (typeof SUMS)[number]>, column: (typeof SUMS)[number], partner?: string) => {
+    const amount = <Quiet amount={row[column]} currency={currency} bare />;
+    const isListed = (LISTED as readonly string[]).includes(column) && /[1-9]/.test(row[column]);
+    if (!isListed) return amount;
+    return <a href={addressOf(PATH, { as_of: aging.as_of, partner, currency, bucket: column })}>{amount}</a>;
+  };
   const columns: Column<AgingRow>[] = [
     {
       heading: 'Partner',
@@ -62,29 +170,38 @@ function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][numbe
         partner_id === null ? (
           <span class="soft">Unknown payers</span>
         ) : (
-          <a class="row" href={`/console/invoices?status=open&partner=${partner_id}`}>
+          <a class="row" href={addressOf(PATH, { as_of: aging.as_of, partner: partner_id, currency })}>
             {partner_name}
           </a>
         ),
     },
-    ...BUCKETS.map((bucket) => ({ heading: NAMES[bucket], ...amountOf(bucket) })),
-    { heading: 'Credit', ...amountOf('credit') },
-    { heading: 'Unapplied', ...amountOf('unapplied') },
-    { heading: 'Net', ...amountOf('net') },
+    ...SUMS.map(
+      (column): Column<AgingRow> => ({
+        heading: SUM_NAMES[column],
+        number: true,
+        cell: (row) =>
+          row.partner_id === null ? (
+            <Quiet amount={row[column]} currency={currency} bare />
+          ) : (
+            linked(row, column, row.partner_id)
+          ),
+      }),
+    ),
   ];
   return (
     <Card title={currency} note={<Shares total={total} />} flush>
       <DataTable
         columns={columns}
         rows={rows}
+        labelled
         nothing="Nothing is open."
         caption={`Aging in ${currency}`}
         foot={
           <tr>
             <td>Total</td>
-            {[...BUCKETS, 'credit' as const, 'unapplied' as const, 'net' as const].map((column) => (
-              <td class="num">
-                <Quiet amount={total[column]} currency={currency} />
+            {SUMS.map((column) => (
+              <td class="num" data-label={SUM_NAMES[column]}>
+                {linked(total, column)}
               </td>
             ))}
           </tr>
@@ -94,9 +211,87 @@ function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][numbe
   );
 }
 
-/** Zero is a dash: the eye finds what is owed. */
-const Quiet = ({ amount, currency }: { amount: string; currency: string }) =>
-  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} /> : <span class="soft">–</span>;
+function Documents({ view, question }: { view: AgingView; question: Question }) {
+  const { documents, after } = view;
+  const begin = after === null ? 0 : documents.findIndex(({ number }) => number === after) + 1;
+  const shown = documents.slice(begin, begin + PAGE);
+  const next = begin + PAGE < documents.length ? (shown.at(-1)?.number ?? null) : null;
+  return (
+    <Card title={plural(documents.length, 'document')} note="by number" flush>
+      <DataTable
+        columns={DOCUMENT_COLUMNS}
+        rows={shown}
+        labelled
+        nothing="No document of this kind is open on this day."
+        caption="Open documents"
+      />
+      <Pager
+        first={after === null ? null : addressOf(PATH, question)}
+        next={next === null ? null : addressOf(PATH, { ...question, after: next })}
+      />
+    </Card>
+  );
+}
+
+const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
+  {
+    heading: 'Number',
+    cell: ({ number }) => (
+      <a class="row number" href={`/console/invoices/${number}`}>
+        {number}
+      </a>
+    ),
+  },
+  {
+    heading: 'Due',
+    cell: ({ days_due, due_on, bucket }) =>
+      due_on === null || bucket === null ? (
+        <Chip>credit</Chip>
+      ) : days_due !== null && days_due > 0 ? (
+        <>
+          {due_on} <Chip tone="bad">{`${plural(days_due, 'day')} overdue`}</Chip>
+        </>
+      ) : (
+        due_on
+      ),
+  },
+  {
+    heading: 'Partner',
+    cell: ({ partner_id, partner_name }) => <a href={`/console/partners/${partner_id}`}>{partner_name}</a>,
+  },
+  { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
+  {
+    heading: 'Disputed',
+    number: true,
+    cell: ({ disputed, currency }) =>
+      /[1-9]/.test(disputed) ? <Money amount={disputed} currency={currency} /> : <None />,
+  },
+  {
+    heading: 'Balance',
+    number: true,
+    cell: ({ document, balance, currency }) => (
+      <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
+    ),
+  },
+];
+
+/** What keeps it from tying: finance must see it here, not only in the command's output. */
+const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
+  <Card title="Differences" note="Do not rely on these figures; run reckoner verify.">
+    <ul class="ticks plain">
+      {tie.flatMap(({ account, currency, differences }) =>
+        differences.map((each) => (
+          <li>
+            {`${account} of ${each.partner_id ?? 'an unknown payer'}: open items ${each.open_items} ${currency}, journal ${each.journal} ${currency}`}
+          </li>
+        )),
+      )}
+      {documents_differ.map((each) => (
+        <li>{`${each.number}: ${each.open_items} recomputed, ${each.balance} shown`}</li>
+      ))}
+    </ul>
+  </Card>
+);
 
 /** The shares of the buckets as one bar. Widths are for the eye and may be rounded; the figures beside them are not. */
 function Shares({ total }: { total: Aging['totals'][number] }) {

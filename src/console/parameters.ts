@@ -1,0 +1,43 @@
+/** What an address asks for, checked before it is read. An empty field asks for nothing. Refusal: argument_invalid. */
+import { refuse } from '../errors/refusals.ts';
+import { isDate, isMonth, type Month } from '../month.ts';
+
+export type Asked = string | undefined;
+
+const invalid = (argument: string, value: string, reason: string) =>
+  refuse('argument_invalid', { argument, value, reason });
+
+export function dayAsked(argument: string, value: Asked): string | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (isDate(value)) return value;
+  throw invalid(argument, value, 'is not a date such as 2026-10-31');
+}
+
+export function monthAsked(argument: string, value: Asked): Month | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (isMonth(value)) return value;
+  throw invalid(argument, value, 'is not a month such as 2026-10');
+}
+
+export function choiceAsked<Choice extends string>(
+  argument: string,
+  value: Asked,
+  choices: readonly Choice[],
+): Choice | undefined {
+  if (value === undefined || value === '') return undefined;
+  if ((choices as readonly string[]).includes(value)) return value as Choice;
+  throw invalid(argument, value, `must be one of ${choices.join(', ')}`);
+}
+
+/** An id that the database assigned. */
+export function idAsked(argument: string, value: Asked): number | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
+  throw invalid(argument, value, 'is not a number such as 12');
+}
+
+/** Words to search for; PostgreSQL's texts have no NUL. */
+export function textAsked(value: Asked): string | undefined {
+  const text = value?.replaceAll('\0', '').trim().slice(0, 200);
+  return text === '' ? undefined : text;
+}

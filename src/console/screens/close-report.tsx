@@ -1,0 +1,248 @@
+/** The close report of a month: what each partner was billed against the month before, and what a close leaves to look at. */
+import type { ComponentChildren } from 'preact';
+import { describeOtherCurrency } from '../../close/other-currencies.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { describeDifferingCut } from '../../ledger/quoted.ts';
+import { type Month, monthName } from '../../month.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+import { type CloseReport, readCloseReport as readReport } from '../../reports/close.ts';
+import { closeSheet } from '../../reports/sheets.ts';
+import type { Sheet } from '../../sheet.ts';
+import { plural } from '../../text.ts';
+import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { monthAsked } from '../parameters.ts';
+import { ReportsMenu } from './reports-menu.tsx';
+
+export type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
+
+/** What a reader of some partners may see of it: their lines, without the sums of all. */
+type OwnReport = Pick<
+  CloseReport,
+  | 'month'
+  | 'previous'
+  | 'closed_at'
+  | 'partners'
+  | 'no_activity'
+  | 'late'
+  | 'other_currencies'
+  | 'differing_cuts'
+  | 'held'
+>;
+
+export interface CloseReportView {
+  readonly report: OwnReport | null;
+  /** Null to a reader of some partners only. */
+  readonly totals: CloseReport['totals'] | null;
+  /** Every closed month, the latest first. */
+  readonly months: readonly Month[];
+}
+
+const PATH = '/console/reports/close';
+
+/** Refusal: month_not_closed. */
+export async function readCloseReport(
+  tx: Transaction,
+  asked: CloseReportQuestion,
+  { scope }: { scope: Scope },
+): Promise<CloseReportView> {
+  const months = await query<{ month: Month }>(tx, 'SELECT month FROM closed_months ORDER BY month DESC');
+  const whole = await readReport(tx, monthAsked('month', asked.month));
+  const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
+    rows.filter(({ partner_id }) => isInScope(scope, partner_id));
+  return {
+    months: months.map(({ month }) => month),
+    totals: scope === null && whole !== undefined ? whole.totals : null,
+    report:
+      whole === undefined
+        ? null
+        : {
+            month: whole.month,
+            previous: whole.previous,
+            closed_at: whole.closed_at,
+            partners: own(whole.partners),
+            no_activity: own(whole.no_activity),
+            late: own(whole.late),
+            other_currencies: own(whole.other_currencies),
+            differing_cuts: own(whole.differing_cuts),
+            held: own(whole.held),
+          },
+  };
+}
+
+export const sheetOfCloseReport = ({ report }: CloseReportView): Sheet => closeSheet(report ?? undefined);
+
+export function closeReportScreen({ report, totals, months }: CloseReportView): Screen {
+  return {
+    place: 'aging',
+    title: 'Close report',
+    lead: report === null ? 'no month is closed yet' : monthName(report.month),
+    acts: report !== null && (
+      <>
+        <a class="button" href={`/console/close/${report.month}`}>
+          Cockpit
+        </a>
+        <Downloads path={PATH} question={{ month: report.month }} />
+      </>
+    ),
+    content: (
+      <>
+        <ReportsMenu current="close" />
+        {report === null ? (
+          <p class="nothing">The first report appears when a month is closed.</p>
+        ) : (
+          <>
+            <form class="filters" action={PATH}>
+              <label class="field">
+                Month
+                <select name="month">
+                  {months.map((month) => (
+                    <option value={month} selected={month === report.month}>
+                      {monthName(month)}
+                    </option>
+                  ))}
+                </select>
+              </label>
+              <button type="submit">Show</button>
+            </form>
+            <div class="stack">
+              {totals !== null && <Totals totals={totals} />}
+              <Partners report={report} />
+              <Remarks report={report} />
+            </div>
+          </>
+        )}
+      </>
+    ),
+  };
+}
+
+function Totals({ totals }: { totals: CloseReport['totals'] }) {
+  type Total = CloseReport['totals'][string];
+  const amount = (heading: string, pick: (total: Total) => string): Column<[string, Total]> => ({
+    heading,
+    number: true,
+    cell: ([currency, total]) => <Money amount={pick(total)} currency={currency} bare />,
+  });
+  return (
+    <Card title="Totals" flush>
+      <DataTable
+        columns={[
+          { heading: 'Currency', cell: ([currency]) => currency },
+          amount('Sales', ({ spotPrice }) => spotPrice),
+          amount("Partners' cut", ({ partnerCut }) => partnerCut),
+          amount('Invoice amount', ({ invoiceAmount }) => invoiceAmount),
+        ]}
+        rows={Object.entries(totals)}
+        labelled
+        nothing="Nothing was billed."
+        caption="Totals by currency"
+      />
+    </Card>
+  );
+}
+
+function Partners({ report: { partners, previous } }: { report: OwnReport }) {
+  type Line = OwnReport['partners'][number];
+  const columns: Column<Line>[] = [
+    {
+      heading: 'Partner',
+      cell: ({ partner_id, name }) => (
+        <a class="row" href={`/console/partners/${partner_id}`}>
+          {name}
+        </a>
+      ),
+    },
+    {
+      heading: 'Documents',
+      cell: ({ documents }) =>
+        documents.map((number) => (
+          <span class="line">
+            <a class="number" href={`/console/invoices/${number}`}>
+              {number}
+            </a>
+          </span>
+        )),
+    },
+    {
+      heading: 'This month',
+      number: true,
+      cell: (line) => <Money amount={line.invoice_amount} currency={line.currency} />,
+    },
+    ...(previous === null
+      ? []
+      : [
+          {
+            heading: previous,
+            number: true,
+            cell: (line: Line) => <Quiet amount={line.last_month} currency={line.currency} />,
+          },
+          {
+            heading: 'Change',
+            number: true,
+            cell: (line: Line) => <Quiet amount={line.change} currency={line.currency} signed />,
+          },
+        ]),
+  ];
+  return (
+    <Card title={plural(partners.length, 'line')} note="by currency, the largest change first" flush>
+      <DataTable
+        columns={columns}
+        rows={partners}
+        labelled
+        nothing="No documents were issued."
+        caption="Partners against the month before"
+      />
+    </Card>
+  );
+}
+
+/** What a close leaves to look at, each with its partner. */
+function Remarks({ report }: { report: OwnReport }) {
+  const partner = (id: string, name: string) => <a href={`/console/partners/${id}`}>{name}</a>;
+  return (
+    <div class="columns even">
+      <Remark title="Held or not sent" none="Every document went out.">
+        {report.held.map(({ number, partner_id, name, status, reason }) => (
+          <>
+            <a class="number" href={`/console/invoices/${number}`}>
+              {number}
+            </a>{' '}
+            {partner(partner_id, name)} <Chip tone={status === 'failed' ? 'bad' : 'warn'}>{status}</Chip>
+            {reason !== '' && <p class="soft">{reason}</p>}
+          </>
+        ))}
+      </Remark>
+      <Remark title="Late rows" none="No row came after its month had closed.">
+        {report.late.map((row) => (
+          <>
+            {partner(row.partner_id, row.name)} {`${plural(row.entries, 'row')} of ${row.month}: `}
+            <Money amount={row.invoice_amount} currency={row.currency} />
+          </>
+        ))}
+      </Remark>
+      <Remark title="Without rows" none="Every active partner had rows.">
+        {report.no_activity.map(({ partner_id, name }) => partner(partner_id, name))}
+      </Remark>
+      <Remark title="Currencies and cuts" none="Every row is in its partner's currency, with its policy's cut.">
+        {[...report.other_currencies.map(describeOtherCurrency), ...report.differing_cuts.map(describeDifferingCut)]}
+      </Remark>
+    </div>
+  );
+}
+
+const Remark = ({ title, none, children }: { title: string; none: string; children: readonly ComponentChildren[] }) => (
+  <Card title={title} note={children.length > 0 && String(children.length)}>
+    {children.length === 0 ? (
+      <p class="soft">{none}</p>
+    ) : (
+      <ul class="ticks plain">
+        {children.map((each) => (
+          <li>
+            <div>{each}</div>
+          </li>
+        ))}
+      </ul>
+    )}
+  </Card>
+);

@@ -1,0 +1,161 @@
+/** Coverage: partner by closed month, each cell its documents, no activity, or a gap. */
+import type { Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
+import { readPartnerNames } from '../../partners/queries.ts';
+import type { Scope } from '../../people/scope.ts';
+import { type Coverage, type CoverageCell, readCoverage as readCoverageReport } from '../../reports/coverage.ts';
+import { refuseFutureDay } from '../../reports/journal.ts';
+import { coverageSheet } from '../../reports/sheets.ts';
+import type { Sheet } from '../../sheet.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import { Verdict } from './aging.tsx';
+import { ReportsMenu } from './reports-menu.tsx';
+
+export type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
+
+export interface CoverageView {
+  readonly coverage: Coverage;
+  readonly asOf: string | undefined;
+  readonly today: string;
+  /** Only partners with a gap. */
+  readonly gapsOnly: boolean;
+  /** The partner after which the list goes on. */
+  readonly after: string | undefined;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+const PATH = '/console/reports/coverage';
+const PAGE = 50;
+/** A year and the month before it: one more does not fit. */
+const MONTHS_SHOWN = 13;
+
+export async function readCoverage(
+  tx: Transaction,
+  asked: CoverageQuestion,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<CoverageView> {
+  const asOf = dayAsked('as_of', asked.as_of);
+  await refuseFutureDay(tx, asOf, today);
+  return {
+    coverage: await readCoverageReport(tx, asOf, scope),
+    asOf,
+    today,
+    gapsOnly: choiceAsked('only', asked.only, ['gaps']) !== undefined,
+    after: textAsked(asked.after),
+    names: await readPartnerNames(tx),
+  };
+}
+
+export const sheetOfCoverage = ({ coverage }: CoverageView): Sheet => coverageSheet(coverage);
+
+type Line = Coverage['partners'][number];
+
+export function coverageScreen(view: CoverageView): Screen {
+  const { coverage, asOf, today, gapsOnly, after } = view;
+  const { months, gaps, books_open } = coverage;
+  const question = { as_of: asOf, only: gapsOnly ? 'gaps' : undefined };
+  return {
+    place: 'aging',
+    title: 'Coverage',
+    lead: months.length === 0 ? 'no month is closed yet' : `${months[0]} to ${months.at(-1)}`,
+    acts: <Downloads path={PATH} question={{ as_of: asOf }} />,
+    content: (
+      <>
+        <ReportsMenu current="coverage" />
+        <form class="filters" action={PATH}>
+          <label class="field">
+            Months closed by
+            <input type="date" name="as_of" value={asOf ?? today} />
+          </label>
+          <label class="field">
+            Partners
+            <select name="only">
+              <option value="">All</option>
+              <option value="gaps" selected={gapsOnly}>
+                With a gap
+              </option>
+            </select>
+          </label>
+          <button type="submit">Show</button>
+          {months.length > 0 && (
+            <Verdict good={gaps === 0}>{gaps === 0 ? 'no gaps' : `${plural(gaps, 'gap')} without a document`}</Verdict>
+          )}
+          {books_open.length > 0 && <Chip tone="warn">{`books open: ${books_open.join(', ')}`}</Chip>}
+        </form>
+        <Matrix view={view} question={question} after={after} />
+      </>
+    ),
+  };
+}
+
+function Matrix({
+  view: { coverage, gapsOnly, names },
+  question,
+  after,
+}: {
+  view: CoverageView;
+  question: Readonly<Record<string, string | undefined>>;
+  after: string | undefined;
+}) {
+  const partners = coverage.partners.filter(
+    ({ partner_id, cells }) =>
+      (after === undefined || partner_id > after) && (!gapsOnly || cells.some(({ state }) => state === 'gap')),
+  );
+  const shown = partners.slice(0, PAGE);
+  const months = coverage.months.slice(-MONTHS_SHOWN);
+  const columns: Column<Line>[] = [
+    {
+      heading: 'Partner',
+      cell: ({ partner_id }) => (
+        <a class="row" href={`/console/partners/${partner_id}`}>
+          {names.get(partner_id) ?? partner_id}
+        </a>
+      ),
+    },
+    ...months.map(
+      (month): Column<Line> => ({
+        heading: month,
+        cell: ({ cells }) => <Cell cell={cells.find((each) => each.month === month)} month={month} />,
+      }),
+    ),
+  ];
+  const left = coverage.months.length - months.length;
+  return (
+    <Card
+      title={plural(partners.length, 'partner')}
+      note={left > 0 && `the last ${MONTHS_SHOWN} months; ${plural(left, 'earlier month')} in the file`}
+      flush
+    >
+      <DataTable
+        columns={columns}
+        rows={shown}
+        labelled
+        nothing={gapsOnly ? 'No partner has a gap.' : 'There are no partners.'}
+        caption="Documents by partner and month"
+      />
+      <Pager
+        first={after === undefined ? null : addressOf(PATH, question)}
+        next={partners.length > PAGE ? addressOf(PATH, { ...question, after: shown.at(-1)?.partner_id }) : null}
+      />
+    </Card>
+  );
+}
+
+function Cell({ cell, month }: { cell: CoverageCell | undefined; month: Month }) {
+  if (cell === undefined || cell.state === 'no_activity') return <None />;
+  return (
+    <>
+      {cell.state === 'gap' && <Chip tone="bad">{`gap: ${plural(cell.entries, 'row')}`}</Chip>}
+      {cell.documents.map((number) => (
+        <span class="line">
+          <a class="number" href={`/console/invoices/${number}`} title={`${number}, ${month}`}>
+            {number}
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+/** Trial balance: every account's balance on a day. It is of the whole ledger, so that only who may see all of it does. */
+import type { Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+import { refuseFutureDay } from '../../reports/journal.ts';
+import { trialBalanceSheet } from '../../reports/sheets.ts';
+import { readTrialBalance as readTrialBalanceReport, type TrialBalance } from '../../reports/trial-balance.ts';
+import type { Sheet } from '../../sheet.ts';
+import { Card, Chip, type Column, DataTable, Downloads, Quiet, WholeLedgerOnly } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { choiceAsked, dayAsked } from '../parameters.ts';
+import { Verdict } from './aging.tsx';
+import { ReportsMenu } from './reports-menu.tsx';
+
+export type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
+
+export interface TrialBalanceView {
+  readonly trial: TrialBalance;
+  readonly detail: boolean;
+}
+
+const PATH = '/console/reports/trial-balance';
+
+/** Null to a reader of some partners only. */
+export async function readTrialBalance(
+  tx: Transaction,
+  asked: TrialBalanceQuestion,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<TrialBalanceView | null> {
+  if (scope !== null) return null;
+  const asOf = dayAsked('as_of', asked.as_of);
+  const detail = choiceAsked('detail', asked.detail, ['yes']) !== undefined;
+  await refuseFutureDay(tx, asOf, today);
+  return { trial: await readTrialBalanceReport(tx, { asOf, today, detail }), detail };
+}
+
+export const sheetOfTrialBalance = ({ trial }: TrialBalanceView): Sheet => trialBalanceSheet(trial);
+
+type Account = TrialBalance['accounts'][number];
+
+export function trialBalanceScreen(view: TrialBalanceView | null): Screen {
+  if (view === null) return { ...FRAME, content: <WholeLedgerOnly what="The trial balance" /> };
+  const { trial, detail } = view;
+  const question = { as_of: trial.as_of, detail: detail ? 'yes' : undefined };
+  return {
+    ...FRAME,
+    lead: `as of ${trial.as_of}`,
+    acts: <Downloads path={PATH} question={question} />,
+    content: (
+      <>
+        <ReportsMenu current="trial-balance" />
+        <form class="filters" action={PATH}>
+          <label class="field">
+            As of
+            <input type="date" name="as_of" value={trial.as_of} />
+          </label>
+          <label class="field">
+            Accounts
+            <select name="detail">
+              <option value="">Control accounts</option>
+              <option value="yes" selected={detail}>
+                With subaccounts
+              </option>
+            </select>
+          </label>
+          <button type="submit">Show</button>
+          <Verdict good={trial.balanced}>
+            {trial.balanced ? 'debits equal credits' : 'debits do not equal credits'}
+          </Verdict>
+          {trial.preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+        </form>
+        <div class="stack">
+          {trial.totals.map((total) => (
+            <Currency trial={trial} total={total} />
+          ))}
+          {trial.totals.length === 0 && <p class="nothing">Every account is zero on this day.</p>}
+        </div>
+      </>
+    ),
+  };
+}
+
+const FRAME = { place: 'aging', title: 'Trial balance' } as const;
+
+function Currency({ trial, total }: { trial: TrialBalance; total: TrialBalance['totals'][number] }) {
+  const { currency } = total;
+  const columns: Column<Account>[] = [
+    { heading: 'Account', cell: ({ account }) => <code class="account">{account}</code> },
+    ...(['debit', 'credit'] as const).map(
+      (side): Column<Account> => ({
+        heading: side === 'debit' ? 'Debit' : 'Credit',
+        number: true,
+        cell: (row) => <Quiet amount={row[side]} currency={currency} bare />,
+      }),
+    ),
+  ];
+  return (
+    <Card title={currency} flush>
+      <DataTable
+        columns={columns}
+        rows={trial.accounts.filter((each) => each.currency === currency)}
+        labelled
+        nothing="Every account is zero."
+        caption={`Trial balance in ${currency}`}
+        foot={
+          <tr>
+            <td>Total</td>
+            <td class="num" data-label="Debit">
+              <Quiet amount={total.debit} currency={currency} bare />
+            </td>
+            <td class="num" data-label="Credit">
+              <Quiet amount={total.credit} currency={currency} bare />
+            </td>
+          </tr>
+        }
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,54 @@
+/** Two closed months of two partners, one of them named like a script, with payments: what the console's screens show. */
+import { render } from 'preact-render-to-string';
+import { page, type Reader, type Screen } from '../../src/console/page.tsx';
+import type { Scope } from '../../src/people/scope.ts';
+import { type Books, booksOf } from '../payments/books.ts';
+import { openWorld, partner, quote } from '../support/world.ts';
+
+export const SCRIPT = '<script>alert(1)</script>';
+export const TODAY = '2026-10-15';
+
+export interface ConsoleBooks extends Books {
+  /** What every read takes beside its question. */
+  readonly seen: (scope?: Scope) => {
+    today: string;
+    scope: Scope;
+    environment: Books['environment'];
+    settings: Books['settings'];
+  };
+}
+
+export async function openConsole(): Promise<ConsoleBooks> {
+  const world = await openWorld();
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2', name: SCRIPT, currency: 'EUR', invoicing_contact: { name: '', email: '', cc: [] } }),
+  ]);
+  await world.rows([quote(), quote({ currency: 'EUR' }), quote({ partner_id: 'p-2', currency: 'EUR' })]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([
+    quote({ accepted_at: '2026-08-10T12:00:00Z' }),
+    quote({ partner_id: 'p-2', currency: 'EUR', accepted_at: '2026-08-11T12:00:00Z' }),
+  ]);
+  await world.close();
+  world.at(`${TODAY}T15:00:00Z`);
+  const books = booksOf(world);
+  await books.record({ number: 'INV-2026-000001', currency: 'EUR', amount: '2.00', reference: 'PART' });
+  await books.record({ partnerId: 'p-2', amount: '3.00', currency: 'EUR', reference: 'UNAPPLIED' });
+  return {
+    ...books,
+    seen: (scope = null) => ({ today: TODAY, scope, environment: world.environment, settings: world.settings }),
+  };
+}
+
+const READER: Reader = { name: 'Mara', role: 'finance', issuer: 'Issuer', sandbox: true, version: '1', theme: null };
+
+/** The whole page of a screen. */
+export const html = (screen: Screen): string => page(READER, screen);
+
+/** The content of a screen alone, as text without tags. */
+export const textOf = (screen: Screen): string =>
+  render(screen.content as never)
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ');

@@ -1,0 +1,110 @@
+/** The console's reports: the figures of the commands, only the partners that the reader may see, and no markup of theirs. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { agingScreen, readAging, sheetOfAging } from '../../src/console/screens/aging.tsx';
+import { closeReportScreen, readCloseReport, sheetOfCloseReport } from '../../src/console/screens/close-report.tsx';
+import { coverageScreen, readCoverage, sheetOfCoverage } from '../../src/console/screens/coverage.tsx';
+import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from '../../src/console/screens/trial-balance.tsx';
+import type { Transaction } from '../../src/database/transaction.ts';
+import type { Scope } from '../../src/people/scope.ts';
+import { readAging as agingReport } from '../../src/reports/aging.ts';
+import { csvOf } from '../../src/sheet.ts';
+import { reckoner } from '../support/program.ts';
+import { type ConsoleBooks, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
+
+let books: ConsoleBooks;
+beforeAll(async () => {
+  books = await openConsole();
+});
+afterAll(() => books.end());
+
+const reading = <Result>(read: (tx: Transaction) => Promise<Result>): Promise<Result> => books.database.reading(read);
+const aging = (asked = {}, scope: Scope = null) => reading((tx) => readAging(tx, asked, books.seen(scope)));
+
+/** What the command prints with `--format csv`. */
+async function csvOfCommand(...report: string[]): Promise<string> {
+  const env = { RECKONER_HOME: books.home, DATABASE_URL: books.databaseUrl, RECKONER_NOW: `${TODAY}T15:00:00Z` };
+  return (await reckoner(['report', ...report, '--format', 'csv'], { env })).stdout;
+}
+
+describe('a download is the file that the command writes', () => {
+  test('aging, by partner and by document', async () => {
+    expect(csvOf(sheetOfAging(await aging()))).toBe(await csvOfCommand('aging'));
+    const documents = await aging({ currency: 'EUR' });
+    const whole = (await csvOfCommand('aging', '--detail')).split('\r\n');
+    expect(csvOf(sheetOfAging(documents)).split('\r\n')).toEqual(
+      whole.filter((line, at) => at === 0 || line.includes(',EUR,') || line === ''),
+    );
+  });
+
+  test('trial balance, coverage and close report', async () => {
+    const trial = await reading((tx) => readTrialBalance(tx, { detail: 'yes' }, books.seen()));
+    expect(trial && csvOf(sheetOfTrialBalance(trial))).toBe(await csvOfCommand('trial-balance', '--detail'));
+    const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
+    expect(csvOf(sheetOfCoverage(coverage))).toBe(await csvOfCommand('coverage'));
+    const close = await reading((tx) => readCloseReport(tx, { month: '2026-07' }, books.seen()));
+    expect(csvOf(sheetOfCloseReport(close))).toBe(await csvOfCommand('close', '2026-07'));
+  });
+});
+
+describe('a reader of some partners', () => {
+  test('sees their aging alone, and it ties', async () => {
+    const whole = await reading((tx) => agingReport(tx, { today: TODAY }));
+    const { aging: own } = await aging({}, ['p-2']);
+    expect(own.partners).toEqual(whole.partners.filter(({ partner_id }) => partner_id === 'p-2'));
+    expect(own.documents).toEqual(whole.documents.filter(({ partner_id }) => partner_id === 'p-2'));
+    expect(own).toMatchObject({ ties: true, totals: [{ currency: 'EUR', unapplied: '3.00', net: '11.00' }] });
+    expect((await aging({ partner: 'p-1' }, ['p-2'])).documents).toEqual([]);
+  });
+
+  test('sees their coverage and lines of the close report, without the totals of all', async () => {
+    const coverage = await reading((tx) => readCoverage(tx, {}, books.seen(['p-2'])));
+    expect(coverage.coverage.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
+    expect(html(coverageScreen(coverage))).not.toContain('Harbour');
+    const close = await reading((tx) => readCloseReport(tx, {}, books.seen(['p-2'])));
+    expect(close.report?.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
+    expect(close.totals).toBeNull();
+    expect(html(closeReportScreen(close))).not.toContain('Harbour');
+  });
+
+  test('does not see the trial balance, which is of the whole ledger', async () => {
+    const trial = await reading((tx) => readTrialBalance(tx, {}, books.seen(['p-1'])));
+    expect(trial).toBeNull();
+    expect(textOf(trialBalanceScreen(trial))).toContain('Your role is limited to some of its partners.');
+  });
+
+  test('without any partner sees nothing', async () => {
+    expect((await aging({}, [])).aging).toMatchObject({ partners: [], documents: [], ties: true });
+    expect(textOf(agingScreen(await aging({}, [])))).toContain('Nothing is open on this day.');
+  });
+});
+
+test('a bucket leads to its documents, in its currency and of its partner', async () => {
+  const view = await aging({ bucket: 'days_31_60', currency: 'EUR', partner: 'p-2' });
+  expect(view.documents.map(({ number, bucket }) => [number, bucket])).toEqual([['INV-2026-000003', 'days_31_60']]);
+  expect(html(agingScreen(await aging()))).toContain(
+    'href="/console/aging?as_of=2026-10-15&amp;partner=p-2&amp;currency=EUR&amp;bucket=days_31_60"',
+  );
+});
+
+test('a day in the past shows what was open on it, a day to come is refused', async () => {
+  const { aging: then } = await aging({ as_of: '2026-08-31' });
+  expect(then.documents.map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003']);
+  await expect(aging({ as_of: '2027-01-01' })).rejects.toMatchObject({ code: 'date_in_future' });
+  await expect(aging({ as_of: '31/08/2026' })).rejects.toMatchObject({ code: 'argument_invalid' });
+  await expect(aging({ bucket: 'ancient' })).rejects.toMatchObject({ code: 'argument_invalid' });
+});
+
+test('a partner named like a script is text on every report', async () => {
+  const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
+  const close = await reading((tx) => readCloseReport(tx, {}, books.seen()));
+  const screens = [
+    agingScreen(await aging()),
+    agingScreen(await aging({ partner: 'p-2' })),
+    coverageScreen(coverage),
+    closeReportScreen(close),
+  ];
+  for (const screen of screens) {
+    expect(html(screen)).toContain('&lt;script>alert(1)');
+    expect(html(screen)).not.toContain(SCRIPT);
+  }
+});
