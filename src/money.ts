@@ -170,3 +170,7 @@ export function groupThousands(text: string): string {
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
+
+/** `1,234.50 USD`, of a NUMERIC from the database. */
+export const moneyText = (text: string, currency: string): string =>
+  `${groupThousands(Amount.of(text, currency).toString())} ${currency}`;

@@ -100,7 +100,7 @@ interface Parts<Input, Result, Followed> {
   /** What a preview compares; `result` is given after the act, with the things that it made. */
   facts(tx: Transaction, input: Input, result?: Result): Promise<Facts>;
   /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
-  amounts(seen: Seen, input: Input): readonly Amount[];
+  amounts(seen: Seen, input: Input, result: Result): readonly Amount[];
   report(tx: Transaction, context: ActContext, done: Done<Input, Result, Followed>): Promise<Report>;
 }
 

@@ -29,12 +29,11 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
-/** Without the reason of its e-mail, which names instants. */
-function factsOf(row: DocumentRow): Facts[string] {
+/** Without the number of its replacement and the reason of its e-mail: a later preview of the same would have others. */
+export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);
   return {
     status: row.status,
-    'replaced by': row.replaced_by,
     'due on': row.due_on,
     amount: of(row.invoice_amount),
     'amount due': of(row.amount_due),

@@ -73,7 +73,7 @@ export async function consequenceOf<Input, Result, Followed>(
   const tried = { input, result, delivered: false, followed: undefined, preview: true };
   const report = await act.report(tx, context, tried);
   const seen = { before, after };
-  return { report, changes: changesOf(seen), amounts: act.amounts(seen, input) };
+  return { report, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
 }
 
 /** The input as the act takes it. Refuses what cannot be read by the name of its option. */

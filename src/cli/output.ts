@@ -6,6 +6,7 @@ import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { printableLines, table as textTable } from '../text-table.ts';
 
+export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
 
 /** A table for people. A terminal's width is kept; in a pipe or a file nothing is shortened. */
@@ -69,9 +70,6 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 
 /** `1,234.50`. */
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
-
-/** `1,234.50 USD`. */
-export const money = (text: string, currency: string): string => `${amount(text, currency)} ${currency}`;
 
 /** JSON on lines of its own. JSON.stringify escapes control characters below U+0020 only; a terminal obeys some above. */
 const jsonText = (value: unknown): string =>

@@ -14,10 +14,7 @@ export interface RunFlags {
 
 /** The action of a command that does an act. What cannot be read is refused before the database is opened. */
 export const doing =
-  <Given extends unknown[], Input, Result, Followed>(
-    act: Act<Input, Result, Followed>,
-    inputOf: (...given: Given) => NoInfer<Input> & RunFlags,
-  ) =>
+  <Given extends unknown[], Input>(act: Act<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): Done => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
     const input = readInput(act, rest);
@@ -28,9 +25,9 @@ export const doing =
   };
 
 /** Gives the exit status: 4 where something is left for finance to do. */
-export async function runCommand<Input, Result, Followed>(
+export async function runCommand<Input>(
   context: CommandContext,
-  act: Act<Input, Result, Followed>,
+  act: Act<Input>,
   input: Input,
   { deliver = true, dryRun = false }: { [Flag in keyof RunFlags]: RunFlags[Flag] | undefined } = {},
 ): Promise<number> {

@@ -1,16 +1,17 @@
 /** `reckoner dispute`. */
 
+import { disputeClose, disputeJson, disputeOpen } from '../../acts/dispute.ts';
 import { todayOf } from '../../config/today.ts';
 import { isPaid, type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { closeDispute, type DisputeRequest, openDispute } from '../../documents/disputes.ts';
-import { failpoint } from '../../failpoint.ts';
+import type { DisputeRequest } from '../../documents/disputes.ts';
 import { Amount } from '../../money.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { dateArgument, lineArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
+import { type CommandContext, type Definition, REASON, reading } from '../define.ts';
 import { amount, money, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
 
 export const define: Definition = (dispute, act) => {
   dispute
@@ -20,12 +21,14 @@ export const define: Definition = (dispute, act) => {
     .option('--amount <amount>', 'what is disputed (default: all that is open)')
     .option('--owner <name>', 'who works on it', lineArgument('--owner'))
     .option('--promised-on <date>', 'the date by which an answer is promised', dateArgument('--promised-on'))
-    .action(act(acting(disputeOpen)));
+    .action(
+      act(doing(disputeOpen, (number: string, options: Omit<DisputeRequest, 'number'>) => ({ number, ...options }))),
+    );
   dispute
     .command('close <number>')
     .description('End the dispute of an invoice; what is still open is dunned again')
     .requiredOption('--reason <reason>', 'how it ended; it is recorded', REASON[2])
-    .action(act(acting(disputeClose)));
+    .action(act(doing(disputeClose, (number: string, options: { reason: string }) => ({ number, ...options }))));
   dispute
     .command('list')
     .description('List the open disputes of invoices, by promised date')
@@ -33,32 +36,6 @@ export const define: Definition = (dispute, act) => {
     .option(...OUT)
     .action(act(reading(disputeList)));
 };
-
-async function disputeOpen(
-  context: CommandContext,
-  number: string,
-  options: Omit<DisputeRequest, 'number'>,
-): Promise<void> {
-  const { database, output } = context;
-  const [dispute] = await database.transaction(async (tx) => {
-    await openDispute(tx, context, { ...options, number });
-    return readOpenDisputes(tx, { number });
-  });
-  failpoint('dispute.committed');
-  const opened = dispute as OpenDispute;
-  output.print(
-    disputeJson(opened),
-    () =>
-      `${number} is in dispute: ${disputeText(opened)}.\nClose it with 'reckoner dispute close ${number} --reason REASON'.`,
-  );
-}
-
-async function disputeClose(context: CommandContext, number: string, { reason }: { reason: string }): Promise<void> {
-  const { database, output } = context;
-  await database.transaction((tx) => closeDispute(tx, context, { number, reason }));
-  failpoint('dispute_closing.committed');
-  output.print({ number, dispute: null, reason }, () => `The dispute of ${number} is closed: ${printable(reason)}.`);
-}
 
 async function disputeList(context: CommandContext, options: PresentOptions): Promise<void> {
   const { database, output } = context;
@@ -129,24 +106,3 @@ function totalsOf(disputes: readonly OpenDispute[]): string {
       .reduce((sum, each) => sum.plus(Amount.of(each.amount, currency)), Amount.zero(currency));
   return currencies.map((currency) => money(total(currency).toString(), currency)).join(', ');
 }
-
-export const disputeJson = (dispute: OpenDispute) => ({
-  ...dispute,
-  balance: Amount.of(dispute.balance, dispute.currency).toString(),
-  amount: Amount.of(dispute.amount, dispute.currency).toString(),
-});
-
-/** `120.00 USD since 2026-09-03, wrong count; owner Ada; promised for 2026-09-20`. */
-export const disputeText = ({
-  amount: disputed,
-  currency,
-  disputed_on,
-  reason,
-  owner,
-  promised_on,
-}: OpenDispute): string =>
-  [
-    `${money(disputed, currency)} since ${disputed_on}, ${printable(reason)}`,
-    ...(owner === '' ? [] : [`owner ${printable(owner)}`]),
-    ...(promised_on === null ? [] : [`promised for ${promised_on}`]),
-  ].join('; ');

@@ -1,25 +1,12 @@
 /** `reckoner email list|resend|dismiss`: the e-mails of every kind, and what to do about one that was not sent. */
-import { resendDocument } from '../../delivery/resend.ts';
-import { EXIT } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { dismissEmail } from '../../mail/dismiss.ts';
-import { type ListedEmail, nameOf, readEmail, readEmails, remediesOf } from '../../mail/log.ts';
-import { resendEmail } from '../../mail/resend.ts';
-import { sendTheseEmails } from '../../month-end/month-end.ts';
+import { emailDismiss, emailJson, emailResend } from '../../acts/email.ts';
+import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import type { Sheet } from '../../sheet.ts';
 import { idArgument, wholeNumberArgument } from '../arguments.ts';
-import {
-  acting,
-  type CommandContext,
-  type Definition,
-  type DeliverOption,
-  NO_DELIVER,
-  REASON,
-  reading,
-} from '../define.ts';
-import { deliverWithProgress, withProgress } from '../deliveries.ts';
+import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON, reading } from '../define.ts';
 import { printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
 
 const NUMBER = ['<email>', "the e-mail's number, from 'email list'", idArgument('<email>')] as const;
 
@@ -38,13 +25,15 @@ export const define: Definition = (group, act) => {
     .description('Send an e-mail again, as a new one with a Message-ID of its own')
     .option('--to <address>', 'send to this address instead of the usual one')
     .option(...NO_DELIVER)
-    .action(act(acting(emailResend)));
+    .action(
+      act(doing(emailResend, (emailId: number, options: { to?: string } & DeliverOption) => ({ emailId, ...options }))),
+    );
   group
     .command('dismiss')
     .argument(...NUMBER)
     .description('Decide not to send an e-mail again: it needs no attention any more')
     .requiredOption(...REASON)
-    .action(act(acting(emailDismiss)));
+    .action(act(doing(emailDismiss, (emailId: number, options: { reason: string }) => ({ emailId, ...options }))));
 };
 
 async function emailList(
@@ -94,35 +83,3 @@ const sheetOf = (emails: readonly ListedEmail[]): Sheet => ({
     to: email.to?.join(' ') ?? '',
   })),
 });
-
-const emailJson = ({ email_id: number, ...email }: ListedEmail): Record<string, unknown> => ({
-  number,
-  ...email,
-  remedies: email.unfinished ? remediesOf({ email_id: number, ...email }) : [],
-});
-
-async function emailResend(
-  context: CommandContext,
-  emailId: number,
-  { to, deliver }: { to?: string } & DeliverOption,
-): Promise<number> {
-  const { database, output } = context;
-  const queued = await database.transaction(async (tx) => {
-    const { document: number } = await readEmail(tx, emailId);
-    if (number === null) return readEmail(tx, (await resendEmail(tx, context, { emailId, to })).email_id);
-    return readEmail(tx, await resendDocument(tx, context, { number, to }));
-  });
-  failpoint('resend.committed');
-  if (deliver && queued.document !== null) await deliverWithProgress(context, output, [queued.document]);
-  else if (deliver) await withProgress(output, (reporter) => sendTheseEmails(context, reporter, [queued.email_id]));
-  const email = await database.reading((tx) => readEmail(tx, queued.email_id));
-  output.print(emailJson(email), () => `E-mail ${email.email_id}, ${nameOf(email)}: ${email.status}`);
-  return deliver && email.unfinished ? EXIT.attention : EXIT.done;
-}
-
-async function emailDismiss(context: CommandContext, emailId: number, { reason }: { reason: string }): Promise<void> {
-  const { database, output } = context;
-  await database.transaction((tx) => dismissEmail(tx, context, { emailId, reason }));
-  const email = await database.reading((tx) => readEmail(tx, emailId));
-  output.print(emailJson(email), () => `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}`);
-}

@@ -1,10 +1,11 @@
 /** `reckoner invoice link`. */
-import { changeLink } from '../../../delivery/change-link.ts';
+import { documentNumbered } from '../../../acts/documents.ts';
+import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../acts/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { refuse } from '../../../errors/refusals.ts';
-import { acting, type CommandContext, type Definition } from '../../define.ts';
-import { wrapped } from '../../output.ts';
-import { read } from './after.ts';
+import { acting, type CommandContext, type Definition, type Done } from '../../define.ts';
+import type { Output } from '../../output.ts';
+import { doing } from '../../run-act.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice
@@ -13,31 +14,24 @@ export const define: Definition = (invoice, act) => {
     .option('--rotate', 'make a new link; the old one opens nothing any more')
     .option('--revoke', 'take the link back; nothing opens the page until --rotate')
     .option('--reason <reason>', 'why; it is recorded')
-    .action(act(acting(invoiceLink)));
+    .action(act(invoiceLink));
 };
 
-async function invoiceLink(
-  context: CommandContext,
-  number: string,
-  { rotate = false, revoke = false, reason = '' }: { rotate?: boolean; revoke?: boolean; reason?: string },
-): Promise<void> {
-  const { database, output } = context;
-  const invalid = (argument: string, why: string) =>
-    refuse('argument_invalid', { argument, value: reason, reason: why });
-  if (rotate && revoke) throw invalid('--revoke', 'goes without --rotate');
-  if ((rotate || revoke) && reason.trim() === '') throw invalid('--reason', 'say why the link is changed');
-  if (!rotate && !revoke) {
-    const document = await read(context, number);
-    output.print(documentJson(document), () => document.payment_link ?? `${number} has no payment link.`);
-    return;
+interface LinkOptions {
+  readonly rotate?: boolean;
+  readonly revoke?: boolean;
+  readonly reason?: string;
+}
+
+function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): Done {
+  if (rotate && revoke) {
+    throw refuse('argument_invalid', { argument: '--revoke', value: reason, reason: 'goes without --rotate' });
   }
-  const to = rotate ? 'rotate' : 'revoke';
-  const document = await database.transaction((tx) => changeLink(tx, context, { number, to, reason }));
-  const next = rotate
-    ? `The new link is ${document.payment_link}. The kept PDF prints the old one: 'reckoner invoice resend ${number}' ` +
-      'sends an e-mail with the new link.'
-    : `'reckoner invoice link ${number} --rotate --reason REASON' makes a new one.`;
-  output.print(documentJson(document), () =>
-    wrapped(`The old link of ${number} opens nothing any more. ${next}`, 80).join('\n'),
-  );
+  if (!rotate && !revoke) return acting(showLink)(output, number);
+  return doing(rotate ? invoiceLinkRotate : invoiceLinkRevoke, () => ({ number, reason }))(output);
+}
+
+async function showLink({ database, output }: CommandContext, number: string): Promise<void> {
+  const document = await database.reading((tx) => documentNumbered(tx, number));
+  output.print(documentJson(document), () => document.payment_link ?? `${number} has no payment link.`);
 }

@@ -1,4 +1,6 @@
 /** `reckoner invoice show`. */
+
+import { disputeJson, disputeText } from '../../../acts/dispute.ts';
 import { documentNumbered, emailText } from '../../../acts/documents.ts';
 import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
@@ -9,7 +11,6 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, money, printable, table, wrapped } from '../../output.ts';
-import { disputeJson, disputeText } from '../dispute.ts';
 
 export const define: Definition = (invoice, act) => {
   invoice

@@ -1,11 +1,14 @@
 /** `reckoner invoice write-off`. */
-import { followBalance } from '../../../acts/documents.ts';
-import { documentJson } from '../../../documents/document.ts';
-import { undoWriteOff, writeOffInvoice } from '../../../documents/write-off.ts';
-import { failpoint } from '../../../failpoint.ts';
-import { acting, type CommandContext, type Definition, ON_LATEST_DATE, REASON } from '../../define.ts';
-import { money } from '../../output.ts';
-import { read } from './after.ts';
+import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../acts/invoice/write-off.ts';
+import { type Definition, type Done, ON_LATEST_DATE, REASON } from '../../define.ts';
+import type { Output } from '../../output.ts';
+import { doing } from '../../run-act.ts';
+
+interface WriteOffOptions {
+  readonly reason: string;
+  readonly onLatestDate?: boolean;
+  readonly undo?: boolean;
+}
 
 export const define: Definition = (invoice, act) => {
   invoice
@@ -14,33 +17,8 @@ export const define: Definition = (invoice, act) => {
     .requiredOption(...REASON)
     .option(...ON_LATEST_DATE)
     .option('--undo', 'reopen what is written off, as when the partner pays after all')
-    .action(act(acting(invoiceWriteOff)));
+    .action(act(writeOff));
 };
 
-async function invoiceWriteOff(
-  context: CommandContext,
-  number: string,
-  { reason, undo = false }: { reason: string; undo?: boolean },
-): Promise<void> {
-  const { database, output } = context;
-  if (undo) {
-    const amount = await database.transaction((tx) => undoWriteOff(tx, context, { number, reason }));
-    failpoint('write_off_undo.committed');
-    await followBalance(context, number);
-    const document = await read(context, number);
-    output.print(
-      documentJson(document),
-      () =>
-        `The write-off of ${amount.forPeople()} of ${number} is undone. ` +
-        `Its balance is ${money(document.balance, document.currency)} again.`,
-    );
-    return;
-  }
-  await database.transaction((tx) => writeOffInvoice(tx, context, { number, reason }));
-  await followBalance(context, number);
-  const document = await read(context, number);
-  output.print(
-    documentJson(document),
-    () => `Wrote off ${money(document.written_off, document.currency)} of ${number}. Its balance is now zero.`,
-  );
-}
+const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions): Done =>
+  doing(undo ? invoiceWriteOffUndo : invoiceWriteOff, () => ({ number, ...options }))(output);
