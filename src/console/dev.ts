@@ -17,6 +17,11 @@ import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screen
 import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
 import { invoiceScreen, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices } from './screens/invoices.tsx';
+import { partnerScreen, readPartner } from './screens/partner.tsx';
+import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
+import { partnerStatementScreen, readPartnerStatement, sheetOfStatement } from './screens/partner-statement.tsx';
+import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
+import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const environment = readEnvironment();
@@ -98,6 +103,25 @@ screen(
   (tx, asked) => readCloseReport(tx, asked, seen(asked)),
   closeReportScreen,
   sheetOfCloseReport,
+);
+const idOf = (params: Query) => params['id'] as string;
+screen('/console/partners', (tx, asked) => readPartners(tx, asked, seen(asked)), partnersScreen);
+screen('/console/partners/:id', (tx, asked, params) => readPartner(tx, idOf(params), seen(asked)), partnerScreen);
+screen(
+  '/console/partners/:id/statement',
+  (tx, asked, params) => readPartnerStatement(tx, idOf(params), asked, seen(asked)),
+  partnerStatementScreen,
+  sheetOfStatement,
+);
+screen(
+  '/console/partners/:id/terms',
+  (tx, asked, params) => readPartnerTerms(tx, idOf(params), seen(asked)),
+  partnerTermsScreen,
+);
+screen(
+  '/console/partners/:id/emails',
+  (tx, asked, params) => readPartnerEmails(tx, idOf(params), asked, seen(asked)),
+  partnerEmailsScreen,
 );
 app.get<{ Params: { number: string } }>('/console/invoices/:number/document.pdf', async (request, reply) => {
   const pdf = await database.reading(async (tx) => {

@@ -1,0 +1,53 @@
+/** Field changes of what is updated in place, the latest first: who changed what, from what to what. */
+import type { ChangeEvent, FieldChange } from '../people/field-changes.ts';
+import { plural } from '../text.ts';
+import { Instant } from './kit.tsx';
+
+/** More fields than these are folded, as those of the first import. */
+const UNFOLDED = 6;
+
+export const ChangeLog = ({ events, nothing }: { events: readonly ChangeEvent[]; nothing: string }) =>
+  events.length === 0 ? (
+    <p class="soft">{nothing}</p>
+  ) : (
+    <ol class="changes">
+      {events.toReversed().map((event) => (
+        <li>
+          <p class="soft">
+            <Instant at={event.occurred_at} />
+            {` · ${event.claimed_by ?? event.os_user}`}
+            {event.via === 'command' ? '' : ` · by ${event.via}`}
+          </p>
+          {event.changes.length > UNFOLDED ? (
+            <details>
+              <summary>{plural(event.changes.length, 'field')}</summary>
+              <Fields changes={event.changes} />
+            </details>
+          ) : (
+            <Fields changes={event.changes} />
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+
+const Fields = ({ changes }: { changes: readonly FieldChange[] }) => (
+  <dl class="facts">
+    {changes.map((change) => (
+      <>
+        <dt>{change.field}</dt>
+        <dd>
+          {change.old !== null && (
+            <>
+              <del>{shown(change.old)}</del>{' '}
+            </>
+          )}
+          {change.new === null ? <span class="soft">removed</span> : <ins>{shown(change.new)}</ins>}
+        </dd>
+      </>
+    ))}
+  </dl>
+);
+
+const shown = (value: NonNullable<FieldChange['old']>): string =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,0 +1,141 @@
+/** A partner's account statement for a period: brought forward, what moved the balance, and the balance. */
+import type { Transaction } from '../../database/transaction.ts';
+import { lastDay, type Month, monthBefore } from '../../month.ts';
+import type { PartnerView as Partner } from '../../partners/queries.ts';
+import type { Scope } from '../../people/scope.ts';
+import {
+  type AccountStatement,
+  type ActivityLine,
+  activityText,
+  type CurrencyAccount,
+  readAccountStatement,
+} from '../../reports/account-statement.ts';
+import { refuseFutureDay } from '../../reports/journal.ts';
+import { statementSheet } from '../../reports/sheets.ts';
+import type { Sheet } from '../../sheet.ts';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { dayAsked } from '../parameters.ts';
+import { Verdict } from './aging.tsx';
+import { partnerFrame, readPartnerInScope } from './partner.tsx';
+
+export type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
+
+export interface PartnerStatementView {
+  readonly partner: Partner;
+  readonly statement: AccountStatement;
+}
+
+/** Refusals: partner_unknown, argument_invalid, date_in_future. */
+export async function readPartnerStatement(
+  tx: Transaction,
+  partnerId: string,
+  asked: StatementQuestion,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<PartnerStatementView> {
+  const [from, asOf] = [dayAsked('from', asked.from), dayAsked('as_of', asked.as_of)];
+  const partner = await readPartnerInScope(tx, partnerId, scope);
+  await refuseFutureDay(tx, asOf, today);
+  return { partner, statement: await readAccountStatement(tx, { partnerId, from, asOf, today }) };
+}
+
+export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
+
+export function partnerStatementScreen({ partner, statement }: PartnerStatementView): Screen {
+  const { from, as_of, accounts, ties, preliminary } = statement;
+  const { frame, path, menu } = partnerFrame(partner, '/statement');
+  const before = monthBefore(from.slice(0, 7) as Month);
+  return {
+    ...frame,
+    acts: <Downloads path={path} question={{ from, as_of }} />,
+    content: (
+      <>
+        {menu}
+        <form class="filters" action={path}>
+          <label class="field">
+            From
+            <input type="date" name="from" value={from} />
+          </label>
+          <label class="field">
+            To
+            <input type="date" name="as_of" value={as_of} />
+          </label>
+          <button type="submit">Show</button>
+          <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
+            {before}
+          </a>
+          <Verdict good={ties}>{ties ? 'equals the open items' : 'differs from the open items'}</Verdict>
+          {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
+        </form>
+        <div class="stack">
+          {accounts.map((account) => (
+            <Account statement={statement} account={account} />
+          ))}
+          {accounts.length === 0 && <p class="nothing">There is no activity on this account.</p>}
+        </div>
+      </>
+    ),
+  };
+}
+
+type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
+  readonly text: string;
+  readonly document: string | null;
+  readonly amount: string | null;
+};
+
+function Account({ statement, account }: { statement: AccountStatement; account: CurrencyAccount }) {
+  const { currency, opening, closing, lines } = account;
+  const end = (date: string, text: string, balance: string): Line => ({
+    ...{ date, dated_on: date, text, balance, document: null, amount: null },
+  });
+  const rows: Line[] = [
+    end(statement.from, 'Brought forward', opening),
+    ...lines.map((line) => ({ ...line, text: activityText(line) })),
+    end(statement.as_of, 'Balance', closing),
+  ];
+  const columns: Column<Line>[] = [
+    {
+      heading: 'Activity',
+      cell: ({ text, document, amount }) =>
+        amount === null ? (
+          <strong>{text}</strong>
+        ) : document === null ? (
+          text
+        ) : (
+          <>
+            {text.replace(document, '')}
+            <a class="number" href={`/console/invoices/${document}`}>
+              {document}
+            </a>
+          </>
+        ),
+    },
+    {
+      heading: 'Date',
+      cell: ({ date, dated_on }) => <span class="soft">{date === dated_on ? date : `${date} (of ${dated_on})`}</span>,
+    },
+    {
+      heading: 'Amount',
+      number: true,
+      cell: ({ amount }) => amount !== null && <Money amount={amount} currency={currency} bare />,
+    },
+    {
+      heading: 'Balance',
+      number: true,
+      cell: ({ balance, amount }) =>
+        amount === null ? (
+          <strong>
+            <Money amount={balance} currency={currency} bare />
+          </strong>
+        ) : (
+          <Quiet amount={balance} currency={currency} bare />
+        ),
+    },
+  ];
+  return (
+    <Card title={currency} flush>
+      <DataTable columns={columns} rows={rows} labelled nothing="" caption={`Account in ${currency}`} />
+    </Card>
+  );
+}

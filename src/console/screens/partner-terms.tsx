@@ -1,0 +1,231 @@
+/** A partner's terms: policies with their rates, how it pays and since when, its API clients, and every change of them. */
+import type { Environment } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/webhook.ts';
+import { readWebhooks } from '../../partner-events/webhook-queries.ts';
+import { readPartnerChanges } from '../../partners/changes.ts';
+import { readClients } from '../../partners/client-queries.ts';
+import { ALWAYS, type Arrangement, type PartnerView as Partner } from '../../partners/queries.ts';
+import type { ChangeEvent } from '../../people/field-changes.ts';
+import type { Scope } from '../../people/scope.ts';
+import { plural } from '../../text.ts';
+import { ChangeLog } from '../change-log.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { partnerFrame, readPartnerInScope } from './partner.tsx';
+
+/** Without its secrets, and without their hashes. */
+interface Client {
+  readonly client_id: string;
+  readonly created_at: string;
+  readonly revoked_at: string | null;
+  /** When each secret that is valid ends; null: it does not. */
+  readonly secrets: readonly (string | null)[];
+}
+
+export interface PartnerTermsView {
+  readonly partner: Partner;
+  readonly issuerTerms: number;
+  /** The latest first. */
+  readonly arrangements: readonly Arrangement[];
+  /** Since when the inactive policies are. */
+  readonly inactive: ReadonlyMap<string, string>;
+  readonly clients: readonly Client[];
+  readonly webhook: Webhook | null;
+  readonly changes: readonly ChangeEvent[];
+}
+
+export async function readPartnerTerms(
+  tx: Transaction,
+  partnerId: string,
+  { scope, environment, settings }: { scope: Scope; environment: Environment; settings: Settings },
+): Promise<PartnerTermsView> {
+  const partner = await readPartnerInScope(tx, partnerId, scope);
+  const inactive = await query<{ policy_id: string; since: string }>(
+    tx,
+    `SELECT policy_id, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS since FROM policies
+     WHERE partner_id = :partnerId AND inactive_since IS NOT NULL`,
+    { partnerId },
+  );
+  const clients = await readClients(tx, { partnerId, now: environment.now().toISO() });
+  const [webhook] = await readWebhooks(tx, partnerId);
+  return {
+    partner,
+    issuerTerms: settings.payment_terms_days,
+    arrangements: await query(
+      tx,
+      `SELECT * FROM partner_arrangements WHERE partner_id = :partnerId ORDER BY from_month DESC`,
+      { partnerId },
+    ),
+    inactive: new Map(inactive.map(({ policy_id, since }) => [policy_id, since])),
+    clients: clients.map(({ client_id, created_at, revoked_at, live_secrets }) => ({
+      ...{ client_id, created_at, revoked_at },
+      secrets: live_secrets.map(({ ends_at }) => ends_at),
+    })),
+    webhook: webhook === undefined ? null : { ...webhookOf(webhook), url: withoutSecrets(webhook.url ?? '') },
+    changes: await readPartnerChanges(tx, partnerId),
+  };
+}
+
+export function partnerTermsScreen(view: PartnerTermsView): Screen {
+  const { partner, changes } = view;
+  const { frame, menu } = partnerFrame(partner, '/terms');
+  return {
+    ...frame,
+    content: (
+      <>
+        {menu}
+        <div class="columns">
+          <div class="stack">
+            <Card title="Policies" note={plural(partner.policies.length, 'policy', 'policies')} flush>
+              <DataTable
+                columns={policyColumns(view)}
+                rows={partner.policies}
+                labelled
+                nothing="It has no policies."
+                caption="Policies"
+              />
+            </Card>
+            <Card title="Changes" note="the latest first">
+              <ChangeLog events={changes} nothing="No change is recorded." />
+            </Card>
+          </div>
+          <div class="stack">
+            <Terms view={view} />
+            <Arrangements view={view} />
+            <Clients view={view} />
+          </div>
+        </div>
+      </>
+    ),
+  };
+}
+
+type Policy = Partner['policies'][number];
+
+const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[] => [
+  {
+    heading: 'Policy',
+    cell: ({ policy_id, name, active }) => (
+      <>
+        {name} <span class="count">{policy_id}</span>{' '}
+        {!active && <Chip>{`inactive since ${inactive.get(policy_id)}`}</Chip>}
+      </>
+    ),
+  },
+  {
+    heading: 'Kind',
+    cell: ({ kind }) => <span class="soft">{kind === 'insurance' ? 'insurance' : 'not insurance'}</span>,
+  },
+  { heading: "Partner's cut", number: true, cell: ({ partner_cut_rate }) => percent(partner_cut_rate) },
+  { heading: 'Price', number: true, cell: ({ price }) => (price == null ? <None /> : percent(price.rate)) },
+  { heading: 'Least price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
+];
+
+/** `30 %` of `0.30`: digits are moved, nothing is calculated. */
+export function percent(rate: string): string {
+  const [whole = '0', fraction = ''] = rate.split('.');
+  const digits = fraction.padEnd(2, '0');
+  const shown = `${whole}${digits.slice(0, 2)}`.replace(/^0+(?=\d)/, '');
+  const rest = digits.slice(2).replace(/0+$/, '');
+  return `${shown}${rest === '' ? '' : `.${rest}`}\u00a0%`;
+}
+
+const Terms = ({ view: { partner, issuerTerms } }: { view: PartnerTermsView }) => (
+  <Card title="Terms">
+    <Facts
+      facts={[
+        ['Currency', partner.currency],
+        ['Time zone', partner.time_zone],
+        [
+          'Due after',
+          partner.payment_terms_days === null
+            ? `${plural(issuerTerms, 'day')} (the issuer's)`
+            : plural(partner.payment_terms_days, 'day'),
+        ],
+        ['Tax id', partner.tax_id],
+        ['Purchase order', partner.purchase_order],
+        ['Legal note', partner.legal_note],
+        ['Account statement', partner.account_statement === 'monthly' ? 'by e-mail each month' : 'on request'],
+      ]}
+    />
+  </Card>
+);
+
+const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) => (
+  <Card title="How it pays">
+    <ol class="changes">
+      {arrangements.map((each) => (
+        <li>
+          <p class="soft">{each.from_month === ALWAYS ? 'from the beginning' : `from ${each.from_month}`}</p>
+          <Facts
+            facts={[
+              ['Arrangement', each.arrangement === 'invoicing' ? 'invoiced monthly' : 'through the processor'],
+              ['Connected account', each.connected_account_id],
+              ['State', each.connected_account_state],
+              ['Merchant of record', each.merchant_of_record?.replace('_', ' ')],
+              ['Split', each.split === 'real_time' ? 'in real time' : each.split],
+              [
+                'Balance transactions',
+                each.balance_transactions_from && `from the ${each.balance_transactions_from.replace('_', ' ')}`,
+              ],
+            ]}
+          />
+        </li>
+      ))}
+    </ol>
+  </Card>
+);
+
+function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsView }) {
+  return (
+    <Card
+      title="API"
+      acts={
+        <a class="button" href={addressOf('/console/acts/client.create', { partnerId: partner.partner_id })}>
+          New client
+        </a>
+      }
+    >
+      <div class="stack">
+        {clients.length === 0 && <p class="soft">It has no API clients.</p>}
+        <ul class="ticks plain">
+          {clients.map(({ client_id, created_at, revoked_at, secrets }) => (
+            <li>
+              <div>
+                <code class="hash">{client_id}</code>
+                <p class="soft">{`made ${created_at.slice(0, 10)}${endsOf(secrets)}`}</p>
+              </div>
+              {revoked_at === null ? (
+                <Chip tone={secrets.length > 0 ? 'good' : 'warn'}>{plural(secrets.length, 'valid secret')}</Chip>
+              ) : (
+                <Chip>{`revoked ${revoked_at.slice(0, 10)}`}</Chip>
+              )}
+            </li>
+          ))}
+        </ul>
+        {webhook !== null && (
+          <Facts
+            facts={[
+              ['Webhook', webhook.url === '' ? null : webhook.url],
+              [
+                'State',
+                <Chip tone={webhook.state === 'active' ? 'good' : webhook.state === 'failing' ? 'warn' : 'bad'}>
+                  {webhook.state}
+                </Chip>,
+              ],
+              ['Events', `${webhook.acknowledged} acknowledged, ${webhook.waiting} waiting`],
+              ['Last failure', webhook.last_failure],
+            ]}
+          />
+        )}
+      </div>
+    </Card>
+  );
+}
+
+const endsOf = (secrets: readonly (string | null)[]): string => {
+  const ends = secrets.filter((each) => each !== null).map((each) => each.slice(0, 10));
+  return ends.length === 0 ? '' : `, ${ends.length === 1 ? 'a secret ends' : 'secrets end'} ${ends.join(', ')}`;
+};

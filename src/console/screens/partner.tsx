@@ -1,0 +1,333 @@
+/** One partner: what it owes and why, and what waits for somebody. Its statement, terms and e-mails have screens of their own. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { daysBetween } from '../../month.ts';
+import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+import type { OpenItem } from '../../reports/open-items.ts';
+import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+
+interface UnappliedPayment {
+  readonly payment_id: number;
+  readonly reference: string;
+  readonly received_on: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+interface HeldDocument {
+  readonly number: string;
+  readonly held_at: string;
+  readonly reason: string;
+}
+
+export interface PartnerOverview {
+  readonly partner: Partner;
+  readonly as_of: string;
+  readonly balances: readonly PartnerBalance[];
+  /** Open invoices, the longest due first, and open credit after them. */
+  readonly items: readonly OpenItem[];
+  readonly unapplied: readonly UnappliedPayment[];
+  readonly held: readonly HeldDocument[];
+  readonly disputes: readonly OpenDispute[];
+  /** The partners that it pays for. */
+  readonly children: readonly { readonly partner_id: string; readonly name: string }[];
+}
+
+/** Refusal: partner_unknown, also of a partner that the reader may not see. */
+export async function readPartnerInScope(tx: Transaction, partnerId: string, scope: Scope): Promise<Partner> {
+  const [partner] = isInScope(scope, partnerId) ? await readPartners(tx, partnerId) : [];
+  if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
+  return partner;
+}
+
+export async function readPartner(
+  tx: Transaction,
+  partnerId: string,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<PartnerOverview> {
+  const partner = await readPartnerInScope(tx, partnerId, scope);
+  const { as_of, balances, items } = await readPartnerBalances(tx, { today, scope: [partnerId] });
+  return {
+    partner,
+    as_of,
+    balances,
+    items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
+    unapplied: await readUnapplied(tx, partnerId),
+    held: await query(
+      tx,
+      `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN documents d USING (document_id)
+       WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
+      { partnerId },
+    ),
+    disputes: await readOpenDisputes(tx, { partnerId }),
+    children: await query(
+      tx,
+      `SELECT partner_id, name FROM partners
+       WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`,
+      { partnerId, scope },
+    ),
+  };
+}
+
+const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
+  query(
+    tx,
+    `SELECT p.payment_id, p.reference, p.received_on, p.currency, c.amount
+     FROM payment_cash c JOIN payments p USING (payment_id)
+     WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
+    { partnerId },
+  );
+
+const TABS = [
+  ['', 'Overview'],
+  ['/statement', 'Account statement'],
+  ['/terms', 'Terms'],
+  ['/emails', 'E-mails'],
+] as const;
+
+/** What the four screens of a partner have in common. */
+export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
+  const path = `/console/partners/${partner.partner_id}`;
+  return {
+    frame: {
+      place: 'partners' as const,
+      title: partner.name,
+      crumbs: [{ name: 'Partners', href: '/console/partners' }],
+      lead: (
+        <>
+          {[partner.partner_id, partner.currency, partner.time_zone].join(' · ')}{' '}
+          {!partner.active && <Chip>inactive</Chip>}
+        </>
+      ),
+    },
+    path: `${path}${tab}`,
+    menu: (
+      <Tabs
+        label={`About ${partner.name}`}
+        tabs={TABS.map(([each, name]) => ({ name, href: `${path}${each}`, current: each === tab }))}
+      />
+    ),
+  };
+}
+
+export function partnerScreen(view: PartnerOverview): Screen {
+  const { partner } = view;
+  const { frame, menu } = partnerFrame(partner, '');
+  return {
+    ...frame,
+    acts: (
+      <>
+        <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
+          All documents
+        </a>
+        <a class="button" href={addressOf('/console/acts/payment.record', { partnerId: partner.partner_id })}>
+          Record payment
+        </a>
+      </>
+    ),
+    content: (
+      <>
+        {menu}
+        <div class="stack">
+          <Balances view={view} />
+          <div class="columns">
+            <OpenItems view={view} />
+            <div class="stack">
+              <Contact partner={partner} />
+              <Waiting view={view} />
+              {(partner.parent != null || view.children.length > 0) && <Family view={view} />}
+            </div>
+          </div>
+        </div>
+      </>
+    ),
+  };
+}
+
+const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
+  <Card title="Balance" note={`as of ${as_of}`} flush>
+    <DataTable
+      columns={BALANCE_COLUMNS}
+      rows={balances}
+      labelled
+      nothing="Nothing is open."
+      caption="Balance by currency"
+    />
+  </Card>
+);
+
+const amountOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
+  heading,
+  number: true,
+  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
+});
+
+const BALANCE_COLUMNS: readonly Column<PartnerBalance>[] = [
+  { heading: 'Currency', cell: ({ currency }) => currency },
+  amountOf('Open invoices', 'open'),
+  amountOf('Overdue', 'overdue'),
+  amountOf('Open credit', 'credit'),
+  amountOf('Unapplied cash', 'unapplied'),
+  { heading: 'Balance', number: true, cell: ({ net, currency }) => <Money amount={net} currency={currency} bare /> },
+];
+
+const LISTED = 50;
+
+function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview }) {
+  const columns: Column<OpenItem>[] = [
+    {
+      heading: 'Number',
+      cell: ({ number }) => (
+        <a class="row number" href={`/console/invoices/${number}`}>
+          {number}
+        </a>
+      ),
+    },
+    {
+      heading: 'Due',
+      cell: ({ due_on }) =>
+        due_on === null ? (
+          <Chip>credit</Chip>
+        ) : daysBetween(due_on, as_of) > 0 ? (
+          <>
+            {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, as_of), 'day')} overdue`}</Chip>
+          </>
+        ) : (
+          due_on
+        ),
+    },
+    {
+      heading: 'Disputed',
+      number: true,
+      cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
+    },
+    {
+      heading: 'Balance',
+      number: true,
+      cell: ({ document, balance, currency }) => (
+        <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
+      ),
+    },
+  ];
+  return (
+    <Card title="Open items" note={plural(items.length, 'document')} flush>
+      <DataTable
+        columns={columns}
+        rows={items.slice(0, LISTED)}
+        labelled
+        nothing="Every document is settled."
+        caption="Open items"
+      />
+      {items.length > LISTED && (
+        <div class="pager">
+          <span />
+          <a href={addressOf('/console/aging', { partner: partner.partner_id })}>{`All ${items.length}`}</a>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function Contact({ partner: { invoicing_contact: contact, address } }: { partner: Partner }) {
+  const place = [address.line1, address.line2, address.city, address.region, address.postal_code, address.country];
+  return (
+    <Card title="Contact">
+      <Facts
+        facts={[
+          ['Name', contact.name],
+          ['E-mail', contact.email === '' ? <Chip tone="bad">no e-mail address</Chip> : contact.email],
+          ['Copies', contact.cc.join(', ')],
+          ['Address', place.filter((each) => each !== '').join(', ')],
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** Holds, disputes and cash without an invoice: what somebody has to end. */
+function Waiting({ view: { held, disputes, unapplied, partner } }: { view: PartnerOverview }) {
+  if (held.length + disputes.length + unapplied.length === 0)
+    return (
+      <Card title="To do">
+        <p class="soft">No holds, disputes or unapplied cash.</p>
+      </Card>
+    );
+  const act = (name: string, question: Readonly<Record<string, string | number>>, text: string) => (
+    <a class="button" href={addressOf(`/console/acts/${name}`, question)}>
+      {text}
+    </a>
+  );
+  const number = (number: string) => (
+    <a class="number" href={`/console/invoices/${number}`}>
+      {number}
+    </a>
+  );
+  return (
+    <Card title="To do">
+      <ul class="ticks plain">
+        {held.map((each) => (
+          <li>
+            <div>
+              {number(each.number)} <Chip tone="warn">on hold</Chip>
+              <p class="soft">{each.reason === '' ? `since ${each.held_at.slice(0, 10)}` : each.reason}</p>
+            </div>
+            {act('invoice.release', { number: each.number }, 'Release')}
+          </li>
+        ))}
+        {disputes.map((each) => (
+          <li>
+            <div>
+              {number(each.number)} <Chip tone="warn">disputed</Chip>{' '}
+              <Money amount={each.amount} currency={each.currency} />
+              <p class="soft">
+                {[each.reason, each.owner, each.promised_on && `promised for ${each.promised_on}`]
+                  .filter(Boolean)
+                  .join(' · ')}
+              </p>
+            </div>
+            {act('dispute.close', { number: each.number }, 'Close')}
+          </li>
+        ))}
+        {unapplied.map((each) => (
+          <li>
+            <div>
+              <Money amount={each.amount} currency={each.currency} /> <Chip>unapplied</Chip>
+              <p class="soft">{`received ${each.received_on}, ${each.reference}`}</p>
+            </div>
+            {act('payment.apply', { paymentId: each.payment_id }, 'Apply')}
+          </li>
+        ))}
+      </ul>
+      {unapplied.length > 0 && partner.parent != null && (
+        <p class="soft">Its parent pays for it: cash may belong to the parent's account.</p>
+      )}
+    </Card>
+  );
+}
+
+const Family = ({ view: { partner, children } }: { view: PartnerOverview }) => (
+  <Card title="Paid for by one another">
+    <Facts
+      facts={[
+        ['Parent', partner.parent != null && <a href={`/console/partners/${partner.parent}`}>{partner.parent}</a>],
+        [
+          'Pays for',
+          children.length === 0 ? (
+            <None />
+          ) : (
+            children.map(({ partner_id, name }) => (
+              <span class="line">
+                <a href={`/console/partners/${partner_id}`}>{name}</a>
+              </span>
+            ))
+          ),
+        ],
+      ]}
+    />
+  </Card>
+);
