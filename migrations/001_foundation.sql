@@ -184,7 +184,8 @@ CALL grant_to_app('SELECT, INSERT', 'job_runs');
 CREATE TABLE security_events (
   security_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT security_event_kind_known
-    CHECK (kind IN ('exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited')),
+    CHECK (kind IN ('exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited',
+                    'sign_in_refused', 'sign_in_locked')),
   -- An IPv4 address or a /64; 'others' counts what was too much to be told apart.
   network text NOT NULL CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
   -- The client that the caller claimed to be.

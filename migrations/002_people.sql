@@ -1,4 +1,8 @@
--- Who did what; and pauses of the whole ledger.
+-- Who did what, users with their roles and how they sign in, and pauses of the whole ledger.
+
+-- The user for whom this transaction acts: set by the console (src/people/users.ts).
+CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
+RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
 CREATE TABLE audit_events (
   event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -8,16 +12,155 @@ CREATE TABLE audit_events (
   -- What it was done to: a document's number, a partner, a month, a file.
   subject text NOT NULL,
   details jsonb NOT NULL,
-  -- The value of --by: a claim. The next two come from the machine.
+  -- The value of --by, and of a job its name. The next two come from the machine.
   claimed_by text,
   os_user text NOT NULL,
   host text NOT NULL,
-  via text NOT NULL CONSTRAINT event_via_known CHECK (via IN ('command', 'job', 'http'))
+  via text NOT NULL CONSTRAINT event_via_known CHECK (via IN ('command', 'job', 'http', 'console')),
+  -- Who did it. Null before an installation has users, and for what no user did, such as a partner's acceptance.
+  user_id bigint DEFAULT acting_user(),
+  CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL)
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
 CALL make_fact('audit_events', while_paused => true);
 -- An acceptance over HTTP takes the number of its event for its row, and then records both in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
+
+-- Users: persons, and programs such as cron. Facts, because they say who may act.
+CREATE TABLE users (
+  user_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text NOT NULL CONSTRAINT user_kind_known CHECK (kind IN ('person', 'program')),
+  -- The e-mail address of a person, the name of a program.
+  login text COLLATE "C" NOT NULL
+    CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
+  name text NOT NULL CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
+  -- The deactivated user of the same login, whose place this one takes.
+  follows bigint,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT user_login_once UNIQUE NULLS NOT DISTINCT (login, follows)
+);
+CALL make_fact('users', while_paused => true);
+ALTER TABLE audit_events ADD CONSTRAINT event_of_a_user FOREIGN KEY (user_id) REFERENCES users
+  DEFERRABLE INITIALLY DEFERRED;
+
+CREATE TABLE user_ends (
+  user_id bigint PRIMARY KEY REFERENCES users,
+  reason text,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('user_ends', while_paused => true);
+ALTER TABLE users ADD CONSTRAINT user_follows_an_ended_one FOREIGN KEY (follows) REFERENCES user_ends
+  DEFERRABLE INITIALLY DEFERRED;
+
+CREATE TABLE user_roles (
+  user_role_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  user_id bigint NOT NULL REFERENCES users,
+  act text NOT NULL CONSTRAINT user_role_act_known CHECK (act IN ('grant', 'revoke')),
+  role text NOT NULL CONSTRAINT user_role_known CHECK (role IN ('viewer', 'finance', 'approver', 'administrator')),
+  -- Null: all partners.
+  partner_id text COLLATE "C",
+  -- An administrator's decision, or a claim of the identity provider: each takes back only what it gave.
+  source text NOT NULL CONSTRAINT user_role_source_known CHECK (source IN ('administrator', 'claim')),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT administrator_of_all_partners CHECK (role <> 'administrator' OR partner_id IS NULL)
+);
+CREATE INDEX user_roles_of_user ON user_roles (user_id, user_role_id);
+CALL make_fact('user_roles', while_paused => true);
+
+CREATE VIEW active_users AS
+SELECT u.* FROM users u WHERE NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = u.user_id);
+CALL grant_to_app('SELECT', 'active_users');
+
+CREATE VIEW present_roles AS
+SELECT user_id, role, partner_id, source FROM (
+  SELECT DISTINCT ON (user_id, role, partner_id, source) user_id, role, partner_id, source, act FROM user_roles
+  ORDER BY user_id, role, partner_id, source, user_role_id DESC) AS latest
+WHERE act = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
+CALL grant_to_app('SELECT', 'present_roles');
+
+-- Who a user is at an identity provider (OpenID Connect).
+CREATE TABLE user_identities (
+  user_id bigint NOT NULL REFERENCES users,
+  issuer text COLLATE "C" NOT NULL,
+  subject text COLLATE "C" NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (issuer, subject, user_id)
+);
+CALL make_fact('user_identities', while_paused => true);
+
+-- Passkeys (WebAuthn). The credential's id is in Base64url.
+CREATE TABLE passkeys (
+  passkey_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  user_id bigint NOT NULL REFERENCES users,
+  credential_id text COLLATE "C" NOT NULL CONSTRAINT passkey_once UNIQUE
+    CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]{16,1400}$'),
+  public_key bytea NOT NULL,
+  name text NOT NULL CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX passkeys_of_user ON passkeys (user_id);
+CALL make_fact('passkeys', while_paused => true);
+
+CREATE TABLE passkey_ends (
+  passkey_id bigint PRIMARY KEY REFERENCES passkeys,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('passkey_ends', while_paused => true);
+
+-- Working state from here on: it ends by itself, and no seal covers it.
+
+-- How often a passkey has signed, as it counts itself: a smaller count is a copy's.
+CREATE TABLE passkey_uses (
+  passkey_id bigint PRIMARY KEY REFERENCES passkeys,
+  counter bigint NOT NULL,
+  used_at timestamptz NOT NULL
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'passkey_uses');
+
+CREATE TABLE sign_in_links (
+  sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  user_id bigint NOT NULL REFERENCES users,
+  expires_at timestamptz NOT NULL,
+  used_at timestamptz,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX sign_in_links_of_user ON sign_in_links (user_id);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_links');
+
+-- What a browser was asked by a sign-in that has begun, under the hash of its cookie.
+CREATE TABLE sign_in_challenges (
+  sha256 text COLLATE "C" PRIMARY KEY,
+  kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider')),
+  content jsonb NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX sign_in_challenges_ended ON sign_in_challenges (expires_at);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_challenges');
+
+CREATE TABLE sessions (
+  session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Of the secret in the cookie.
+  sha256 text COLLATE "C" NOT NULL CONSTRAINT session_once UNIQUE
+    CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  user_id bigint NOT NULL REFERENCES users,
+  method text NOT NULL CONSTRAINT session_method_known CHECK (method IN ('link', 'passkey', 'provider')),
+  -- Where it was begun.
+  network text NOT NULL,
+  browser text NOT NULL,
+  created_at timestamptz NOT NULL,
+  last_seen_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  ended_at timestamptz,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX sessions_of_user ON sessions (user_id);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
 -- Pauses: while one is open, nothing closes, is issued, sent or recorded (refuse_while_paused). A restore leaves one: the
 -- ledger as it was at `state_of`, and what happened later may have been seen outside.

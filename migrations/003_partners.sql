@@ -63,6 +63,9 @@ WITH RECURSIVE above AS (
 SELECT partner_id, payer_id, distance FROM above;
 CALL grant_to_app('SELECT', 'partner_payers');
 
+-- A role may be limited to one partner.
+ALTER TABLE user_roles ADD CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners;
+
 -- The arrangement from a month on. The one with the latest month not after a row's own month applies to the row.
 CREATE TABLE partner_arrangements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,

@@ -179,7 +179,7 @@ CREATE TABLE security_events (
   last_at timestamp with time zone NOT NULL,
   host text NOT NULL,
   CONSTRAINT security_events_pkey PRIMARY KEY (security_event_id),
-  CONSTRAINT security_event_kind_known CHECK (kind = ANY (ARRAY['exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited'])),
+  CONSTRAINT security_event_kind_known CHECK (kind = ANY (ARRAY['exchange_refused', 'exchange_locked', 'webhook_refused', 'webhook_locked', 'requests_limited', 'sign_in_refused', 'sign_in_locked'])),
   CONSTRAINT security_event_network_short CHECK (length(network) <= 64),
   CONSTRAINT security_event_client_short CHECK (length(client_id) <= 128),
   CONSTRAINT security_event_counted CHECK (tries > 0),
@@ -201,6 +201,12 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention TO reckoner_app;
 
 -- 002_people ----------------------------------------------------------------------------------------------------------
 
+CREATE FUNCTION acting_user()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+RETURN (NULLIF(current_setting('reckoner.user_id', true), ''))::bigint;
+
 CREATE TABLE audit_events (
   event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   occurred_at timestamp with time zone NOT NULL,
@@ -211,11 +217,14 @@ CREATE TABLE audit_events (
   os_user text NOT NULL,
   host text NOT NULL,
   via text NOT NULL,
+  user_id bigint DEFAULT acting_user(),
   fact_id bigint NOT NULL,
   CONSTRAINT audit_events_pkey PRIMARY KEY (event_id),
   CONSTRAINT event_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
-  CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http'])),
-  CONSTRAINT audit_events_fact_positive CHECK (fact_id > 0)
+  CONSTRAINT event_via_known CHECK (via = ANY (ARRAY['command', 'job', 'http', 'console'])),
+  CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL),
+  CONSTRAINT audit_events_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT event_of_a_user FOREIGN KEY (user_id) REFERENCES users(user_id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
 CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
@@ -225,6 +234,217 @@ CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FU
 CREATE TRIGGER facts_in_order BEFORE INSERT ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON audit_events TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq TO reckoner_app;
+
+CREATE TABLE users (
+  user_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  login text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  follows bigint,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT users_pkey PRIMARY KEY (user_id),
+  CONSTRAINT user_login_once UNIQUE NULLS NOT DISTINCT (login, follows),
+  CONSTRAINT user_kind_known CHECK (kind = ANY (ARRAY['person', 'program'])),
+  CONSTRAINT user_login_form CHECK (login = lower(login) AND (kind = 'person') = (strpos(login, '@') > 0)),
+  CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
+  CONSTRAINT users_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT users_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT user_follows_an_ended_one FOREIGN KEY (follows) REFERENCES user_ends(user_id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX users_fact ON users USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON users FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON users FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON users TO reckoner_app;
+GRANT SELECT ON SEQUENCE users_user_id_seq TO reckoner_app;
+
+CREATE TABLE user_ends (
+  user_id bigint NOT NULL,
+  reason text,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT user_ends_pkey PRIMARY KEY (user_id),
+  CONSTRAINT user_ends_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_ends_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT user_ends_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX user_ends_fact ON user_ends USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON user_ends FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON user_ends FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON user_ends FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON user_ends FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON user_ends TO reckoner_app;
+
+CREATE TABLE user_roles (
+  user_role_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  act text NOT NULL,
+  role text NOT NULL,
+  partner_id text COLLATE "C",
+  source text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT user_roles_pkey PRIMARY KEY (user_role_id),
+  CONSTRAINT user_role_act_known CHECK (act = ANY (ARRAY['grant', 'revoke'])),
+  CONSTRAINT user_role_known CHECK (role = ANY (ARRAY['viewer', 'finance', 'approver', 'administrator'])),
+  CONSTRAINT user_role_source_known CHECK (source = ANY (ARRAY['administrator', 'claim'])),
+  CONSTRAINT administrator_of_all_partners CHECK (role <> 'administrator' OR partner_id IS NULL),
+  CONSTRAINT user_roles_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT user_roles_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE INDEX user_roles_of_user ON user_roles USING btree (user_id, user_role_id);
+CREATE UNIQUE INDEX user_roles_fact ON user_roles USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON user_roles FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON user_roles FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON user_roles FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON user_roles FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON user_roles TO reckoner_app;
+GRANT SELECT ON SEQUENCE user_roles_user_role_id_seq TO reckoner_app;
+
+CREATE VIEW active_users AS
+ SELECT user_id, kind, login, name, follows, recorded_at, event_id, fact_id
+   FROM users u
+  WHERE NOT (EXISTS ( SELECT
+           FROM user_ends e
+          WHERE e.user_id = u.user_id));
+GRANT SELECT ON active_users TO reckoner_app;
+
+CREATE VIEW present_roles AS
+ SELECT user_id, role, partner_id, source
+   FROM ( SELECT DISTINCT ON (user_roles.user_id, user_roles.role, user_roles.partner_id, user_roles.source) user_roles.user_id,
+            user_roles.role, user_roles.partner_id, user_roles.source, user_roles.act
+           FROM user_roles
+          ORDER BY user_roles.user_id, user_roles.role, user_roles.partner_id, user_roles.source, user_roles.user_role_id DESC) latest
+  WHERE act = 'grant' AND NOT (EXISTS ( SELECT
+           FROM user_ends e
+          WHERE e.user_id = latest.user_id));
+GRANT SELECT ON present_roles TO reckoner_app;
+
+CREATE TABLE user_identities (
+  user_id bigint NOT NULL,
+  issuer text COLLATE "C" NOT NULL,
+  subject text COLLATE "C" NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT user_identities_pkey PRIMARY KEY (issuer, subject, user_id),
+  CONSTRAINT user_identities_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT user_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT user_identities_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX user_identities_fact ON user_identities USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON user_identities FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON user_identities FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON user_identities FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON user_identities FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON user_identities TO reckoner_app;
+
+CREATE TABLE passkeys (
+  passkey_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  credential_id text COLLATE "C" NOT NULL,
+  public_key bytea NOT NULL,
+  name text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT passkeys_pkey PRIMARY KEY (passkey_id),
+  CONSTRAINT passkey_once UNIQUE (credential_id),
+  CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]{16,1400}$'),
+  CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
+  CONSTRAINT passkeys_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT passkeys_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX passkeys_of_user ON passkeys USING btree (user_id);
+CREATE UNIQUE INDEX passkeys_fact ON passkeys USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON passkeys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON passkeys FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON passkeys TO reckoner_app;
+GRANT SELECT ON SEQUENCE passkeys_passkey_id_seq TO reckoner_app;
+
+CREATE TABLE passkey_ends (
+  passkey_id bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT passkey_ends_pkey PRIMARY KEY (passkey_id),
+  CONSTRAINT passkey_ends_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT passkey_ends_passkey_id_fkey FOREIGN KEY (passkey_id) REFERENCES passkeys(passkey_id),
+  CONSTRAINT passkey_ends_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX passkey_ends_fact ON passkey_ends USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON passkey_ends FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON passkey_ends FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON passkey_ends FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON passkey_ends FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+GRANT INSERT, SELECT ON passkey_ends TO reckoner_app;
+
+CREATE TABLE passkey_uses (
+  passkey_id bigint NOT NULL,
+  counter bigint NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  CONSTRAINT passkey_uses_pkey PRIMARY KEY (passkey_id),
+  CONSTRAINT passkey_uses_passkey_id_fkey FOREIGN KEY (passkey_id) REFERENCES passkeys(passkey_id)
+);
+GRANT INSERT, SELECT, UPDATE ON passkey_uses TO reckoner_app;
+
+CREATE TABLE sign_in_links (
+  sha256 text COLLATE "C" NOT NULL,
+  user_id bigint NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  event_id bigint NOT NULL,
+  CONSTRAINT sign_in_links_pkey PRIMARY KEY (sha256),
+  CONSTRAINT sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT sign_in_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT sign_in_links_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX sign_in_links_of_user ON sign_in_links USING btree (user_id);
+GRANT DELETE, INSERT, SELECT, UPDATE ON sign_in_links TO reckoner_app;
+
+CREATE TABLE sign_in_challenges (
+  sha256 text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  content jsonb NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT sign_in_challenges_pkey PRIMARY KEY (sha256),
+  CONSTRAINT sign_in_challenge_known CHECK (kind = ANY (ARRAY['passkey', 'new_passkey', 'provider']))
+);
+CREATE INDEX sign_in_challenges_ended ON sign_in_challenges USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON sign_in_challenges TO reckoner_app;
+
+CREATE TABLE sessions (
+  session_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  sha256 text COLLATE "C" NOT NULL,
+  user_id bigint NOT NULL,
+  method text NOT NULL,
+  network text NOT NULL,
+  browser text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  ended_at timestamp with time zone,
+  event_id bigint NOT NULL,
+  CONSTRAINT sessions_pkey PRIMARY KEY (session_id),
+  CONSTRAINT session_once UNIQUE (sha256),
+  CONSTRAINT session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT session_method_known CHECK (method = ANY (ARRAY['link', 'passkey', 'provider'])),
+  CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),
+  CONSTRAINT sessions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX sessions_of_user ON sessions USING btree (user_id);
+GRANT DELETE, INSERT, SELECT, UPDATE ON sessions TO reckoner_app;
+GRANT SELECT ON SEQUENCE sessions_session_id_seq TO reckoner_app;
 
 CREATE TABLE pauses (
   pause_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,

@@ -32,8 +32,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Amount } from '../money.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { ActorContext } from '../people/audit-events.ts';
-
-export type Role = 'viewer' | 'finance' | 'approver' | 'administrator';
+import type { Role } from '../people/roles.ts';
 
 /** Who acts, where, and on which database. */
 export interface ActContext extends ActorContext {

@@ -1,6 +1,10 @@
-/** Whether an act may be done now. The one place where an approval is asked for. */
+/**
+ * Whether an act may be done now: its user has the role, over all partners that it touches. The one place where an approval is
+ * asked for. Refusal: role_needed.
+ */
 import type { Transaction } from '../database/transaction.ts';
 import type { Refusal } from '../errors/refusals.ts';
+import { requireRole } from '../people/roles.ts';
 import type { Act, ActContext } from './act.ts';
 
 /**
@@ -8,10 +12,14 @@ import type { Act, ActContext } from './act.ts';
  * as a request for approval, is committed all the same.
  */
 export async function permit<Input>(
-  _tx: Transaction,
-  _context: ActContext,
-  _act: Act<Input>,
-  _input: Input,
+  tx: Transaction,
+  { actor }: ActContext,
+  act: Act<Input>,
+  input: Input,
 ): Promise<Refusal | undefined> {
+  if (actor.user !== undefined) {
+    const partners = await act.partners(tx, input);
+    requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
+  }
   return undefined;
 }

@@ -4,6 +4,7 @@ import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
+import { identify } from '../people/users.ts';
 import type { Output } from './output.ts';
 
 export interface Context extends ActorContext {
@@ -14,6 +15,8 @@ interface ContextOptions extends DatabaseOptions {
   readonly onStop?: () => void;
   readonly by?: string | null;
   readonly job?: boolean;
+  /** Runs without anybody: it is the user `cron` unless `--by` or RECKONER_USER says otherwise. */
+  readonly unattended?: boolean;
   /** A dry run: changes of the settings are not recorded either. */
   readonly dryRun?: boolean;
 }
@@ -30,8 +33,13 @@ export async function withContext<Result>(
   const settings = readSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   return withDatabase(environment, options, async (database) => {
-    const context = { environment, settings, database, actor };
-    if (!options.readOnly && !options.dryRun) await recordSettingsChanges(database, context);
+    if (options.readOnly || options.dryRun) return work({ environment, settings, database, actor });
+    // The name of a job is no login.
+    const login = (options.job ? undefined : options.by) ?? environment.user;
+    const unattended = options.job === true || options.unattended === true;
+    const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
+    const context = { environment, settings, database, actor: identified };
+    await recordSettingsChanges(database, context);
     return work(context);
   });
 }

@@ -76,6 +76,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
   client: ["Manage partners' API credentials", () => [import('./commands/client.ts')]],
+  user: ['Invite users, and manage their roles and sessions', () => [import('./commands/user.ts')]],
   webhook: ["Send partners' events to their servers", () => [import('./commands/webhook.ts')]],
   security: ['List refused callers and what changed access', () => [import('./commands/security.ts')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
@@ -99,7 +100,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .description('Accounts-receivable subledger and month-end invoicing for sales through partners.')
     .version(packageVersion)
     .option('--json', 'print one JSON document on stdout; logs go to stderr')
-    .option('--by <name>', 'who runs this command; recorded with its events')
+    .option('--by <email>', 'the user who runs this command; recorded with its events')
     .configureOutput({ writeOut: (text) => written.push(text), outputError: () => {} })
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, optionDescription: describedOption })
     .exitOverride();

@@ -43,6 +43,10 @@ export interface Environment {
    * or two separated by a comma while it is being changed.
    */
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
+  /** RECKONER_USER: who runs commands, unless `--by` says otherwise. */
+  readonly user?: string | undefined;
+  /** OIDC_CLIENT_SECRET, of the console at its identity provider. */
+  readonly oidcSecret?: string | undefined;
   /** The present instant. RECKONER_NOW stops this clock at one instant, in sandbox only. */
   readonly now: () => DateTime<true>;
   /** RECKONER_NOW is set: the clock is nobody's, and is compared with no other. */
@@ -80,6 +84,8 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     dkimKey: readDkimKey(variables),
     backupRecipients: (variables['BACKUP_RECIPIENT'] ?? '').split(/[\s,]+/).filter((each) => each !== ''),
     stripeWebhookSecrets: webhookSecrets(variables),
+    user: variables['RECKONER_USER'] || undefined,
+    oidcSecret: variables['OIDC_CLIENT_SECRET'] || undefined,
     now: clock(name, variables['RECKONER_NOW']),
     clockIsSet: Boolean(variables['RECKONER_NOW']),
   };

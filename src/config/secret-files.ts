@@ -14,6 +14,7 @@ const SECRETS: ReadonlySet<string> = new Set([
   'STRIPE_WEBHOOK_SECRET',
   'PAYMENT_LINK_SECRET',
   'WEBHOOK_SIGNING_KEY',
+  'OIDC_CLIENT_SECRET',
 ]);
 /** A connected account's name follows. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];

@@ -9,6 +9,7 @@ import { isTimeZone } from '../month.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
+import { consoleSchema } from './console.ts';
 import type { Environment } from './environment.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
@@ -144,6 +145,7 @@ export const settingsSchema = z.strictObject({
     .default('X-Service-Partner-Id'),
   quotes: quotesSchema.prefault({}),
   http: httpSchema.prefault({}),
+  console: consoleSchema.prefault({}),
 });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;

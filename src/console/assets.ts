@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Shared } from '../http/shared.ts';
 import { packageRoot } from '../package.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -46,9 +47,10 @@ export function assetUrl(name: string): string {
   return asset.url;
 }
 
-export function addAssets(app: FastifyInstance): void {
+export function addAssets(app: FastifyInstance, { limits }: Pick<Shared, 'limits'>): void {
+  const onRequest = async (request: FastifyRequest) => void limits.request('console', request.ip);
   for (const { url, type, content } of assets.values()) {
-    app.get(url, async (_, reply) =>
+    app.get(url, { onRequest, config: { bound: 'fixed' } }, async (_, reply) =>
       reply.headers({ 'Cache-Control': 'public, max-age=31536000, immutable' }).type(type).send(content),
     );
   }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import { assetUrl } from './assets.ts';
+import { Form } from './form.tsx';
 
 /** The places of the rail, each with the letter that follows `g` on the keyboard. */
 export const PLACES = [
@@ -25,6 +26,9 @@ export interface Reader {
   readonly sandbox: boolean;
   readonly version: string;
   readonly theme: 'light' | 'dark' | null;
+  readonly login: string;
+  /** What the reader's forms carry (form.tsx). */
+  readonly formToken: string;
 }
 
 export interface Screen {
@@ -42,22 +46,33 @@ const HTMX = JSON.stringify({
   includeIndicatorStyles: false,
   selfRequestsOnly: true,
   historyCacheSize: 0,
+  // A refusal is a page like any other.
+  responseHandling: [
+    { code: '204', swap: false },
+    { code: '...', swap: true },
+  ],
 });
+
+const Head = ({ title, children }: { title: string; children?: ComponentChildren }) => (
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>{title}</title>
+    <link rel="stylesheet" href={assetUrl('fonts.css')} />
+    <link rel="stylesheet" href={assetUrl('console.css')} />
+    {children}
+  </head>
+);
 
 /** The whole document of a screen. */
 export const page = (reader: Reader, screen: Screen): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={reader.theme ?? undefined}>
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <Head title={`${screen.title} · ${reader.issuer}`}>
         <meta name="htmx-config" content={HTMX} />
-        <title>{`${screen.title} · ${reader.issuer}`}</title>
-        <link rel="stylesheet" href={assetUrl('fonts.css')} />
-        <link rel="stylesheet" href={assetUrl('console.css')} />
         <script src={assetUrl('htmx.js')} defer />
         <script src={assetUrl('keys.js')} defer />
-      </head>
+      </Head>
       <body hx-boost="true">
         <a class="skip" href="#main">
           Skip to content
@@ -76,13 +91,44 @@ export const page = (reader: Reader, screen: Screen): string =>
     </html>,
   )}`;
 
+/** A page for whoever is not signed in: one card. */
+export const outerPage = (
+  outer: Pick<Reader, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string },
+  content: ComponentChildren,
+): string =>
+  `<!doctype html>${render(
+    <html lang="en" data-theme={outer.theme ?? undefined}>
+      <Head title={`${outer.title} · ${outer.issuer}`}>
+        {outer.script !== undefined && <script src={assetUrl(outer.script)} defer />}
+      </Head>
+      <body>
+        <main class="outer" id="main">
+          <p class="brand">
+            <Mark /> Reckoner {outer.sandbox && <span class="sandbox-mark">Sandbox</span>}
+          </p>
+          <section class="card">
+            <div class="in">
+              <h1>{outer.title}</h1>
+              {content}
+            </div>
+          </section>
+          <p class="soft">{outer.issuer}</p>
+        </main>
+      </body>
+    </html>,
+  )}`;
+
+const Mark = () => (
+  <svg width="20" height="20" viewBox="0 0 20 20" fill="none" aria-hidden="true">
+    <rect x="1" y="1" width="18" height="18" rx="5" fill="currentColor" />
+    <path d="M5.5 7h9M5.5 10h9M5.5 13h5" stroke="var(--ground)" stroke-width="1.6" stroke-linecap="round" />
+  </svg>
+);
+
 const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
   <aside class="rail">
     <a class="brand" href="/console">
-      <svg width="20" height="20" viewBox="0 0 20 20" fill="none" aria-hidden="true">
-        <rect x="1" y="1" width="18" height="18" rx="5" fill="currentColor" />
-        <path d="M5.5 7h9M5.5 10h9M5.5 13h5" stroke="var(--ground)" stroke-width="1.6" stroke-linecap="round" />
-      </svg>
+      <Mark />
       Reckoner
     </a>
     <nav aria-label="Places">
@@ -119,7 +165,12 @@ const Topbar = ({ reader }: { reader: Reader }) => (
       </form>
     </search>
     <span class="who">
-      {reader.name} <Soft>{reader.role}</Soft>
+      <a href="/console/account">{reader.name}</a> <Soft>{reader.role}</Soft>
+      <Form action="/console/sign-out" token={reader.formToken} boost={false}>
+        <button class="quiet" type="submit">
+          Sign out
+        </button>
+      </Form>
     </span>
   </header>
 );

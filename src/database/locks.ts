@@ -14,6 +14,7 @@ export const LOCKS = {
   processor: '7310::integer, 81::integer',
   /** Held alone, for a moment, before a command begins. */
   settings: '7310::integer, 82::integer',
+  users: '7310::integer, 83::integer',
 } as const;
 
 /** The class in which a worker holds its own number (`mail/workers.ts`). */

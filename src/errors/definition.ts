@@ -23,7 +23,8 @@ const define = <Facts>(
 
 export const badInput = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
   define(EXIT.badInput, sentence, http);
-export const refused = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.refused, sentence);
+export const refused = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
+  define(EXIT.refused, sentence, http);
 /** Not done, and an operator must decide: exit 4, so that an unattended run raises no alarm about a fault. */
 export const undecided = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.failed, sentence);

@@ -25,11 +25,13 @@ export const DOCUMENTS = {
     number: string;
     /** When the number was skipped, and why the ledger was paused then. */
     skipped?: { on: string; reason: string } | undefined;
-  }>((f) =>
-    f.skipped === undefined
-      ? `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`
-      : `No such document: ${f.number} was skipped on ${f.skipped.on}, because it may have been issued in a ledger that ` +
-        `was lost (${f.skipped.reason}). 'reckoner invoice list' shows all documents.`,
+  }>(
+    (f) =>
+      f.skipped === undefined
+        ? `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`
+        : `No such document: ${f.number} was skipped on ${f.skipped.on}, because it may have been issued in a ledger that ` +
+          `was lost (${f.skipped.reason}). 'reckoner invoice list' shows all documents.`,
+    404,
   ),
   pdf_not_rendered: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void

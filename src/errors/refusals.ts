@@ -10,6 +10,7 @@ import { HTTP } from './http.ts';
 import { PARTNERS } from './partners.ts';
 import { PAUSES } from './pauses.ts';
 import { PAYMENTS } from './payments.ts';
+import { CONSOLE, PEOPLE } from './people.ts';
 import { QUOTES } from './quotes.ts';
 import { SETUP } from './setup.ts';
 import { SPLITS } from './splits.ts';
@@ -22,6 +23,7 @@ const CALLS = { ...HTTP, ...QUOTES };
 const CATALOGUE = {
   ...SETUP,
   ...FILES,
+  ...PEOPLE,
   ...PARTNERS,
   ...DOCUMENTS,
   ...CLOSE,
@@ -29,6 +31,7 @@ const CATALOGUE = {
   ...PAYMENTS,
   ...SPLITS,
   ...CALLS,
+  ...CONSOLE,
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
@@ -42,8 +45,13 @@ type FactsOf<Code extends RefusalCode> = (typeof CATALOGUE)[Code] extends Defini
 export const REFUSAL_CODES = Object.keys(CATALOGUE) as RefusalCode[];
 export const CALL_REFUSAL_CODES = [...Object.keys(CALLS), ...BOTH] as CallRefusalCode[];
 /** Codes that a command can be refused with. */
-export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS>;
-export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter((code) => !(code in CALLS)) as CommandRefusalCode[];
+export type CommandRefusalCode = Exclude<RefusalCode, keyof typeof CALLS | ConsoleRefusalCode>;
+export const COMMAND_REFUSAL_CODES = REFUSAL_CODES.filter(
+  (code) => !(code in CALLS) && !(code in CONSOLE),
+) as CommandRefusalCode[];
+/** Codes that only the console answers with. */
+export type ConsoleRefusalCode = keyof typeof CONSOLE;
+export const CONSOLE_REFUSAL_CODES = Object.keys(CONSOLE) as ConsoleRefusalCode[];
 
 export const httpStatusOf = (code: RefusalCode): number => CATALOGUE[code].http;
 

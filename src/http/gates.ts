@@ -18,6 +18,8 @@ interface Bound {
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
   pages: { atOnce: 3, waiting: 200 },
+  screens: { atOnce: 4, waiting: 200 },
+  console: { atOnce: 2, waiting: 100 },
   files: { atOnce: 2, waiting: 100 },
   /** Rows have their own limit, see row-streams.ts; here until the stream is open. */
   rows: { atOnce: 4, waiting: 50 },

@@ -29,13 +29,15 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
 });
 
 /** `call`: with a token, by client; without a valid one, by network, as all others are. */
-export type RequestKind = 'call' | 'exchange' | 'page' | 'other';
+export type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
   /** Counts a request of a client, or of an address while the client is unknown. */
   readonly request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret, and refuses when there were too many: of the client from this network, or from the network. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
+  /** Counts a sign-in with a wrong link, passkey or provider's answer, and refuses when its network had too many. */
+  readonly failedSignIn: (address: string) => Promise<void>;
   /** Refuses a network that has sent too many webhooks with a bad signature. */
   readonly webhook: (address: string) => void;
   readonly badSignature: (address: string) => void;
@@ -48,6 +50,8 @@ export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
 
 /** Several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
+/** Stands for a client where people sign in: a name that no client has. */
+export const SIGN_IN = 'sign-in';
 const BAD_SIGNATURES_PER_MINUTE = 60;
 /** Networks and clients that are remembered as refused, so that nothing is written for their next wrong secret. */
 const MOST_REFUSED = 10_000;
@@ -81,9 +85,11 @@ export function openLimits(
     }
     return { limit: most, remaining: most - used, reset: seconds(millisecondsLeft) };
   };
+  const failedExchange = failuresOf({ database, environment }, onLimited);
   return {
     request: (kind, key) => count(kind, networkOf(key), requestsPerMinute),
-    failedExchange: failuresOf({ database, environment }, onLimited),
+    failedExchange,
+    failedSignIn: (address) => failedExchange(SIGN_IN, address),
     webhook(address) {
       const { used, millisecondsLeft } = counts.peek(`signature ${networkOf(address)}`);
       if (used < BAD_SIGNATURES_PER_MINUTE) return;

@@ -7,10 +7,17 @@ import { hostname } from 'node:os';
 import { execute } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { networkOf } from './limits.ts';
+import { networkOf, SIGN_IN } from './limits.ts';
 import type { Service } from './shared.ts';
 
-type Kind = 'exchange_refused' | 'exchange_locked' | 'webhook_refused' | 'webhook_locked' | 'requests_limited';
+type Kind =
+  | 'exchange_refused'
+  | 'exchange_locked'
+  | 'webhook_refused'
+  | 'webhook_locked'
+  | 'sign_in_refused'
+  | 'sign_in_locked'
+  | 'requests_limited';
 
 interface Tries {
   readonly kind: Kind;
@@ -70,6 +77,10 @@ export class SecurityLog {
   limited(kind: string, key: string): void {
     const [network = '', clientId] = key.split(' ');
     const locked = { secret: 'exchange_locked', signature: 'webhook_locked' } as const;
+    if (kind === 'secret' && clientId === SIGN_IN) {
+      this.record('sign_in_locked', network);
+      return;
+    }
     const isClient = kind === 'call' && !/[.:]/.test(network);
     this.record(
       locked[kind as 'secret'] ?? 'requests_limited',

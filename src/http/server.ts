@@ -40,6 +40,8 @@ declare module 'fastify' {
     refusal: string | null;
     /** Who sent it, once known. */
     caller: Caller | null;
+    /** Of the console's user. */
+    userLogin: string | null;
   }
 }
 
@@ -113,6 +115,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addPaymentPages(app, shared);
   addWebhooks(app, shared);
   addHealth(app, shared);
+  service.addConsole?.(app, shared);
   app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) =>
     sendProblem(notFound(request, findMethods), request, reply),
   );
@@ -142,6 +145,7 @@ function openApp({ settings, log }: Service, sendProblem: SendProblem): FastifyI
   });
   app.decorateRequest('refusal', null);
   app.decorateRequest('caller', null);
+  app.decorateRequest('userLogin', null);
   app.decorateRequest('onAnswer', null);
   return app as unknown as FastifyInstance;
 }
@@ -266,7 +270,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
   }
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
-    const { method, caller, refusal } = request;
+    const { method, caller, refusal, userLogin } = request;
     if (!warned && isBehindUnknownProxy(request, settings)) warnOfProxy('a proxy forwards requests');
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
@@ -277,6 +281,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
         ...{ ...facts, remote: request.ip },
         ...(theirs !== undefined && { caller_request_id: theirs }),
         ...(caller && { partner: caller.partnerId, client: caller.clientId }),
+        ...(userLogin && { user: userLogin }),
         ...(refusal && { refusal }),
       },
       'answered',

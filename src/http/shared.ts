@@ -1,6 +1,6 @@
 /** What the routes share: the service, its tokens, limits and metrics. */
 import { BlockList, isIPv6 } from 'node:net';
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -24,6 +24,8 @@ export interface Service {
   readonly storeEvents?: StoreEvents | undefined;
   /** Called after events were stored, with the connected accounts that they concern. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
+  /** Adds the console, which comes after this folder. Without it there is none. */
+  readonly addConsole?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 
 export interface Shared extends Service {

@@ -6,13 +6,16 @@ import { hostname, userInfo } from 'node:os';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../database/transaction.ts';
+import type { User } from './roles.ts';
 
 export interface Actor {
-  /** What `--by` says: a claim that nobody checked. */
+  /** What `--by` says; of the console's user its login, and of a job its name. */
   readonly claimedBy: string | null;
   readonly osUser: string;
   readonly host: string;
-  readonly via: 'command' | 'job' | 'http';
+  readonly via: 'command' | 'job' | 'http' | 'console';
+  /** The user who acts; absent where no user does, and before an installation has users. */
+  readonly user?: User | undefined;
 }
 
 /** Who acts, with which settings and in which environment. */
@@ -50,10 +53,11 @@ export interface AuditEvent {
 export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> {
   const { event_id } = await queryOne<{ event_id: number }>(
     tx,
-    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via)
-     VALUES (:now::timestamptz, :action, :subject, :details::jsonb, :claimedBy, :osUser, :host, :via)
+    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
+     VALUES (:now::timestamptz, :action, :subject, :details::jsonb, :claimedBy, :osUser, :host, :via,
+             coalesce(:userId::bigint, acting_user()))
      RETURNING event_id`,
-    { ...actor, ...event, details: JSON.stringify(event.details) },
+    { ...actor, ...event, userId: actor.user?.user_id ?? null, details: JSON.stringify(event.details) },
   );
   return event_id;
 }
@@ -63,11 +67,11 @@ export async function recordEvents(tx: Transaction, actor: Actor, events: readon
   if (events.length === 0) return;
   await execute(
     tx,
-    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via)
-     SELECT now, action, subject, details, :claimedBy, :osUser, :host, :via
+    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
+     SELECT now, action, subject, details, :claimedBy, :osUser, :host, :via, coalesce(:userId::bigint, acting_user())
      FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
        WITH ORDINALITY AS event (now, action, subject, details, position)
      ORDER BY position`,
-    { ...actor, events: JSON.stringify(events) },
+    { ...actor, userId: actor.user?.user_id ?? null, events: JSON.stringify(events) },
   );
 }

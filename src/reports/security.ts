@@ -26,7 +26,7 @@ export function readSecurityEvents(
        FROM security_events
        UNION ALL
        SELECT occurred_at, action, subject, NULL, NULL, 1, coalesce(claimed_by, os_user), host FROM audit_events
-       WHERE action ~ '^(client|webhook|settings|signing_key|database|backup|ledger)[.](?!import$)'
+       WHERE action ~ '^(user|client|webhook|settings|signing_key|database|backup|ledger)[.](?!import$)'
      ) AS every
      WHERE :since::timestamptz IS NULL OR at >= :since::timestamptz
      ORDER BY at DESC, event LIMIT :limit`,

@@ -69,7 +69,13 @@ const sha256Of = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 
  * facts after the last one of the previous seal.
  */
 export const SEALED_TABLES: readonly SealedTable[] = [
-  sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via'),
+  sealed('audit_events', 'event_id occurred_at action subject details claimed_by os_user host via user_id'),
+  sealed('users', 'user_id kind login name follows recorded_at event_id'),
+  sealed('user_ends', 'user_id reason recorded_at event_id'),
+  sealed('user_roles', 'user_role_id user_id act role partner_id source recorded_at event_id'),
+  sealed('user_identities', 'user_id issuer subject recorded_at event_id'),
+  sealed('passkeys', 'passkey_id user_id credential_id public_key name recorded_at event_id'),
+  sealed('passkey_ends', 'passkey_id recorded_at event_id'),
   sealed('pauses', 'pause_id cause reason state_of paused_at event_id'),
   sealed('resumptions', 'pause_id resumed_at event_id'),
   sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
@@ -281,6 +287,10 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',
   security_events: 'refused callers with their addresses, which may have to be erased',
+  passkey_uses: 'counters of passkeys',
+  sign_in_links: 'hashes of secrets that end; each link has an audit event',
+  sign_in_challenges: 'random values of sign-ins under way',
+  sessions: 'hashes of secrets that end; each sign-in has an audit event',
   job_runs: 'a log of runs; what they did is in the audit events',
   job_attention: 'a changing state',
 };

@@ -173,7 +173,7 @@ const many = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : m
 /** The tables that are interpreted, with the columns that are. All others are only compared with their seal. */
 const SUMS = words('spot_price partner_cut invoice_amount');
 const BILL = words('partner_id month currency arrangement');
-const EVENT = words('event_id occurred_at action subject details claimed_by os_user host via');
+const EVENT = words('event_id occurred_at action subject details claimed_by os_user host via user_id');
 const PAYMENT = words(
   'payment_id received_on entry_on partner_id currency amount method account reference payer_name payer_account source ' +
     'identity recorded_at',

@@ -670,7 +670,7 @@ def many(count, one, more=None):
 
 SUMS = ["spot_price", "partner_cut", "invoice_amount"]
 BILL = ["partner_id", "month", "currency", "arrangement"]
-EVENT = "event_id occurred_at action subject details claimed_by os_user host via".split()
+EVENT = "event_id occurred_at action subject details claimed_by os_user host via user_id".split()
 PAYMENT = (
     "payment_id received_on entry_on partner_id currency amount method account reference payer_name payer_account "
     "source identity recorded_at"

@@ -35,6 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await world.end();
   await corrected?.end();
+  await staffed?.end();
   await splitting?.end();
   await billed?.end();
   await empty.drop();
@@ -89,6 +90,16 @@ const inCorrected = async (...args: string[]): Promise<Ran> => {
   return command(['--json', ...args], {
     env: { RECKONER_HOME: corrected.home, DATABASE_URL: corrected.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' },
   });
+};
+
+/** A world of its own with users, of whom Ada is the administrator. */
+let staffed: World | undefined;
+const inStaffed = async (...args: string[]): Promise<Ran> => {
+  const first = staffed === undefined;
+  staffed ??= await openWorld();
+  const env = { RECKONER_HOME: staffed.home, DATABASE_URL: staffed.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' };
+  if (first) expect((await command(['user', 'invite', 'ada@issuer.example'], { env })).status).toBe(0);
+  return command(['--json', ...args], { env });
 };
 
 async function correctedWorld(): Promise<World> {
@@ -542,6 +553,45 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 3,
     says: /WEBHOOK_SIGNING_KEY is not set/,
     run: () => inWorld(['webhook', 'set', 'p-1', '--url', 'https://partner.example/in']),
+  },
+  user_unknown: {
+    when: 'a command is run by somebody who is no user, once there are users',
+    exit: 2,
+    says: /nobody@issuer\.example is not an active user\. Give --by EMAIL, or set RECKONER_USER/,
+    run: () => inStaffed('--by', 'nobody@issuer.example', 'pause', '--reason', 'a test'),
+  },
+  user_ended: {
+    when: 'a deactivated user gets a role',
+    exit: 3,
+    says: /gone@issuer\.example was deactivated/,
+    run: async () => {
+      const by = ['--by', 'ada@issuer.example'];
+      expect((await inStaffed(...by, 'user', 'invite', 'gone@issuer.example', '--role', 'viewer')).status).toBe(0);
+      expect((await inStaffed(...by, 'user', 'deactivate', 'gone@issuer.example')).status).toBe(0);
+      return inStaffed(...by, 'user', 'role', 'gone@issuer.example', '--grant', 'finance');
+    },
+  },
+  role_needed: {
+    when: 'a viewer invites users',
+    exit: 3,
+    says: /vera@issuer\.example does not have the role administrator/,
+    run: async () => {
+      const by = ['--by', 'ada@issuer.example'];
+      expect((await inStaffed(...by, 'user', 'invite', 'vera@issuer.example', '--role', 'viewer')).status).toBe(0);
+      return inStaffed('--by', 'vera@issuer.example', 'user', 'invite', 'eve@issuer.example', '--role', 'finance');
+    },
+  },
+  role_unchanged: {
+    when: 'a role is revoked that the user does not have',
+    exit: 3,
+    says: /ada@issuer\.example was not given the role finance/,
+    run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'role', 'ada@issuer.example', '--revoke', 'finance'),
+  },
+  last_administrator: {
+    when: 'the last administrator is deactivated',
+    exit: 3,
+    says: /ada@issuer\.example is the last administrator/,
+    run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'deactivate', 'ada@issuer.example'),
   },
   client_unknown: {
     when: 'nobody knows the client',

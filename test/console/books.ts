@@ -42,7 +42,16 @@ export async function openConsole(): Promise<ConsoleBooks> {
   };
 }
 
-const READER: Reader = { name: 'Mara', role: 'finance', issuer: 'Issuer', sandbox: true, version: '1', theme: null };
+const READER: Reader = {
+  name: 'Mara',
+  role: 'finance',
+  issuer: 'Issuer',
+  sandbox: true,
+  version: '1',
+  theme: null,
+  login: 'mara@issuer.example',
+  formToken: '',
+};
 
 /** The whole page of a screen. */
 export const html = (screen: Screen): string => page(READER, screen);

@@ -17,7 +17,11 @@ const ACTS = `(VALUES
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
     ('client_secrets', 'client.rotate'), ('pauses', 'ledger.pause'), ('pauses', 'database.restore'),
-    ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces')
+    ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces'),
+    ('users', 'user.invite'), ('users', 'user.provision'), ('user_ends', 'user.deactivate'),
+    ('user_roles', 'user.invite'), ('user_roles', 'user.provision'), ('user_roles', 'user.role'),
+    ('user_roles', 'user.claims'), ('user_identities', 'user.identify'),
+    ('passkeys', 'user.add_passkey'), ('passkey_ends', 'user.remove_passkey')
   ) AS acts (fact, action)`;
 
 /**

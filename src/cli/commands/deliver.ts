@@ -85,7 +85,7 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
       // A worker that was told to stop has nothing to raise an alarm about: `status` and `watch` do.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
-    { by: output.by, ...(options.watch && { onStop: () => stopping.abort() }) },
+    { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
 

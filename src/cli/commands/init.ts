@@ -27,7 +27,7 @@ export async function init(output: Output): Promise<number> {
   readSettings(environment);
   const migrations = await bringUpToDate(output, environment);
   // The settings are recorded as they are now: later changes are told from these.
-  await withContext(async () => {}, { by: output.by });
+  await withContext(async () => {}, { by: output.by, unattended: true });
   const file = settingsFile(environment);
   output.print({ home: environment.home, environment: environment.name, settings: created, migrations }, () =>
     [

@@ -1,6 +1,7 @@
 /** `reckoner serve`. */
 import { once } from 'node:events';
 import type { Logger } from 'pino';
+import { addConsole } from '../../console/plugin.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { buildServer } from '../../http/server.ts';
 import { openLog } from '../../log.ts';
@@ -48,7 +49,7 @@ async function serve(
         events.process();
         polling.take(accounts);
       };
-      const app = await buildServer({ ...context, log, storeEvents, onEventsStored });
+      const app = await buildServer({ ...context, log, storeEvents, onEventsStored, addConsole });
       const url = await app.listen({ host, port }).catch((error: unknown) => {
         throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
       });
@@ -67,7 +68,7 @@ async function serve(
       await polling.stop();
       return EXIT.done;
     },
-    { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by },
+    { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by, unattended: true },
   );
 }
 

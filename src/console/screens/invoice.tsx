@@ -8,6 +8,7 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthName } from './close.tsx';
@@ -20,10 +21,15 @@ export interface InvoiceView {
   readonly today: string;
 }
 
-/** Refusal: document_unknown. */
-export async function readInvoice(tx: Transaction, number: string, today: string): Promise<InvoiceView> {
+/** A document of a partner in the scope. Refusal: document_unknown, of another partner's as well. */
+export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
+  if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
+  return document;
+}
+
+export async function readInvoice(tx: Transaction, scope: Scope, number: string, today: string): Promise<InvoiceView> {
+  const document = await readInScope(tx, scope, number);
   const [dispute = null] = await readOpenDisputes(tx, { number });
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }

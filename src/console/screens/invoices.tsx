@@ -2,6 +2,7 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { DocumentKind } from '../../documents/snapshot.ts';
 import { daysBetween, type Month } from '../../month.ts';
+import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import { Card, Chip, type Column, DataTable, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -45,7 +46,12 @@ export interface InvoicesView {
 }
 
 /** One page by key: balances and e-mails are looked up for its documents alone, unless the filter asks for a status. */
-export async function readInvoices(tx: Transaction, filter: InvoiceFilter, today: string): Promise<InvoicesView> {
+export async function readInvoices(
+  tx: Transaction,
+  scope: Scope,
+  filter: InvoiceFilter,
+  today: string,
+): Promise<InvoicesView> {
   const lines = await query<InvoiceLine>(
     tx,
     `SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency, d.issued_on,
@@ -58,7 +64,8 @@ export async function readInvoices(tx: Transaction, filter: InvoiceFilter, today
        SELECT status FROM document_emails e WHERE e.document_id = d.document_id AND e.status <> 'withdrawn'
        ORDER BY e.email_id DESC LIMIT 1) AS s ON true
      LEFT JOIN current_holds h USING (document_id)
-     WHERE (:after::bigint IS NULL OR d.document_id < :after)
+     WHERE (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+       AND (:after::bigint IS NULL OR d.document_id < :after)
        AND (:month::text IS NULL OR d.month = :month)
        AND (:partner::text IS NULL OR d.partner_id = :partner)
        AND (:status::text IS NULL OR CASE :status
@@ -69,6 +76,7 @@ export async function readInvoices(tx: Transaction, filter: InvoiceFilter, today
                       lower(:q)) > 0)
      ORDER BY d.document_id DESC LIMIT :limit`,
     {
+      scope,
       ...{ after: filter.after ?? null, month: filter.month ?? null, partner: filter.partner ?? null },
       ...{ status: filter.status ?? null, q: filter.q ?? null, today, limit: PAGE + 1 },
     },

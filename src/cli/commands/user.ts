@@ -1,0 +1,228 @@
+/** `reckoner user`: who may sign in to the console and act by commands, with which roles. */
+import { emailAddress } from '../../config/validation.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { issuerOf } from '../../http/shared.ts';
+import { mailSignInLink, type SentLink } from '../../mail/sign-in-link.ts';
+import { partnerExists } from '../../partners/client-queries.ts';
+import { type PresentRole, ROLES, type Role, rolesInWords } from '../../people/roles.ts';
+import { liveAt, readSessions } from '../../people/sessions.ts';
+import { type ListedUser, readUsers } from '../../people/user-queries.ts';
+import { changeRoles, deactivateUser, inviteUser, signOutUser, userNamed } from '../../people/users.ts';
+import type { Sheet } from '../../sheet.ts';
+import { minuteOf, plural } from '../../text.ts';
+import { choiceArgument, lineArgument } from '../arguments.ts';
+import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
+import { printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+
+const HELP = `
+Roles: viewer reads (auditors); finance works; approver approves what others ask
+for; administrator manages users and settings. Each other role also reads. With
+--partner a role is limited to one partner. From the first user on, whoever runs
+a command that changes something says so: --by EMAIL or RECKONER_USER.`;
+
+const PARTNER = ['--partner <partner>', 'for this partner only (default: all)'] as const;
+
+export const define: Definition = (user, act) => {
+  user
+    .command('invite <email>')
+    .description('Make a user, and a link to sign in with once')
+    .option('--role <role>', 'viewer, finance, approver or administrator; several times for several', roles('--role'))
+    .option(...PARTNER)
+    .option('--name <name>', 'how the user is called (default: the e-mail address)', lineArgument('--name'))
+    .option('--no-mail', 'print the link only')
+    .addHelpText('after', HELP)
+    .action(act(acting(invite)));
+  user
+    .command('list')
+    .description('List users with their roles')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(list)));
+  user
+    .command('show <email>')
+    .description('Show a user, its roles and sessions')
+    .action(act(reading(show)));
+  user
+    .command('role <email>')
+    .description('Grant and revoke roles; the user is signed out')
+    .option('--grant <role>', 'a role to grant', roles('--grant'))
+    .option('--revoke <role>', 'a role to revoke', roles('--revoke'))
+    .option(...PARTNER)
+    .addHelpText('after', HELP)
+    .action(act(acting(role)));
+  user
+    .command('deactivate <email>')
+    .description('End a user: no role, no session, no sign-in any more')
+    .option(...REASON)
+    .action(act(acting(deactivate)));
+  user
+    .command('sessions [email]')
+    .description('List who is signed in, from where and until when')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(sessions)));
+  user
+    .command('sign-out <email>')
+    .description('End all sessions of a user')
+    .action(act(acting(signOut)));
+};
+
+function roles(option: string) {
+  const choose = choiceArgument(option, ROLES);
+  return (value: string, before: Role[] | undefined): Role[] => [
+    ...(before ?? []),
+    ...value.split(',').map((each) => choose(each.trim())),
+  ];
+}
+
+async function checkPartner({ database }: CommandContext, partnerId: string | undefined): Promise<void> {
+  if (partnerId !== undefined && !(await database.reading((tx) => partnerExists(tx, partnerId))))
+    throw refuse('partner_unknown', { partner_id: partnerId });
+}
+
+async function invite(
+  context: CommandContext,
+  email: string,
+  options: { role?: Role[]; partner?: string; name?: string; mail: boolean },
+): Promise<void> {
+  const { database, output } = context;
+  if (!emailAddress.safeParse(email).success)
+    throw refuse('argument_invalid', { argument: 'EMAIL', value: email, reason: 'is not one e-mail address' });
+  await checkPartner(context, options.partner);
+  const { role: named = [], partner: partnerId, name } = options;
+  const invited = await database.transaction((tx) =>
+    inviteUser(tx, context, { login: email, name, roles: named, partnerId }),
+  );
+  const { user, isNew, link } = invited;
+  const url = `${issuerOf(context)}/console/sign-in/${link.secret}`;
+  const to = { name: user.name === user.login ? '' : user.name, address: user.login };
+  const mailed = options.mail ? await mailSignInLink(context, { to, url, expires_at: link.expires_at }) : undefined;
+  const made = { login: user.login, name: user.name, roles: user.roles, url, expires_at: link.expires_at };
+  output.print({ ...made, ...(mailed && { mailed }) }, () =>
+    [
+      `${user.login} ${isNew ? 'is a user now' : 'is a user already'}: ${rolesInWords(user.roles) || 'no role'}.`,
+      `The link works once, until ${minuteOf(link.expires_at)}. Earlier links of this user have ended.`,
+      `  ${url}`,
+      ...(mailed === undefined ? [] : [describeMailed(mailed, user.login)]),
+    ].join('\n'),
+  );
+}
+
+const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
+  outcome === 'sent'
+    ? `Mailed to ${login}.`
+    : `Not mailed: ${printable(reply)}. Give the link to ${login} by a safe way.`;
+
+async function role(
+  context: CommandContext,
+  login: string,
+  options: { grant?: Role[]; revoke?: Role[]; partner?: string },
+): Promise<void> {
+  const { database, output } = context;
+  const { grant = [], revoke = [], partner } = options;
+  if (grant.length + revoke.length === 0) throw refuse('usage', { reason: 'give --grant ROLE or --revoke ROLE' });
+  await checkPartner(context, partner);
+  const of = (named: readonly Role[]): PresentRole[] =>
+    [...new Set(named)].map((each) => ({ role: each, partner_id: partner ?? null }));
+  const user = await database.transaction((tx) =>
+    changeRoles(tx, context, { login, grant: of(grant), revoke: of(revoke) }),
+  );
+  output.print(user, () => `${user.login} has now: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`);
+}
+
+async function deactivate(context: CommandContext, login: string, { reason }: { reason?: string }): Promise<void> {
+  const { database, output } = context;
+  const user = await database.transaction((tx) => deactivateUser(tx, context, { login, reason: reason ?? null }));
+  output.print(user, () => `${user.login} has been deactivated: no role, no session and no sign-in any more.`);
+}
+
+async function signOut(context: CommandContext, login: string): Promise<void> {
+  const { database, output } = context;
+  const ended = await database.transaction((tx) => signOutUser(tx, context, login));
+  output.print({ login, sessions: ended }, () => `${plural(ended, 'session')} of ${login} ended.`);
+}
+
+const listed = ({ user_id, kind, login, name, roles: all, recorded_at, ended_at, ...rest }: ListedUser) => ({
+  ...{ user_id, kind, login, name, roles: all, created_at: recorded_at, deactivated_at: ended_at, ...rest },
+});
+
+async function list({ database, environment, output }: CommandContext, options: PresentOptions): Promise<void> {
+  const users = await database.reading((tx) => readUsers(tx, { now: environment.now().toISO() }));
+  await present(
+    output,
+    options,
+    users.map(listed),
+    () => userSheet(users),
+    () =>
+      users.length === 0
+        ? "There are no users. 'reckoner user invite EMAIL' makes the first one, an administrator."
+        : table(
+            ['~user', '~name', '~roles', 'last seen (UTC)'],
+            users.map((each) => [
+              each.login,
+              each.name === each.login ? '' : each.name,
+              each.ended_at === null ? rolesInWords(each.roles) : `deactivated ${each.ended_at.slice(0, 10)}`,
+              each.last_seen_at?.slice(0, 16).replace('T', ' ') ?? '',
+            ]),
+          ),
+  );
+}
+
+const userSheet = (users: readonly ListedUser[]): Sheet => ({
+  name: 'Users',
+  columns: {
+    ...({ login: 'text', name: 'text', kind: 'text', roles: 'text', created_at: 'text' } as const),
+    ...({ deactivated_at: 'text', last_seen_at: 'text', sessions: 'count', passkeys: 'count' } as const),
+  },
+  rows: users.map((each) => ({ ...listed(each), roles: rolesInWords(each.roles) })),
+});
+
+async function show(context: CommandContext, login: string): Promise<void> {
+  const { database, output } = context;
+  const at = liveAt(context);
+  const { user, live } = await database.reading(async (tx) => {
+    const all = await readUsers(tx, { login: login.toLowerCase(), now: at.now });
+    const found = all.at(0) ?? (await userNamed(tx, context, login));
+    return { user: found as ListedUser, live: await readSessions(tx, { ...at, login }) };
+  });
+  output.print({ ...listed(user), live_sessions: live }, () =>
+    [
+      `${user.login} (${user.name})`,
+      user.ended_at === null
+        ? `Roles: ${rolesInWords(user.roles) || 'none'}`
+        : `Deactivated ${minuteOf(user.ended_at)}`,
+      `Passkeys: ${user.passkeys}`,
+      live.length === 0 ? 'Not signed in.' : sessionTable(live),
+    ].join('\n'),
+  );
+}
+
+type Live = Awaited<ReturnType<typeof readSessions>>;
+
+const sessionTable = (live: Live): string =>
+  table(
+    ['~user', 'by', '~network', 'since (UTC)', 'last seen', 'ends'],
+    live.map((each) => [
+      ...[each.login, each.method, each.network],
+      each.created_at.slice(0, 16).replace('T', ' '),
+      ...[each.last_seen_at.slice(11, 16), each.ends_at.slice(11, 16)],
+    ]),
+  );
+
+async function sessions(context: CommandContext, login: string | undefined, options: PresentOptions): Promise<void> {
+  const { database, output } = context;
+  const live = await database.reading(async (tx) => {
+    if (login !== undefined) await userNamed(tx, context, login);
+    return readSessions(tx, { ...liveAt(context), login: login ?? null });
+  });
+  const sheet = (): Sheet => ({
+    name: 'Sessions',
+    columns: {
+      ...({ login: 'text', method: 'text', network: 'text', browser: 'text' } as const),
+      ...({ created_at: 'text', last_seen_at: 'text', ends_at: 'text' } as const),
+    },
+    rows: live,
+  });
+  await present(output, options, live, sheet, () => (live.length === 0 ? 'Nobody is signed in.' : sessionTable(live)));
+}

@@ -1,0 +1,99 @@
+/** A user's own place: who he is here, and where he is signed in. Every role has it. */
+import { refuse } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import { rolesInWords } from '../people/roles.ts';
+import { endSession, type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
+import { signOutUser } from '../people/users.ts';
+import { Form } from './form.tsx';
+import { Card, Chip, DataTable, Instant } from './kit.tsx';
+import type { Screen } from './page.tsx';
+import type { Access, Routes, Visit } from './route.ts';
+import { setCookie } from './session.ts';
+
+const OWN: Access = { role: 'viewer', scope: 'partners' };
+
+export function addAccount({ screen, act }: Routes, _shared: Shared): void {
+  screen(
+    '/account',
+    OWN,
+    (tx, { user, context }) => readSessions(tx, { ...liveAt(context), login: user.login }),
+    (live, visit) => accountScreen(live, visit),
+  );
+  act('/sign-out', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
+    const now = context.environment.now().toISO();
+    await transact(async (tx) => {
+      await endSession(tx, { sessionId: session.session_id, userId: user.user_id, now });
+      const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
+      await recordEvent(tx, context.actor, event);
+    });
+    setCookie(reply, place, 'reckoner', null);
+    return { to: '/console/sign-in' };
+  });
+  act('/account/sessions/end', OWN, async ({ user, context }, fields, transact) => {
+    const sessionId = Number(fields.get('session'));
+    if (!Number.isSafeInteger(sessionId)) throw refuse('page_unknown', { path: '/console/account' });
+    const now = context.environment.now().toISO();
+    await transact(async (tx) => {
+      if (!(await endSession(tx, { sessionId, userId: user.user_id, now }))) return;
+      const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
+      await recordEvent(tx, context.actor, event);
+    });
+    return { to: '/console/account' };
+  });
+  act('/account/sign-out-everywhere', OWN, async ({ user, context, place, reply }, _fields, transact) => {
+    await transact((tx) => signOutUser(tx, context, user.login));
+    setCookie(reply, place, 'reckoner', null);
+    return { to: '/console/sign-in' };
+  });
+}
+
+const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
+
+function accountScreen(live: readonly ListedSession[], { user, session, reader }: Visit): Screen {
+  return {
+    place: null,
+    title: 'Your account',
+    lead: `${user.login} · ${rolesInWords(user.roles)}`,
+    content: (
+      <Card
+        title="Signed in"
+        flush
+        acts={
+          <Form action="/console/account/sign-out-everywhere" token={reader.formToken} boost={false}>
+            <button type="submit">Sign out everywhere</button>
+          </Form>
+        }
+      >
+        <DataTable
+          caption="Sessions"
+          nothing=""
+          rows={live}
+          columns={[
+            { heading: 'From', cell: ({ network }) => network },
+            { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
+            { heading: 'By', cell: ({ method }) => METHODS[method] },
+            { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
+            { heading: 'Ends', cell: ({ ends_at }) => <Instant at={ends_at} /> },
+            {
+              heading: '',
+              cell: ({ session_id }) =>
+                session_id === session.session_id ? (
+                  <Chip tone="good">This one</Chip>
+                ) : (
+                  <Form action="/console/account/sessions/end" token={reader.formToken}>
+                    <input type="hidden" name="session" value={session_id} />
+                    <button type="submit">End</button>
+                  </Form>
+                ),
+            },
+          ]}
+        />
+      </Card>
+    ),
+  };
+}
+
+/** `Firefox`, `Chrome`, …: enough to recognize one's own browser. */
+const browserName = (agent: string): string =>
+  /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

@@ -1,0 +1,80 @@
+/**
+ * The console at /console: its headers, how it shows problems, the sign-in, and every screen. Only what stands in
+ * addSignIn is reached without a session.
+ */
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { httpStatusOf, refuse } from '../errors/refusals.ts';
+import { addRetryHeaders, refusalOf } from '../http/problem.ts';
+import type { Shared } from '../http/shared.ts';
+import { addAccount } from './account.tsx';
+import { addAssets } from './assets.ts';
+import { problemPage, signedOutPage } from './problem.tsx';
+import { routesOf } from './route.ts';
+import { addScreens } from './screens.ts';
+import { pageToGoTo } from './session.ts';
+import { addSignIn } from './sign-in.tsx';
+
+const HEADERS = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    ...['script-src', 'style-src', 'font-src', 'img-src', 'connect-src', 'form-action', 'frame-src'].map(
+      (kind) => `${kind} 'self'`,
+    ),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  // With no-referrer a browser hides the origin of a form, which is checked.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+  'X-Robots-Tag': 'noindex, nofollow',
+};
+
+export function addConsole(app: FastifyInstance, shared: Shared): void {
+  addAssets(app, shared);
+  app.register(
+    async (console_) => {
+      console_.decorateRequest('reader', null);
+      console_.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS));
+      console_.setErrorHandler((error: FastifyError, request, reply) => showProblem(shared, error, request, reply));
+      console_.setNotFoundHandler(
+        { preValidation: async (request: FastifyRequest) => void shared.limits.request('console', request.ip) },
+        async (request) => {
+          throw refuse('page_unknown', { path: request.url });
+        },
+      );
+      addSignIn(console_, shared);
+      const routes = routesOf(console_, shared);
+      addAccount(routes, shared);
+      addScreens(routes);
+    },
+    { prefix: '/console' },
+  );
+}
+
+/** Problems are pages; a bug is a page with the request's id. Without a session, a page leads to the sign-in. */
+function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = refusalOf(thrown, request);
+  const refusal = known ?? refuse('internal', { request_id: request.id });
+  if (known === undefined) request.log.error({ err: thrown }, 'failed');
+  request.refusal = refusal.code;
+  addRetryHeaders(reply, refusal);
+  const status = httpStatusOf(refusal.code);
+  const isPage = request.method === 'GET' || request.method === 'HEAD';
+  if (refusal.code === 'session_missing' && isPage) {
+    const target = `/console/sign-in?to=${encodeURIComponent(pageToGoTo(request.url))}`;
+    // A part of a page that is asked for again and again: the whole page goes to the sign-in.
+    if (request.headers['hx-request'] !== undefined && request.headers['hx-boosted'] === undefined) {
+      return reply.code(401).header('HX-Redirect', target).send('');
+    }
+    return reply.redirect(target, 303);
+  }
+  if (
+    request.headers['x-form-token'] !== undefined ||
+    request.headers['content-type']?.startsWith('application/json')
+  ) {
+    return reply.code(status).send({ code: refusal.code, message: refusal.message });
+  }
+  const html = request.reader === null ? signedOutPage(shared, request, refusal) : problemPage(request.reader, refusal);
+  return reply.code(status).type('text/html; charset=utf-8').send(html);
+}

@@ -1,0 +1,52 @@
+/** Pages of what could not be done: the sentence of the refusal, and where to go. */
+import type { FastifyRequest } from 'fastify';
+import type { Refusal } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
+import { outerPage, page, type Reader } from './page.tsx';
+import { settingsNow } from './route.ts';
+import { themeOf } from './session.ts';
+
+const TITLES: Partial<Record<Refusal['code'], string>> = {
+  page_unknown: 'Page not found',
+  role_needed: 'Not your role',
+  form_refused: 'Not done',
+  session_missing: 'Signed out',
+  sign_in_link_invalid: 'This link has ended',
+  sign_in_refused: 'Not signed in',
+  console_insecure: 'Not served here',
+  rate_limited: 'Too many requests',
+  internal: 'Something went wrong',
+};
+
+const titleOf = ({ code }: Refusal): string => TITLES[code] ?? 'Not done';
+
+export const problemPage = (reader: Reader, refusal: Refusal): string =>
+  page(reader, {
+    place: null,
+    title: titleOf(refusal),
+    content: (
+      <p class="problem" role="alert">
+        {refusal.message}
+      </p>
+    ),
+  });
+
+/** What a page for whoever is not signed in says of the installation. */
+export const outerOf = (shared: Shared, request: FastifyRequest) => ({
+  issuer: settingsNow(shared).issuer.legal_name || 'Reckoner',
+  sandbox: shared.environment.name === 'sandbox',
+  theme: themeOf(request),
+});
+
+export const signedOutPage = (shared: Shared, request: FastifyRequest, refusal: Refusal): string =>
+  outerPage(
+    { ...outerOf(shared, request), title: titleOf(refusal) },
+    <>
+      <p role="alert">{refusal.message}</p>
+      <p>
+        <a class="button" href="/console/sign-in">
+          Sign in
+        </a>
+      </p>
+    </>,
+  );

@@ -1,0 +1,279 @@
+/**
+ * How a route of the console is written down: with the role that it needs and how far that role reaches. There is no other
+ * way to add one behind the sign-in, and nothing here reaches a screen before session, role and scope were checked.
+ * Refusals: session_missing, role_needed, form_refused, rate_limited.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ActContext } from '../acts/act.ts';
+import { presentSettings, type Settings } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type Refusal, refuse } from '../errors/refusals.ts';
+import type { BoundName } from '../http/gates.ts';
+import type { Shared } from '../http/shared.ts';
+import { packageVersion } from '../package.ts';
+import { thisProcess } from '../people/audit-events.ts';
+import { type Role, rolesInWords, scopeOf, type User } from '../people/roles.ts';
+import type { Scope } from '../people/scope.ts';
+import { formTokenOf } from '../people/secrets.ts';
+import { liveAt, readSession, type Session, touchSession } from '../people/sessions.ts';
+import { actAs } from '../people/users.ts';
+import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
+import { fieldsOfForm } from './form.tsx';
+import { page, type Reader, type Screen } from './page.tsx';
+import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
+
+export interface Access {
+  readonly role: Role;
+  /** `ledger`: for those whose role reaches all partners. `partners`: the read keeps to the visit's scope. */
+  readonly scope: 'ledger' | 'partners';
+  /** How many of its kind run at once. */
+  readonly bound?: BoundName;
+}
+
+/** A request of a user who may make it. */
+export interface Visit {
+  readonly user: User;
+  readonly session: Session;
+  /** The partners that this user may see here, or change. */
+  readonly scope: Scope;
+  /** Whose acts are recorded as this user's. */
+  readonly context: ActContext;
+  readonly reader: Reader;
+  /** `YYYY-MM-DD`. */
+  readonly today: string;
+  readonly place: Place;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+/** A file to look at or to download. */
+export interface ConsoleFile {
+  readonly type: string;
+  readonly name: string;
+  readonly content: Buffer | string | NodeJS.ReadableStream;
+  readonly download?: boolean;
+}
+
+/** Where an act leads: to another page, or to one of its own, such as a preview or what is wrong with the form. */
+export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
+
+export interface Routes {
+  /** A page: `read` in one snapshot, then `view`. */
+  readonly screen: <View>(
+    path: string,
+    access: Access,
+    read: (tx: Transaction, visit: Visit) => Promise<View>,
+    view: (view: View, visit: Visit) => Screen,
+    /** The same as CSV and XLSX, under the path with that ending. */
+    sheet?: (view: View) => Sheet,
+  ) => void;
+  /** Another page. */
+  readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
+  /** A file. Undefined answers that there is no such page. */
+  readonly file: (
+    path: string,
+    access: Access,
+    read: (tx: Transaction, visit: Visit) => Promise<ConsoleFile | undefined>,
+  ) => void;
+  /** A form that was sent. Its transactions are the user's: `transact` sees to it. */
+  readonly act: (
+    path: string,
+    access: Access,
+    work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
+  ) => void;
+  /** What a script of ours sends and gets as JSON. */
+  readonly call: (
+    path: string,
+    access: Access,
+    work: (visit: Visit, body: unknown, transact: Transact) => Promise<object>,
+  ) => void;
+}
+
+/** A transaction in which every event is the user's. */
+export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The page in which a problem of this request is shown; null before its user is known. */
+    reader: Reader | null;
+  }
+}
+
+const SHEETS = {
+  csv: { type: 'text/csv; charset=utf-8', write: async (sheet: Sheet) => csvOf(sheet) },
+  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', write: xlsxOf },
+};
+
+/** A session is written to at most once in this time. */
+const SEEN_SECONDS = 60;
+const LARGEST_FORM = 64 * 1024;
+
+/** Adds routes behind the sign-in. */
+export function routesOf(app: FastifyInstance, shared: Shared): Routes {
+  const { database, limits } = shared;
+  const visits = new WeakMap<FastifyRequest, Visit>();
+  const admit = (access: Access) => async (request: FastifyRequest, reply: FastifyReply) => {
+    limits.request('console', request.ip);
+    visits.set(request, await visitOf(shared, access, request, reply));
+  };
+  const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
+  const options = (access: Access, bound: BoundName) => ({
+    onRequest: admit(access),
+    config: { bound: access.bound ?? bound },
+    bodyLimit: LARGEST_FORM,
+  });
+  const transacting =
+    ({ context }: Visit): Transact =>
+    (work) =>
+      database.transaction(async (tx) => {
+        await actAs(tx, context.actor);
+        return work(tx);
+      });
+  return {
+    screen(path, access, read, view, sheet) {
+      app.get(path, options(access, 'screens'), async (request, reply) => {
+        const visit = visitAt(request);
+        const found = await database.reading((tx) => read(tx, visit));
+        return sendScreen(reply, visit.reader, view(found, visit));
+      });
+      if (sheet === undefined) return;
+      for (const [format, { type, write }] of Object.entries(SHEETS)) {
+        app.get(`${path}.${format}`, options(access, 'files'), async (request, reply) => {
+          const found = await database.reading((tx) => read(tx, visitAt(request)));
+          const name = `${path.replace(/^.*\//, '')}.${format}`;
+          return sendFile(reply, { type, name, content: await write(sheet(found)), download: true });
+        });
+      }
+    },
+    redirect(path, access, to) {
+      app.get(path, options(access, 'fixed'), async (request, reply) => reply.redirect(to(visitAt(request)), 303));
+    },
+    file(path, access, read) {
+      app.get(path, options(access, 'files'), async (request, reply) => {
+        const found = await database.reading((tx) => read(tx, visitAt(request)));
+        if (found === undefined) throw refuse('page_unknown', { path: request.url });
+        return sendFile(reply, found);
+      });
+    },
+    act(path, access, work) {
+      app.post(path, options(access, 'console'), async (request, reply) => {
+        const visit = visitAt(request);
+        const fields = fieldsOfForm(request.body, request.headers['content-type']);
+        refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token'));
+        const answer = await work(visit, fields ?? new Map(), transacting(visit));
+        if ('to' in answer) return reply.redirect(answer.to, 303);
+        return sendScreen(reply, visit.reader, answer.screen, answer.status);
+      });
+    },
+    call(path, access, work) {
+      app.post(path, options(access, 'console'), async (request, reply) => {
+        const visit = visitAt(request);
+        refuseForeignForm(secretOf(request, visit.place), request.headers['x-form-token']);
+        return reply.send(await work(visit, jsonOf(request), transacting(visit)));
+      });
+    },
+  };
+}
+
+const secretOf = (request: FastifyRequest, place: Place): string => readCookie(request, place, 'reckoner') ?? '';
+
+/** A JSON body; undefined for anything else. */
+export function jsonOf({ body, headers }: FastifyRequest): unknown {
+  if (!/^application\/json\b/i.test(headers['content-type'] ?? '') || !(body instanceof Buffer)) return undefined;
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The one place where a request is let in: session, origin of what changes something, role, scope. */
+async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
+  const { environment, database } = shared;
+  const place = placeOf(shared, request);
+  const changes = request.method !== 'GET' && request.method !== 'HEAD';
+  if (changes) refuseOtherOrigin(request, place);
+  const settings = settingsNow(shared);
+  const secret = secretOf(request, place);
+  const at = liveAt({ environment, settings });
+  const session = secret === '' ? undefined : await database.reading((tx) => readSession(tx, { secret, ...at }));
+  if (session === undefined) throw refuse('session_missing', {});
+  const { user } = session;
+  request.userLogin = user.login;
+  const reader = readerOf(shared, settings, request, user, secret);
+  request.reader = reader;
+  const scope = scopeOf(user, access.role);
+  if (scope === undefined || (access.scope === 'ledger' && scope !== null)) throw roleNeeded(user, access);
+  if (isOfTheReader(request) && isStale(session, at.now)) {
+    await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
+  }
+  return {
+    ...{ user, session, scope, reader, place, request, reply },
+    context: { environment, settings, database, actor: { ...thisProcess('console', user.login), user } },
+    today: todayOf({ environment, settings }),
+    params: request.params as Record<string, string>,
+    query: queryOf(request),
+  };
+}
+
+const roleNeeded = ({ login }: User, { role, scope }: Access): Refusal =>
+  refuse('role_needed', { login, role, all_partners: scope === 'ledger' });
+
+/** What a page asks for by itself, again and again, keeps no session alive. */
+const isOfTheReader = ({ method, headers }: FastifyRequest): boolean =>
+  method !== 'GET' || headers['hx-request'] === undefined || headers['hx-boosted'] !== undefined;
+
+const isStale = ({ last_seen_at }: Session, now: string): boolean =>
+  Date.parse(now) - Date.parse(last_seen_at) > SEEN_SECONDS * 1000;
+
+const presents = new WeakMap<Shared, () => Settings>();
+
+/** The settings of now: the file may have changed since the server began. */
+export function settingsNow(shared: Shared): Settings {
+  const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings);
+  presents.set(shared, present);
+  return present();
+}
+
+function readerOf(
+  { environment }: Shared,
+  settings: Settings,
+  request: FastifyRequest,
+  user: User,
+  secret: string,
+): Reader {
+  return {
+    ...{ name: user.name, role: rolesInWords(user.roles), issuer: settings.issuer.legal_name },
+    ...{ sandbox: environment.name === 'sandbox', version: packageVersion, theme: themeOf(request) },
+    ...{ login: user.login, formToken: formTokenOf(secret) },
+  };
+}
+
+/** The parameters of the address. One that is given twice is refused. */
+function queryOf({ query }: FastifyRequest): Record<string, string> {
+  const given = Object.entries(query as Record<string, unknown>);
+  const twice = given.filter(([, value]) => typeof value !== 'string').map(([path]) => path);
+  if (twice.length > 0) {
+    throw refuse('request_invalid', { problems: twice.map((path) => ({ path, reason: 'is given more than once' })) });
+  }
+  return Object.fromEntries(given) as Record<string, string>;
+}
+
+export const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, status = 200): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
+
+/** Shown in a frame of ours, or downloaded. */
+function sendFile(reply: FastifyReply, { type, name, content, download = false }: ConsoleFile): FastifyReply {
+  const safe = name.replace(/[^\w.-]/g, '_');
+  return reply
+    .headers({
+      'Content-Disposition': `${download ? 'attachment' : 'inline'}; filename="${safe}"`,
+      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'",
+      'X-Frame-Options': 'SAMEORIGIN',
+    })
+    .type(type)
+    .send(content);
+}

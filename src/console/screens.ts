@@ -1,0 +1,138 @@
+/** Every screen, with the role that it needs and how far that role must reach. */
+import { z } from 'zod';
+import { readPdf } from '../documents/queries.ts';
+import { refuse } from '../errors/refusals.ts';
+import { isMonth, type Month } from '../month.ts';
+import { scopeOf } from '../people/roles.ts';
+import { choiceAsked } from './parameters.ts';
+import type { Access, Routes, Visit } from './route.ts';
+import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
+import { closeScreen, readClose } from './screens/close.tsx';
+import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
+import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
+import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
+import { type InvoiceFilter, invoicesScreen, readInvoices } from './screens/invoices.tsx';
+import { partnerScreen, readPartner } from './screens/partner.tsx';
+import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
+import { partnerStatementScreen, readPartnerStatement, sheetOfStatement } from './screens/partner-statement.tsx';
+import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
+import { partnersScreen, readPartners } from './screens/partners.tsx';
+import { paymentsScreen, readPayments } from './screens/payments.tsx';
+import { QUEUES, queueScreen, readQueue } from './screens/queue.tsx';
+import {
+  readTrialBalance,
+  sheetOfTrialBalance,
+  type TrialBalanceView,
+  trialBalanceScreen,
+} from './screens/trial-balance.tsx';
+
+const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
+const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
+
+/** An empty field of a form is one that was not filled in. */
+const given = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
+
+const invoiceFilter = z.object({
+  q: given(z.string().max(200)),
+  month: given(z.string().refine(isMonth)),
+  status: given(z.enum(['open', 'overdue', 'paid', 'void'])),
+  partner: given(z.string().max(128)),
+  after: given(z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)),
+});
+
+/** A filter in the address. What is wrong in it was not written by a form of ours. */
+function filterOf<Schema extends z.ZodType>(schema: Schema, { query, request }: Visit): z.output<Schema> {
+  const parsed = schema.safeParse(query);
+  if (!parsed.success) throw refuse('page_unknown', { path: request.url });
+  return parsed.data;
+}
+
+export function addScreens({ screen, file, redirect }: Routes): void {
+  // The first place that the user may see.
+  redirect('/', PARTNERS, ({ user }) => (scopeOf(user, 'viewer') === null ? '/console/close' : '/console/invoices'));
+  screen('/close', LEDGER, (tx, { context }) => readClose(tx, context, undefined), closeScreen);
+  screen(
+    '/close/:month',
+    LEDGER,
+    (tx, { context, params, request }) => {
+      const { month = '' } = params;
+      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
+      return readClose(tx, context, month as Month);
+    },
+    closeScreen,
+  );
+  screen(
+    '/invoices',
+    PARTNERS,
+    (tx, visit) => readInvoices(tx, visit.scope, filterOf(invoiceFilter, visit) as InvoiceFilter, visit.today),
+    invoicesScreen,
+  );
+  screen(
+    '/invoices/:number',
+    PARTNERS,
+    (tx, { scope, params, today }) => readInvoice(tx, scope, params['number'] ?? '', today),
+    invoiceScreen,
+  );
+  file('/invoices/:number/document.pdf', PARTNERS, async (tx, { scope, params }) => {
+    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+    const content = await readPdf(tx, document_id);
+    return content && { type: 'application/pdf', name: `${number}.pdf`, content };
+  });
+  screen(
+    '/queue',
+    LEDGER,
+    (tx, { query, scope, context: { settings } }) =>
+      readQueue(tx, { settings, scope, queue: choiceAsked('queue', query['queue'], QUEUES) }),
+    queueScreen,
+  );
+  screen('/payments', LEDGER, (tx, { context }) => readPayments(tx, context.settings), paymentsScreen);
+  screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
+  screen(
+    '/reports/coverage',
+    PARTNERS,
+    (tx, { query, ...seen }) => readCoverage(tx, query, seen),
+    coverageScreen,
+    sheetOfCoverage,
+  );
+  screen(
+    '/reports/close',
+    PARTNERS,
+    (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
+    closeReportScreen,
+    sheetOfCloseReport,
+  );
+  screen(
+    '/reports/trial-balance',
+    LEDGER,
+    async (tx, { query, ...seen }) => (await readTrialBalance(tx, query, seen)) as TrialBalanceView,
+    trialBalanceScreen,
+    sheetOfTrialBalance,
+  );
+  addPartners(screen);
+}
+
+function addPartners(screen: Routes['screen']): void {
+  const idOf = ({ params }: Visit) => params['id'] ?? '';
+  screen('/partners', PARTNERS, (tx, visit) => readPartners(tx, visit.query, visit), partnersScreen);
+  screen('/partners/:id', PARTNERS, (tx, visit) => readPartner(tx, idOf(visit), visit), partnerScreen);
+  screen(
+    '/partners/:id/statement',
+    PARTNERS,
+    (tx, visit) => readPartnerStatement(tx, idOf(visit), visit.query, visit),
+    partnerStatementScreen,
+    sheetOfStatement,
+  );
+  screen(
+    '/partners/:id/terms',
+    PARTNERS,
+    (tx, visit) => readPartnerTerms(tx, idOf(visit), { ...visit.context, scope: visit.scope }),
+    partnerTermsScreen,
+  );
+  screen(
+    '/partners/:id/emails',
+    PARTNERS,
+    (tx, visit) => readPartnerEmails(tx, idOf(visit), visit.query, visit),
+    partnerEmailsScreen,
+  );
+}

@@ -1,0 +1,79 @@
+/**
+ * The browser's side of a session: its cookies, where it may be served, and whether a request that changes something was
+ * sent by a form of ours. Refusals: console_insecure, form_refused.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isThisMachine } from '../config/environment.ts';
+import { refuse } from '../errors/refusals.ts';
+import { issuerOf, type Service } from '../http/shared.ts';
+import { isFormToken } from '../people/secrets.ts';
+
+/** Where the browser sees the console. */
+export interface Place {
+  readonly origin: string;
+  /** Plain http is for a sandbox on the browser's own machine only. */
+  readonly secure: boolean;
+}
+
+/** The place of a request. With plain http the browser's own machine must be meant, which its Host header says. */
+export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {
+  const { origin, protocol } = new URL(issuerOf(service));
+  if (protocol === 'https:') return { origin, secure: true };
+  const host = headers.host ?? '';
+  const name = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : '';
+  if (service.environment.name === 'sandbox' && isThisMachine(name)) return { origin: `http://${host}`, secure: false };
+  throw refuse('console_insecure', { host: name === '' ? 'this address' : name });
+}
+
+export type CookieName = 'reckoner' | 'reckoner-sign-in';
+
+/** Browsers take a `__Host-` cookie only over https, for one host and the whole of it: no other host can set it. */
+const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
+
+export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
+  const found = cookiesOf(request, nameOf(name, place));
+  // Of two with one name, one was put there by somebody else.
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
+  return (headers.cookie ?? '').split(';').flatMap((each) => {
+    const at = each.indexOf('=');
+    return each.slice(0, at).trim() === name ? [each.slice(at + 1).trim()] : [];
+  });
+}
+
+/** Sets a cookie that ends with the browser, or removes it. */
+export function setCookie(reply: FastifyReply, place: Place, name: CookieName, value: string | null): void {
+  const parts = [`${nameOf(name, place)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
+  if (place.secure) parts.push('Secure');
+  if (value === null) parts.push('Max-Age=0');
+  const before = reply.getHeader('Set-Cookie');
+  reply.removeHeader('Set-Cookie');
+  reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
+}
+
+/** The theme that the reader chose: no secret, so that a script of ours may set it. */
+export function themeOf(request: FastifyRequest): 'light' | 'dark' | null {
+  const [theme] = cookiesOf(request, 'reckoner-theme');
+  return theme === 'light' || theme === 'dark' ? theme : null;
+}
+
+/** Refuses what another site sent. Browsers say where a request comes from; one that says nothing is no browser of today. */
+export function refuseOtherOrigin({ headers }: FastifyRequest, { origin }: Place): void {
+  const site = headers['sec-fetch-site'];
+  const from = headers.origin;
+  if (site === undefined && from === undefined)
+    throw refuse('form_refused', { reason: 'does not say where it comes from' });
+  if (site !== undefined && site !== 'same-origin') throw refuse('form_refused', { reason: 'comes from another site' });
+  if (from !== undefined && from !== origin) throw refuse('form_refused', { reason: 'comes from another address' });
+}
+
+/** Refuses a form without the token of its session. */
+export function refuseForeignForm(secret: string, token: unknown): void {
+  if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
+}
+
+/** The address to go to after signing in: a page of the console, and nothing else. */
+export const pageToGoTo = (given: unknown): string =>
+  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@]*$/.test(given) ? given : '/console';

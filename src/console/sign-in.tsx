@@ -1,0 +1,107 @@
+/**
+ * Signing in: the page that offers the ways, and one-time links. The page of a link only shows a button: programs that look at
+ * links in e-mails follow them, and must not use them up. Refusals: sign_in_link_invalid, form_refused, rate_limited.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { networkOf } from '../http/limits.ts';
+import type { Shared } from '../http/shared.ts';
+import { thisProcess } from '../people/audit-events.ts';
+import type { User } from '../people/roles.ts';
+import { beginSession, type SignInMethod } from '../people/sessions.ts';
+import { readSignInLink, takeSignInLink } from '../people/sign-in-links.ts';
+import { outerPage } from './page.tsx';
+import { outerOf } from './problem.tsx';
+import { settingsNow } from './route.ts';
+import { pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './session.ts';
+
+const LARGEST_FORM = 16 * 1024;
+
+/** The options of routes that anybody may ask for. */
+export const openRoute = ({ limits }: Shared) => ({
+  onRequest: async (request: FastifyRequest) => void limits.request('console', request.ip),
+  config: { bound: 'console' as const },
+  bodyLimit: LARGEST_FORM,
+});
+
+export function addSignIn(app: FastifyInstance, shared: Shared): void {
+  const { database, environment } = shared;
+  app.get('/sign-in', openRoute(shared), async (request, reply) => {
+    placeOf(shared, request);
+    const html = outerPage(
+      { ...outerOf(shared, request), title: 'Sign in' },
+      <p>Open the sign-in link that an administrator has sent you. It works once.</p>,
+    );
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+  app.get<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+    placeOf(shared, request);
+    const given = { secret: request.params.secret, now: environment.now().toISO() };
+    const user = await database.reading((tx) => readSignInLink(tx, given));
+    if (user === undefined) return refuseLink(shared, request);
+    const html = outerPage(
+      { ...outerOf(shared, request), title: 'Sign in' },
+      <form method="post">
+        <p>
+          As <strong>{user.name}</strong>
+          {user.name !== user.login && ` (${user.login})`}
+        </p>
+        <p>
+          <button class="main" type="submit">
+            Sign in
+          </button>
+        </p>
+      </form>,
+    );
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+  app.post<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+    refuseOtherOrigin(request, placeOf(shared, request));
+    const given = { secret: request.params.secret, now: environment.now().toISO() };
+    const session = await database.transaction(async (tx) => {
+      const user = await takeSignInLink(tx, given);
+      return user && begin(tx, shared, request, { user, method: 'link' });
+    });
+    if (session === undefined) return refuseLink(shared, request);
+    return signIn(shared, request, reply, session, '/console');
+  });
+}
+
+async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
+  await countRefused(shared, request);
+  throw refuse('sign_in_link_invalid', {});
+}
+
+/** Counts a sign-in that failed, and refuses a network with too many. What is right is never refused. */
+export async function countRefused({ limits, security }: Shared, { ip }: FastifyRequest): Promise<void> {
+  security.record('sign_in_refused', ip);
+  await limits.failedSignIn(ip);
+}
+
+/** Begins a session of this browser. Gives the secret for its cookie. */
+export const begin = (
+  tx: Transaction,
+  shared: Shared,
+  request: FastifyRequest,
+  given: { user: User; method: SignInMethod },
+): Promise<string> =>
+  beginSession(
+    tx,
+    { environment: shared.environment, settings: settingsNow(shared), actor: thisProcess('http') },
+    { ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
+  );
+
+/** The session's cookie replaces whatever cookie the browser had. */
+export function signIn(
+  shared: Shared,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  session: string,
+  to: unknown,
+): FastifyReply {
+  const place = placeOf(shared, request);
+  setCookie(reply, place, 'reckoner', session);
+  setCookie(reply, place, 'reckoner-sign-in', null);
+  return reply.redirect(pageToGoTo(to), 303);
+}

@@ -1,0 +1,68 @@
+/** Refusals about users, their roles, and signing in to the console. */
+import { minuteOf } from '../text.ts';
+import { badInput, defineAnswer, refused } from './definition.ts';
+
+const LIST = "'reckoner user list' shows all users.";
+
+export const PEOPLE = {
+  user_unknown: badInput<{ login: string | null; acting: boolean }>((f) => {
+    if (!f.acting) return `No such user: ${f.login}. ${LIST}`;
+    const who = f.login === null ? 'It is not known who runs this command' : `${f.login} is not an active user`;
+    return `${who}. Give --by EMAIL, or set RECKONER_USER, to the e-mail address of an active user. ${LIST}`;
+  }, 404),
+  user_ended: refused<{ login: string; ended_at: string }>(
+    (f) =>
+      `${f.login} was deactivated ${minuteOf(f.ended_at)}. 'reckoner user invite ${f.login} --role ROLE' makes a new user.`,
+  ),
+  role_needed: refused<{ login: string; role: string; partner_id?: string | undefined; all_partners?: boolean }>(
+    (f) => {
+      const reach = f.all_partners
+        ? ' for all partners'
+        : f.partner_id === undefined
+          ? ''
+          : ` for partner ${f.partner_id}`;
+      return `${f.login} does not have the role ${f.role}${reach}. An administrator can grant it.`;
+    },
+    403,
+  ),
+  role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>(
+    (f) =>
+      `${f.login} was not given the role ${f.role}${f.partner_id === null ? '' : ` for partner ${f.partner_id}`} by an ` +
+      `administrator, so it cannot be revoked. 'reckoner user show ${f.login}' shows all roles.`,
+  ),
+  last_administrator: refused<{ login: string }>(
+    (f) =>
+      `${f.login} is the last administrator: nobody could invite users any more. Make another user an administrator first ` +
+      "('reckoner user role EMAIL --grant administrator').",
+  ),
+} as const;
+
+const AGAIN = "Ask an administrator for a new link ('reckoner user invite EMAIL').";
+
+/** What only the console answers with. */
+export const CONSOLE = {
+  sign_in_link_invalid: defineAnswer<Record<string, never>>(
+    403,
+    () => `This sign-in link was used, has expired or was replaced by a newer one. ${AGAIN}`,
+  ),
+  sign_in_refused: defineAnswer<{ reason: string }>(403, (f) => `You were not signed in: ${f.reason}.`),
+  passkey_refused: defineAnswer<{ reason: string }>(403, (f) => `The passkey was not accepted: ${f.reason}.`),
+  session_missing: defineAnswer<Record<string, never>>(
+    401,
+    () => 'Your session has ended. Nothing was changed. Sign in and try again.',
+  ),
+  form_refused: defineAnswer<{ reason: string }>(
+    403,
+    (f) => `Nothing was changed: the request ${f.reason}. Open the page again and send the form from there.`,
+  ),
+  console_insecure: defineAnswer<{ host: string }>(
+    403,
+    (f) =>
+      `The console is not served to ${f.host} without encryption. Set public_url to its https address; ` +
+      'a sandbox is also served at http://localhost.',
+  ),
+  page_unknown: defineAnswer<{ path: string }>(
+    404,
+    () => 'There is no such page. It may have moved, or it is not yours.',
+  ),
+} as const;

@@ -1,0 +1,44 @@
+/** What a user may do: roles, each for all partners or for one. Refusal: role_needed. */
+import { refuse } from '../errors/refusals.ts';
+import type { Scope } from './scope.ts';
+
+/** A viewer reads; whoever has another role reads as well. No role contains another one that acts. */
+export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface PresentRole {
+  readonly role: Role;
+  /** Null: all partners. */
+  readonly partner_id: string | null;
+}
+
+export interface User {
+  readonly user_id: number;
+  readonly kind: 'person' | 'program';
+  /** The e-mail address of a person, the name of a program. */
+  readonly login: string;
+  readonly name: string;
+  readonly roles: readonly PresentRole[];
+}
+
+/** For which partners a user has a role; undefined without the role. */
+export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
+  const partners = roles.filter((each) => role === 'viewer' || each.role === role).map(({ partner_id }) => partner_id);
+  if (partners.length === 0) return undefined;
+  return partners.includes(null) ? null : [...new Set(partners as string[])].sort();
+}
+
+/** Refuses a user without this role over all of these partners; without partners, over all there are. */
+export function requireRole(user: User, role: Role, partners?: readonly string[]): void {
+  const scope = scopeOf(user, role);
+  if (scope === null) return;
+  const missing = partners?.find((each) => scope?.includes(each) !== true);
+  if (scope !== undefined && partners !== undefined && missing === undefined) return;
+  throw refuse('role_needed', { login: user.login, role, partner_id: missing });
+}
+
+/** `finance`, `viewer of p-1, viewer of p-2`. */
+export const rolesInWords = (roles: readonly PresentRole[]): string =>
+  [...new Set(roles.map(({ role, partner_id }) => (partner_id === null ? role : `${role} of ${partner_id}`)))].join(
+    ', ',
+  );

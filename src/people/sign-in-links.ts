@@ -1,0 +1,64 @@
+/** One-time links to sign in with, for a new user or one without a passkey at hand. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+import { type ActorContext, recordEvent } from './audit-events.ts';
+import type { User } from './roles.ts';
+import { hashOf, newSecret, SECRET } from './secrets.ts';
+import { ROLES_OF_USER } from './user-queries.ts';
+
+export interface MadeLink {
+  /** Shown once; its hash is stored. */
+  readonly secret: string;
+  readonly expires_at: string;
+}
+
+/** Makes a link; the user's earlier ones end. */
+export async function makeSignInLink(
+  tx: Transaction,
+  { actor, environment, settings }: ActorContext,
+  { user_id: userId, login }: User,
+): Promise<MadeLink> {
+  const at = environment.now();
+  const secret = newSecret();
+  const expires_at = at.plus({ hours: settings.console.link_hours }).toUTC().toISO();
+  const now = at.toISO();
+  const eventId = await recordEvent(tx, actor, { action: 'user.link', subject: login, details: { expires_at }, now });
+  await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId });
+  await execute(
+    tx,
+    `INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
+     VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`,
+    { sha256: hashOf(secret), userId, expiresAt: expires_at, eventId },
+  );
+  return { secret, expires_at };
+}
+
+/** The user of a link that can be used; undefined for any other. */
+export async function readSignInLink(
+  tx: Transaction,
+  given: { secret: string; now: string },
+): Promise<User | undefined> {
+  if (!SECRET.test(given.secret)) return undefined;
+  const rows = await query<User>(
+    tx,
+    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles
+     FROM sign_in_links l JOIN active_users u USING (user_id)
+     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
+    { sha256: hashOf(given.secret), now: given.now },
+  );
+  return rows[0];
+}
+
+/** Uses a link up. Of two at once, one gets its user. */
+export async function takeSignInLink(
+  tx: Transaction,
+  given: { secret: string; now: string },
+): Promise<User | undefined> {
+  const user = await readSignInLink(tx, given);
+  if (user === undefined) return undefined;
+  const used = await execute(
+    tx,
+    `UPDATE sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
+    { sha256: hashOf(given.secret), now: given.now },
+  );
+  return used === 1 ? user : undefined;
+}

@@ -1,0 +1,122 @@
+/** SQL over users and their roles. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { PresentRole, Role, User } from './roles.ts';
+
+/** The present roles of a user of the outer query, as JSON. */
+export const ROLES_OF_USER = `coalesce((
+  SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
+  FROM present_roles r WHERE r.user_id = u.user_id), '[]')`;
+
+export interface ListedUser extends User {
+  readonly recorded_at: string;
+  readonly ended_at: string | null;
+  readonly last_seen_at: string | null;
+  readonly sessions: number;
+  readonly passkeys: number;
+}
+
+/** All users in the order of their logins, deactivated ones last. */
+export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
+  return query<ListedUser>(
+    tx,
+    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles, u.recorded_at, e.recorded_at AS ended_at,
+            (SELECT max(last_seen_at) FROM sessions s WHERE s.user_id = u.user_id) AS last_seen_at,
+            (SELECT count(*) FROM sessions s
+             WHERE s.user_id = u.user_id AND s.ended_at IS NULL AND s.ends_at > :now::timestamptz) AS sessions,
+            (SELECT count(*) FROM passkeys p WHERE p.user_id = u.user_id
+               AND NOT EXISTS (SELECT FROM passkey_ends x WHERE x.passkey_id = p.passkey_id)) AS passkeys
+     FROM users u LEFT JOIN user_ends e USING (user_id)
+     WHERE :login::text IS NULL OR u.login = :login::text
+     ORDER BY e.recorded_at IS NOT NULL, u.login, u.user_id`,
+    { login, now },
+  );
+}
+
+/** The active user of a login. */
+export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
+  const rows = await query<User>(
+    tx,
+    `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles FROM active_users u
+     WHERE u.login = lower(:login::text)`,
+    { login },
+  );
+  return rows[0];
+}
+
+/** Whether this installation has users: from the first person on, commands are done by one of them. */
+export async function hasUsers(tx: Transaction): Promise<boolean> {
+  const { there } = await queryOne<{ there: boolean }>(
+    tx,
+    `SELECT EXISTS (SELECT FROM users WHERE kind = 'person') AS there`,
+  );
+  return there;
+}
+
+export async function insertUser(
+  tx: Transaction,
+  user: { kind: User['kind']; login: string; name: string; now: string; eventId: number },
+): Promise<number> {
+  const { user_id } = await queryOne<{ user_id: number }>(
+    tx,
+    `INSERT INTO users (kind, login, name, follows, recorded_at, event_id)
+     VALUES (:kind, :login, :name,
+             (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE login = :login::text),
+             :now::timestamptz, :eventId)
+     RETURNING user_id`,
+    user,
+  );
+  return user_id;
+}
+
+export async function insertRoles(
+  tx: Transaction,
+  given: {
+    userId: number;
+    act: 'grant' | 'revoke';
+    roles: readonly PresentRole[];
+    source: 'administrator' | 'claim';
+    now: string;
+    eventId: number;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO user_roles (user_id, act, role, partner_id, source, recorded_at, event_id)
+     SELECT :userId, :act, role, partner_id, :source, :now::timestamptz, :eventId
+     FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`,
+    { ...given, roles: JSON.stringify(given.roles) },
+  );
+}
+
+export const readRolesFrom = (
+  tx: Transaction,
+  given: { userId: number; source: 'administrator' | 'claim' },
+): Promise<PresentRole[]> =>
+  query(
+    tx,
+    `SELECT role, partner_id FROM present_roles WHERE user_id = :userId AND source = :source ORDER BY role, partner_id`,
+    given,
+  );
+
+export async function insertUserEnd(
+  tx: Transaction,
+  given: { userId: number; reason: string | null; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO user_ends (user_id, reason, recorded_at, event_id)
+     VALUES (:userId, :reason, :now::timestamptz, :eventId)`,
+    given,
+  );
+}
+
+/** How many active persons have a role for all partners. */
+export async function countWithRole(tx: Transaction, role: Role): Promise<number> {
+  const { users } = await queryOne<{ users: number }>(
+    tx,
+    `SELECT count(DISTINCT user_id) AS users FROM present_roles JOIN users USING (user_id)
+     WHERE role = :role AND partner_id IS NULL AND kind = 'person'`,
+    { role },
+  );
+  return users;
+}

@@ -1,0 +1,180 @@
+/**
+ * Users: who they are, their roles, and the end of a user. The first user of an installation is made by the shell; from then
+ * on each act is done by an active user. Refusals: user_unknown, user_ended, role_needed, role_unchanged,
+ * last_administrator.
+ */
+import { LOCKS } from '../database/locks.ts';
+import { execute, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type Actor, type ActorContext, recordEvent } from './audit-events.ts';
+import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
+import { endSessions } from './sessions.ts';
+import { type MadeLink, makeSignInLink } from './sign-in-links.ts';
+import {
+  countWithRole,
+  hasUsers,
+  insertRoles,
+  insertUser,
+  insertUserEnd,
+  readActiveUser,
+  readRolesFrom,
+  readUsers,
+} from './user-queries.ts';
+
+type PeopleContext = Pick<ActorContext, 'environment' | 'settings' | 'actor'>;
+
+/** The user of jobs and of whatever else runs unattended. It is made with the first person. */
+export const CRON = 'cron';
+
+/** From here on this transaction's events are the user's, whatever records them. */
+export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
+  if (user === undefined) return;
+  await execute(tx, `SELECT set_config('reckoner.user_id', :userId, true)`, { userId: String(user.user_id) });
+}
+
+/**
+ * The actor with its user, who must be an active one as soon as there are users. What runs unattended is the user `cron`
+ * unless it says otherwise.
+ */
+export async function identify(
+  tx: Transaction,
+  actor: Actor,
+  { login, unattended }: { login: string | undefined; unattended: boolean },
+): Promise<Actor> {
+  if (!(await hasUsers(tx))) return actor;
+  const given = login ?? (unattended ? CRON : undefined);
+  const user = given === undefined ? undefined : await readActiveUser(tx, given);
+  if (user === undefined) throw refuse('user_unknown', { login: given ?? null, acting: true });
+  return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
+}
+
+export interface Invitation {
+  readonly login: string;
+  readonly name: string | undefined;
+  readonly roles: readonly Role[];
+  readonly partnerId: string | undefined;
+}
+
+export interface Invited {
+  readonly user: User;
+  readonly isNew: boolean;
+  readonly link: MadeLink;
+}
+
+/** Makes a user, or gives one who is there more roles, and makes a link to sign in with. Earlier links end. */
+export async function inviteUser(tx: Transaction, context: PeopleContext, given: Invitation): Promise<Invited> {
+  await lockUsers(tx);
+  const isFirst = !(await hasUsers(tx));
+  if (!isFirst) mayManage(context);
+  const { actor, environment } = context;
+  const login = given.login.toLowerCase();
+  const known = await readActiveUser(tx, login);
+  const partner_id = given.partnerId ?? null;
+  const named: readonly Role[] =
+    given.roles.length > 0 ? given.roles : isFirst ? ['administrator'] : known ? [] : ['viewer'];
+  const roles = [...new Set(named)].map((role): PresentRole => ({ role, partner_id }));
+  const now = environment.now().toISO();
+  if (known === undefined) {
+    const name = given.name ?? login;
+    const details = { name, roles };
+    const eventId = await recordEvent(tx, actor, { action: 'user.invite', subject: login, details, now });
+    if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
+    const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
+    await insertRoles(tx, { userId, act: 'grant', roles, source: 'administrator', now, eventId });
+  } else if (roles.some((role) => !hasRole(known, role))) {
+    await changeRoles(tx, context, { login, grant: roles.filter((role) => !hasRole(known, role)), revoke: [] });
+  }
+  const user = (await readActiveUser(tx, login)) as User;
+  return { user, isNew: known === undefined, link: await makeSignInLink(tx, context, user) };
+}
+
+const hasRole = ({ roles }: User, { role, partner_id }: PresentRole): boolean =>
+  roles.some((each) => each.role === role && each.partner_id === partner_id);
+
+/** Grants and revokes roles. The user's sessions end, so that nobody works with a role that he no longer has. */
+export async function changeRoles(
+  tx: Transaction,
+  context: PeopleContext,
+  given: { login: string; grant: readonly PresentRole[]; revoke: readonly PresentRole[] },
+): Promise<User> {
+  await lockUsers(tx);
+  mayManage(context);
+  const user = await userNamed(tx, context, given.login);
+  const { user_id: userId, login } = user;
+  const given_ = await readRolesFrom(tx, { userId, source: 'administrator' });
+  const has = ({ role, partner_id }: PresentRole) =>
+    given_.some((each) => each.role === role && each.partner_id === partner_id);
+  const grant = given.grant.filter((role) => !has(role));
+  const revoke = given.revoke.filter(has);
+  const missing = given.revoke.find((role) => !has(role));
+  if (missing !== undefined) throw refuse('role_unchanged', { login, ...missing });
+  if (grant.length + revoke.length === 0) return user;
+  const now = context.environment.now().toISO();
+  const details = { granted: grant, revoked: revoke };
+  const eventId = await recordEvent(tx, context.actor, { action: 'user.role', subject: login, details, now });
+  for (const [act, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
+    if (roles.length > 0) await insertRoles(tx, { userId, act, roles, source: 'administrator', now, eventId });
+  }
+  await refuseWithoutAdministrator(tx, login);
+  await endSessions(tx, { userId, now });
+  return (await readActiveUser(tx, login)) as User;
+}
+
+/** Ends a user with its roles, sessions and links, for good. The same login may be invited again, as another user. */
+export async function deactivateUser(
+  tx: Transaction,
+  context: PeopleContext,
+  given: { login: string; reason: string | null },
+): Promise<User> {
+  await lockUsers(tx);
+  mayManage(context);
+  const user = await userNamed(tx, context, given.login);
+  const { user_id: userId, login } = user;
+  const now = context.environment.now().toISO();
+  const details = { reason: given.reason };
+  const eventId = await recordEvent(tx, context.actor, { action: 'user.deactivate', subject: login, details, now });
+  await insertUserEnd(tx, { userId, reason: given.reason, now, eventId });
+  await refuseWithoutAdministrator(tx, login);
+  await endSessions(tx, { userId, now });
+  return user;
+}
+
+/** Ends the sessions of a user, by the user or an administrator. Gives how many. */
+export async function signOutUser(tx: Transaction, context: PeopleContext, login: string): Promise<number> {
+  const user = await userNamed(tx, context, login);
+  if (context.actor.user?.user_id !== user.user_id) mayManage(context);
+  const now = context.environment.now().toISO();
+  const ended = await endSessions(tx, { userId: user.user_id, now });
+  if (ended > 0) {
+    const event = { action: 'user.sign_out', subject: user.login, details: { sessions: ended }, now };
+    await recordEvent(tx, context.actor, event);
+  }
+  return ended;
+}
+
+/** The active user of a login. Refusals: user_unknown, user_ended. */
+export async function userNamed(
+  tx: Transaction,
+  { environment }: Pick<PeopleContext, 'environment'>,
+  login: string,
+): Promise<User> {
+  const user = await readActiveUser(tx, login);
+  if (user !== undefined) return user;
+  const [ended] = await readUsers(tx, { login: login.toLowerCase(), now: environment.now().toISO() });
+  if (ended?.ended_at != null) throw refuse('user_ended', { login: ended.login, ended_at: ended.ended_at });
+  throw refuse('user_unknown', { login, acting: false });
+}
+
+/** Whoever is known must be an administrator. Nobody is before the first user is. */
+function mayManage({ actor }: PeopleContext): void {
+  if (actor.user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  requireRole(actor.user, 'administrator');
+}
+
+/** Nobody could invite the next one. */
+async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
+  if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
+}
+
+/** Of two that change users at once, one waits: each counts the administrators that are left. */
+const lockUsers = (tx: Transaction) => execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.users})`);

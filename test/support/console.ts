@@ -1,0 +1,98 @@
+/** The console as a browser without scripts sees it: cookies are kept, forms say where they come from. */
+
+import type { Settings } from '../../src/config/settings.ts';
+import { addConsole } from '../../src/console/plugin.ts';
+import type { Role } from '../../src/people/roles.ts';
+import { identify, inviteUser } from '../../src/people/users.ts';
+import { type Served, serveWorld } from './service.ts';
+import type { World } from './world.ts';
+
+export const ADMINISTRATOR = 'ada@issuer.example';
+
+export const serveConsole = (world: World, settings?: Partial<Settings>): Promise<Served> =>
+  serveWorld(world, { addConsole, settings });
+
+/** Invites a user, by the administrator, and gives the path of the link. The first one is the administrator. */
+export async function invite(
+  world: World,
+  login: string,
+  { roles = [], partnerId, name }: { roles?: readonly Role[]; partnerId?: string; name?: string } = {},
+): Promise<string> {
+  const { link } = await world.database.transaction(async (tx) => {
+    const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
+    return inviteUser(tx, { ...world, actor }, { login, name, roles, partnerId });
+  });
+  return `/console/sign-in/${link.secret}`;
+}
+
+export interface Page {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Where it leads to. */
+  readonly location: string | null;
+}
+
+type Headers_ = Readonly<Record<string, string | undefined>>;
+
+export class Browser {
+  readonly url: string;
+  readonly cookies = new Map<string, string>();
+  /** Of the last page that had a form. */
+  formToken = '';
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  get(path: string, headers: Headers_ = {}): Promise<Page> {
+    return this.#ask(path, { method: 'GET' }, headers);
+  }
+
+  /** Sends a form with the session's token, unless other fields or headers are given. */
+  post(path: string, fields: Readonly<Record<string, string>> = {}, headers: Headers_ = {}): Promise<Page> {
+    const body = new URLSearchParams({ form_token: this.formToken, ...fields }).toString();
+    const own = {
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'same-origin',
+      origin: this.url,
+    };
+    return this.#ask(path, { method: 'POST', body }, { ...own, ...headers });
+  }
+
+  async json(path: string, value: unknown, headers: Headers_ = {}): Promise<Page> {
+    const own = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', origin: this.url };
+    return this.#ask(
+      path,
+      { method: 'POST', body: JSON.stringify(value) },
+      { ...own, 'x-form-token': this.formToken, ...headers },
+    );
+  }
+
+  async #ask(path: string, init: RequestInit, given: Headers_): Promise<Page> {
+    const headers: Record<string, string> = {};
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    for (const [name, value] of Object.entries({ ...(cookie && { cookie }), ...given })) {
+      if (value !== undefined) headers[name] = value;
+    }
+    const response = await fetch(`${this.url}${path}`, { redirect: 'manual', ...init, headers });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (/Max-Age=0/.test(line)) this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    const text = await response.text();
+    this.formToken = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? this.formToken;
+    return { status: response.status, headers: response.headers, text, location: response.headers.get('location') };
+  }
+}
+
+/** A browser in which the user of a link is signed in, with a page open. */
+export async function signedIn(served: Served, link: string): Promise<Browser> {
+  const browser = new Browser(served.url);
+  const answer = await browser.post(link);
+  if (answer.status !== 303) throw new Error(`not signed in: ${answer.status} ${answer.text}`);
+  const page = await browser.get('/console/account');
+  if (page.status !== 200) throw new Error(`no account: ${page.status} ${page.text}`);
+  return browser;
+}
