@@ -37,11 +37,21 @@ import type { Role } from '../people/roles.ts';
 /** Who acts, where, and on which database. */
 export interface ActContext extends ActorContext {
   readonly database: Database;
+  /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
+  readonly width?: number | undefined;
 }
 
 /** The context of what follows an act: who wants to hear of deliveries as they go. */
 export interface AfterContext extends ActContext {
   readonly reporter: Reporter;
+}
+
+/** For an act of several transactions. */
+export interface RunContext extends AfterContext {
+  /** The database that asks before each transaction whether the act may be done: what the act writes goes through it. */
+  readonly permitted: Database;
+  /** Whether what follows is done as well: such an act does it itself, or leaves it to `after`. */
+  readonly deliver: boolean;
 }
 
 /** What an act changes, by thing and field: `{ 'INV-2026-000176': { status: 'open' } }`. Without instants and new ids. */
@@ -53,9 +63,11 @@ export interface Seen {
 }
 
 /** What was done. The command prints it, and the console shows its text. */
-export interface Report {
-  readonly json: unknown;
+export interface Report<Json = unknown> {
+  readonly json: Json;
   readonly text: string;
+  /** Remarks beside it, such as what was sent. */
+  readonly notes?: readonly string[];
   /** Something is left for finance to do: the command exits 4. */
   readonly attention?: boolean;
 }
@@ -72,7 +84,7 @@ export interface Done<Input, Result, Followed> {
 }
 
 // Methods, not properties: an act of a certain input is an act.
-interface Parts<Input, Result, Followed> {
+interface Parts<Input, Result, Followed, Json> {
   /** Noun and verb, as its audit event: `invoice.void`. */
   readonly name: string;
   /** In words, as a heading: `Void a document`. */
@@ -82,41 +94,47 @@ interface Parts<Input, Result, Followed> {
   /** What it is done to: a document's number, a payment's id, a month. */
   subject(input: Input): string;
   /** The partners that it touches. 'all': only for a role that is not narrowed to partners. */
-  partners(tx: Transaction, input: Input): Promise<Partners>;
+  partners(tx: Transaction, input: Input, context: ActContext): Promise<Partners>;
   /** Refuses fields that contradict each other, before anything is read. */
   check?(input: Input): void;
   /** Does it. Refuses what cannot be. */
   perform(tx: Transaction, context: ActContext, input: Input): Promise<Result>;
   /**
-   * For an act of several transactions, such as a close: does all of them by `context.database`. Without it, `perform` is
+   * For an act of several transactions, such as a close: does all of them by `context.permitted`. Without it, `perform` is
    * done in one. A preview always performs.
    */
-  run?(context: AfterContext, input: Input): Promise<Result>;
+  run?(context: RunContext, input: Input): Promise<Result>;
   /** What happens outside the transaction, at once: failpoint, payment link. Also where delivery is left to others. */
   committed?(context: ActContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
   /** What follows unless delivery is left to others: e-mails. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
-  /** What a preview compares; `result` is given after the act, with the things that it made. */
-  facts(tx: Transaction, input: Input, result?: Result): Promise<Facts>;
+  /** What a preview compares; `result` is undefined before the act, and after it names the things that it made. */
+  facts(tx: Transaction, input: Input, result: Result | undefined, context: ActContext): Promise<Facts>;
   /** The money that it moves, for the thresholds of approvals: one amount for each currency. */
   amounts(seen: Seen, input: Input, result: Result): readonly Amount[];
-  report(tx: Transaction, context: ActContext, done: Done<Input, Result, Followed>): Promise<Report>;
+  report(tx: Transaction, context: ActContext, done: Done<Input, Result, Followed>): Promise<Report<Json>>;
 }
 
 export type Partners = readonly string[] | 'all';
 
-export interface Act<Input = unknown, Result = unknown, Followed = unknown> extends Parts<Input, Result, Followed> {
+export interface Act<Input = unknown, Result = unknown, Followed = unknown, Json = unknown>
+  extends Parts<Input, Result, Followed, Json> {
   readonly input: z.ZodObject & z.ZodType<Input>;
 }
 
-interface Definition<Shape extends z.core.$ZodShape, Result, Followed>
-  extends Parts<z.output<z.ZodObject<Shape, z.core.$strict>>, Result, Followed> {
+/** zod reads an input without fields as one that can have no field at all. */
+type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
+  ? Record<never, never>
+  : z.output<z.ZodObject<Shape, z.core.$strict>>;
+
+interface Definition<Shape extends z.core.$ZodShape, Result, Followed, Json>
+  extends Parts<InputOf<Shape>, Result, Followed, Json> {
   readonly input: Shape;
 }
 
-export function defineAct<Shape extends z.core.$ZodShape, Result, Followed>(
-  definition: Definition<Shape, Result, Followed>,
-): Act<z.output<z.ZodObject<Shape, z.core.$strict>>, Result, Followed> {
+export function defineAct<Shape extends z.core.$ZodShape, Result, Followed, Json>(
+  definition: Definition<Shape, Result, Followed, Json>,
+): Act<InputOf<Shape>, Result, Followed, Json> {
   const input = z.strictObject(definition.input);
-  return { ...definition, input } as unknown as Act<z.output<typeof input>, Result, Followed>;
+  return { ...definition, input } as unknown as Act<InputOf<Shape>, Result, Followed, Json>;
 }

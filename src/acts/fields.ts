@@ -6,7 +6,7 @@
  */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
-import { isMonth, type Month } from '../month.ts';
+import { isDate, isMonth, type Month } from '../month.ts';
 
 export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whole' | 'choice' | 'flag' | 'file';
 
@@ -60,10 +60,19 @@ export const LINE = z
   );
 export const line = (label: string, help: string) => described('text', LINE.clone(), { label, help });
 
-export const DATE = z
-  .string()
-  .refine((day) => /^\d{4}-\d\d-\d\d$/.test(day) && DateTime.fromISO(day).isValid, 'is not a date such as 2026-10-31');
+export const DATE = z.string().refine(isDate, 'is not a date such as 2026-10-31');
 export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
+
+/** An instant with its zone, or a day, which begins in UTC; read as an ISO instant in UTC. */
+export const INSTANT = z.string().transform((value, context) => {
+  const instant = DateTime.fromISO(value, { zone: 'utc' });
+  const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
+  if (said && instant.isValid) return instant.toISO();
+  const message = 'is neither a day such as 2026-11-01 nor a time such as 2026-11-01T06:00:00Z';
+  context.issues.push({ code: 'custom', message, input: value });
+  return z.NEVER;
+});
+export const instant = (label: string, help: string) => described('instant', INSTANT.clone(), { label, help });
 
 export const MONTH = z.custom<Month>(
   (value) => typeof value === 'string' && isMonth(value),

@@ -1,6 +1,8 @@
 /** Every act, by its name. */
 import type { Act } from './act.ts';
+import { clientCreate, clientRevoke, clientRotate } from './client.ts';
 import { creditApply, creditRefund, creditRefundReturned, creditUnapply } from './credit.ts';
+import { deliveryRetry } from './delivery.ts';
 import { disputeClose, disputeOpen } from './dispute.ts';
 import { emailDismiss, emailResend } from './email.ts';
 import { invoiceCredit } from './invoice/credit.ts';
@@ -10,17 +12,30 @@ import { invoiceRerun } from './invoice/rerun.ts';
 import { invoiceResend } from './invoice/resend.ts';
 import { invoiceVoid } from './invoice/void.ts';
 import { invoiceWriteOff, invoiceWriteOffUndo } from './invoice/write-off.ts';
+import { checkpointTake, ledgerPause } from './ledger.ts';
 import { paymentApply, paymentUnapply } from './payment/apply.ts';
+import { paymentCloseException } from './payment/exception.ts';
 import { paymentAssign, paymentForgetAccount } from './payment/payer.ts';
+import { paymentSettle } from './payment/payout.ts';
 import { paymentRecord } from './payment/record.ts';
 import { paymentReverse } from './payment/reverse.ts';
+import { billMissing } from './processor/bill.ts';
+import { processorClose, processorMatch, processorUnmatch } from './processor/match.ts';
+import { processorReverse, reconcileReverse } from './processor/reverse.ts';
+import { reminderRecord } from './remind.ts';
+import { statementSend } from './statement.ts';
+import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webhook.ts';
 
 const ALL: readonly Act[] = [
   ...[invoiceVoid, invoiceRerun, invoiceCredit, invoiceWriteOff, invoiceWriteOffUndo, invoiceHold, invoiceRelease],
   ...[invoiceResend, invoiceLinkRotate, invoiceLinkRevoke],
   ...[paymentRecord, paymentApply, paymentUnapply, paymentReverse, paymentAssign, paymentForgetAccount],
+  ...[paymentSettle, paymentCloseException],
   ...[creditApply, creditUnapply, creditRefund, creditRefundReturned],
-  ...[disputeOpen, disputeClose, emailResend, emailDismiss],
+  ...[disputeOpen, disputeClose, emailResend, emailDismiss, deliveryRetry, reminderRecord, statementSend],
+  ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
+  ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
+  ...[checkpointTake, ledgerPause],
 ];
 
 export const ACTS: ReadonlyMap<string, Act> = new Map(ALL.map((act) => [act.name, act]));

@@ -16,18 +16,18 @@ export interface RunOptions {
 }
 
 /** Does an act in its transaction, then what follows it outside, and reports it. */
-export async function runAct<Input, Result, Followed>(
+export async function runAct<Input, Result, Followed, Json>(
   context: ActContext,
-  act: Act<Input, Result, Followed>,
+  act: Act<Input, Result, Followed, Json>,
   given: Input,
   { deliver = true, reporter = {} }: RunOptions = {},
-): Promise<Report> {
+): Promise<Report<Json>> {
   const input = readInput(act, given);
   const heard = { ...context, reporter };
-  const database = permitting(context, act, input);
+  const permitted = permitting(context, act, input);
   const result = act.run
-    ? await act.run({ ...heard, database }, input)
-    : await database.transaction((tx) => act.perform(tx, context, input));
+    ? await act.run({ ...heard, permitted, deliver }, input)
+    : await permitted.transaction((tx) => act.perform(tx, context, input));
   await act.committed?.(context, { input, result });
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
   const done = { input, result, delivered: deliver, followed, preview: false };
@@ -35,8 +35,8 @@ export async function runAct<Input, Result, Followed>(
 }
 
 /** What an act would do now. Approvals compare the changes and the amounts; the report is for people. */
-export interface Consequence {
-  readonly report: Report;
+export interface Consequence<Json = unknown> {
+  readonly report: Report<Json>;
   readonly changes: readonly Change[];
   /** What thresholds are compared with; one for each currency. */
   readonly amounts: readonly Amount[];
@@ -51,25 +51,25 @@ export interface Change {
 }
 
 /** Does an act in a transaction that is undone. Refuses as the act does. */
-export function previewAct<Input, Result, Followed>(
+export function previewAct<Input, Result, Followed, Json>(
   context: ActContext,
-  act: Act<Input, Result, Followed>,
+  act: Act<Input, Result, Followed, Json>,
   given: Input,
-): Promise<Consequence> {
+): Promise<Consequence<Json>> {
   const input = readInput(act, given);
   return context.database.preview((tx) => consequenceOf(tx, context, act, input));
 }
 
 /** The same within a transaction that the caller undoes, as by a savepoint. */
-export async function consequenceOf<Input, Result, Followed>(
+export async function consequenceOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,
-  act: Act<Input, Result, Followed>,
+  act: Act<Input, Result, Followed, Json>,
   input: Input,
-): Promise<Consequence> {
-  const before = await act.facts(tx, input);
+): Promise<Consequence<Json>> {
+  const before = await act.facts(tx, input, undefined, context);
   const result = await act.perform(tx, context, input);
-  const after = await act.facts(tx, input, result);
+  const after = await act.facts(tx, input, result, context);
   const tried = { input, result, delivered: false, followed: undefined, preview: true };
   const report = await act.report(tx, context, tried);
   const seen = { before, after };

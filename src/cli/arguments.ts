@@ -1,14 +1,6 @@
 /** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
-import { DateTime } from 'luxon';
+import { DATE, INSTANT, LINE, MONTH } from '../acts/fields.ts';
 import { refuse } from '../errors/refusals.ts';
-import { isDate, isMonth, type Month } from '../month.ts';
-
-export function monthArgument(argument: string): (value: string) => Month {
-  return (value) => {
-    if (isMonth(value)) return value;
-    throw refuse('argument_invalid', { argument, value, reason: 'is not a month such as 2026-10' });
-  };
-}
 
 export function choiceArgument<Choice extends string>(argument: string, choices: readonly Choice[]) {
   return (value: string): Choice => {
@@ -17,33 +9,26 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   };
 }
 
-export function dateArgument(argument: string): (value: string) => string {
-  return (value) => {
-    if (isDate(value)) return value;
-    throw refuse('argument_invalid', { argument, value, reason: 'is not a date such as 2026-10-31' });
+/** An argument that the act's field of this kind reads. */
+const fieldArgument =
+  <Value>(schema: { readonly safeParse: (text: string) => Parsed<Value> }) =>
+  (argument: string) =>
+  (value: string): Value => {
+    const read = schema.safeParse(value);
+    if (read.success) return read.data;
+    throw refuse('argument_invalid', { argument, value, reason: read.error.issues[0]?.message ?? '' });
   };
-}
 
-/** An instant with its zone, or a day, which begins in UTC. Gives an ISO instant in UTC. */
-export function instantArgument(argument: string): (value: string) => string {
-  return (value) => {
-    const instant = DateTime.fromISO(value, { zone: 'utc' });
-    const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
-    if (said && instant.isValid) return instant.toISO();
-    const reason = 'is neither a day such as 2026-11-01 nor a time such as 2026-11-01T06:00:00Z';
-    throw refuse('argument_invalid', { argument, value, reason });
-  };
-}
+type Parsed<Value> =
+  | { readonly success: true; readonly data: Value }
+  | { readonly success: false; readonly error: { readonly issues: readonly { readonly message: string }[] } };
 
+export const monthArgument = fieldArgument(MONTH);
+export const dateArgument = fieldArgument(DATE);
+/** Gives an ISO instant in UTC. */
+export const instantArgument = fieldArgument(INSTANT);
 /** Text that is stored permanently: one line, not empty. */
-export function lineArgument(argument: string): (text: string) => string {
-  return (text) => {
-    const line = text.trim();
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
-    if (line !== '' && line.length <= 500 && !/[\u0000-\u001f\u007f]/.test(line)) return line;
-    throw refuse('argument_invalid', { argument, value: text, reason: 'must be one line of 1 to 500 characters' });
-  };
-}
+export const lineArgument = fieldArgument(LINE);
 
 export const reasonArgument = lineArgument('--reason');
 

@@ -1,7 +1,6 @@
 /** Reports deliveries to people: a progress bar, and a remark on what was not sent. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
-import type { OtherEmailKind } from '../mail/email.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import { deliverNumbers, type Reporter } from '../month-end/month-end.ts';
@@ -61,27 +60,4 @@ export function describeEmail({ email, status, detail }: EmailResult): string {
   const name = nameOf(email);
   const state = status === 'deferred' ? 'not sent yet' : status;
   return `${name[0]?.toUpperCase()}${name.slice(1)} ${state}${detail === '' ? '' : `: ${detail}`}`;
-}
-
-const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string]>> = {
-  reminder: ['reminder', 'reminders'],
-  account_statement: ['account statement', 'account statements'],
-  close_report: ['close report', 'close reports'],
-  instructions_changed: ['alarm of changed bank details', 'alarms of changed bank details'],
-  missing_feeds: ['notice of missing feeds', 'notices of missing feeds'],
-  seal: ['seal', 'seals'],
-  books_seal: ['seal of the books', 'seals of the books'],
-  checkpoint: ['checkpoint', 'checkpoints'],
-  status: ['status', 'statuses'],
-  payment_receipt: ['receipt', 'receipts'],
-  refund_notice: ['refund notice', 'refund notices'],
-};
-
-/** `2 reminders, 1 notice of missing feeds`: e-mails that carry no document, by kind. */
-export function countKinds(results: readonly EmailResult[]): string {
-  const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
-    const count = results.filter(({ email }) => email.kind === kind).length;
-    return count === 0 ? '' : `${count} ${count === 1 ? one : many}`;
-  });
-  return counts.filter((each) => each !== '').join(', ');
 }

@@ -1,9 +1,9 @@
 /** Commands that do an act: options become its input, and its report is printed, after the notes on what was delivered. */
-import type { Act } from '../acts/act.ts';
+import type { Act, Report } from '../acts/act.ts';
 import { previewAct, type RunOptions, readInput, runAct } from '../acts/run.ts';
 import { EXIT } from '../errors/refusals.ts';
 import { type CommandContext, type Done, withContext } from './context.ts';
-import type { Output } from './output.ts';
+import { type Output, outputWidth } from './output.ts';
 
 /** The options of a command that are no part of its act's input. */
 export interface RunFlags {
@@ -24,25 +24,38 @@ export const doing =
     });
   };
 
+type Flags = { readonly [Flag in keyof RunFlags]: RunFlags[Flag] | undefined };
+
 /** Gives the exit status: 4 where something is left for finance to do. */
 export async function runCommand<Input>(
   context: CommandContext,
   act: Act<Input>,
   input: Input,
-  { deliver = true, dryRun = false }: { [Flag in keyof RunFlags]: RunFlags[Flag] | undefined } = {},
+  flags: Flags = {},
 ): Promise<number> {
-  const report = dryRun
-    ? (await previewAct(context, act, input)).report
-    : await withNotes(context, deliver && act.after !== undefined, (heard) =>
-        runAct(context, act, input, { deliver, ...heard }),
-      );
+  const report = await reported(context, act, input, flags);
   context.output.print(report.json, () => report.text);
+  for (const note of report.notes ?? []) context.output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;
+}
+
+/** Does an act, or tries it in a dry run, and gives its report. */
+export async function reported<Input, Result, Followed, Json>(
+  context: CommandContext,
+  act: Act<Input, Result, Followed, Json>,
+  input: Input,
+  { deliver = true, dryRun = false }: Flags = {},
+): Promise<Report<Json>> {
+  const wide = { ...context, width: outputWidth() };
+  if (dryRun) return (await previewAct(wide, act, input)).report;
+  return withNotes(context.output, deliver && act.after !== undefined, (heard) =>
+    runAct(wide, act, input, { deliver, ...heard }),
+  );
 }
 
 /** Rendering and mail take a quarter of a second to load: only for what delivers. */
 async function withNotes<Result>(
-  { output }: CommandContext,
+  output: Output,
   delivers: boolean,
   work: (options: Pick<RunOptions, 'reporter'>) => Promise<Result>,
 ): Promise<Result> {

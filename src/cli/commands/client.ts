@@ -1,11 +1,16 @@
+import { clientCreate, clientRevoke, clientRotate } from '../../acts/client.ts';
 import { readClients } from '../../partners/client-queries.ts';
-import { type Act, createClient, OVERLAP_DAYS, revokeClient, rotateSecret } from '../../partners/clients.ts';
 import type { Sheet } from '../../sheet.ts';
 import { wholeNumberArgument } from '../arguments.ts';
-import type { Context } from '../context.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
+
+interface Days {
+  readonly validDays?: number;
+  readonly overlapDays?: number;
+}
 
 export const define: Definition = (client, act) => {
   const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
@@ -18,7 +23,7 @@ export const define: Definition = (client, act) => {
     .command('create <partner>')
     .description('Create a client for a partner and show its secret once')
     .option(...VALID_DAYS)
-    .action(act(acting(clientCreate)));
+    .action(act(doing(clientCreate, (partnerId: string, options: Days) => ({ partnerId, ...options }))));
   client
     .command('rotate <client>')
     .description('Add a secret; the previous one stays valid for a while')
@@ -28,11 +33,11 @@ export const define: Definition = (client, act) => {
       days('--overlap-days', 0),
     )
     .option(...VALID_DAYS)
-    .action(act(acting(clientRotate)));
+    .action(act(doing(clientRotate, (clientId: string, options: Days) => ({ clientId, ...options }))));
   client
     .command('revoke <client>')
     .description('Revoke a client with its secrets and tokens, permanently')
-    .action(act(acting(clientRevoke)));
+    .action(act(doing(clientRevoke, (clientId: string) => ({ clientId }))));
   client
     .command('list [partner]')
     .description('List clients and their valid secrets')
@@ -40,54 +45,6 @@ export const define: Definition = (client, act) => {
     .option(...OUT)
     .action(act(acting(clientList)));
 };
-
-const actOf = ({ actor, environment }: Context): Act => ({
-  actor,
-  environment: environment.name,
-  now: environment.now(),
-});
-
-const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
-
-async function clientCreate(
-  context: CommandContext,
-  partnerId: string,
-  options: { validDays?: number },
-): Promise<void> {
-  const { database, output } = context;
-  const made = await database.transaction((tx) => createClient(tx, partnerId, options, actOf(context)));
-  output.print(
-    made,
-    () =>
-      `Client of ${made.partner_id} for ${context.environment.name}:\n` +
-      `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
-  );
-}
-
-async function clientRotate(
-  context: CommandContext,
-  clientId: string,
-  { overlapDays = OVERLAP_DAYS, validDays }: { overlapDays?: number; validDays?: number },
-): Promise<void> {
-  const rotation = { overlapDays, validDays };
-  const made = await context.database.transaction((tx) => rotateSecret(tx, clientId, rotation, actOf(context)));
-  context.output.print(
-    made,
-    () =>
-      `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n` +
-      `The previous secret is valid until ${made.previous_ends_at}. ${ONCE}`,
-  );
-}
-
-async function clientRevoke(context: CommandContext, clientId: string): Promise<void> {
-  const { database, output } = context;
-  const revoked = await database.transaction((tx) => revokeClient(tx, clientId, actOf(context)));
-  output.print(
-    revoked,
-    () =>
-      `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
-  );
-}
 
 async function clientList(
   { database, environment, output }: CommandContext,

@@ -1,6 +1,9 @@
 /** `reckoner deliver`. */
+import { deliveryRetry } from '../../acts/delivery.ts';
+import { countKinds } from '../../acts/emails.ts';
+import { runAct } from '../../acts/run.ts';
 import type { Delivery } from '../../delivery/document.ts';
-import { RETRIED, type Retried, type RetryRequest, retryEmails } from '../../delivery/retry-emails.ts';
+import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { openLog } from '../../log.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
@@ -11,7 +14,7 @@ import { plural } from '../../text.ts';
 import { choiceArgument, instantArgument } from '../arguments.ts';
 import { type Context, withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { countKinds, withProgress } from '../deliveries.ts';
+import { withProgress } from '../deliveries.ts';
 import { logFailure, logOf } from '../job-log.ts';
 import type { Output } from '../output.ts';
 
@@ -38,11 +41,8 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
     async (context) => {
-      const retried =
-        status === undefined
-          ? undefined
-          : await context.database.transaction((tx) => retryEmails(tx, context, { status, since }));
-      if (retried !== undefined) output.note(describeRetried(status, retried));
+      const retried = status === undefined ? undefined : await runAct(context, deliveryRetry, { status, since });
+      if (retried !== undefined) output.note(retried.text);
       if (options.watch) {
         output.note('Delivering issued documents. Press Ctrl-C to stop.');
         await standBy(context, stopping.signal);
@@ -70,7 +70,7 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
       const { sent, pending, held, failed, uncertain } = deliveries;
       output.print(
         {
-          ...(retried !== undefined && { retried }),
+          ...(retried !== undefined && { retried: retried.json }),
           deliveries,
           ...(others.length > 0 && { other_emails: others.map(({ email, status }) => ({ kind: email.kind, status })) }),
           ...(webhooks.sent + webhooks.failed.length > 0 && { webhooks }),
@@ -88,11 +88,6 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
-
-const describeRetried = (status: string | undefined, { documents, others }: Retried): string =>
-  documents + others === 0
-    ? `No ${status} e-mails to send again.`
-    : `Sending again what was ${status}: ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`;
 
 /** What else was sent, and what still waits; nothing where there was nothing to send. */
 function describeOthers(others: readonly EmailResult[]): string {

@@ -1,8 +1,8 @@
 /** `reckoner pause`. */
-import { failpoint } from '../../failpoint.ts';
-import { pauseLedger } from '../../people/pauses.ts';
+import { ledgerPause } from '../../acts/ledger.ts';
 import { instantArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
+import { type Definition, REASON } from '../define.ts';
+import { doing } from '../run-act.ts';
 
 const HELP = `
 While the ledger is paused, nothing closes, is issued, sent or recorded: commands
@@ -23,13 +23,5 @@ export const define: Definition = (command, act) => {
       instantArgument('--state-of'),
     )
     .addHelpText('after', HELP)
-    .action(act(acting(pause)));
+    .action(act(doing(ledgerPause, (options: { reason: string; stateOf?: string }) => options)));
 };
-
-async function pause(context: CommandContext, options: { reason: string; stateOf?: string }): Promise<void> {
-  const { database, output } = context;
-  const { reason, stateOf = null } = options;
-  const paused = await database.transaction((tx) => pauseLedger(tx, context, { reason, stateOf }));
-  failpoint('pause.committed');
-  output.print({ paused }, () => `The ledger is paused: ${paused.reason}. 'reckoner resume' ends the pause.`);
-}

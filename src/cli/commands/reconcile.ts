@@ -1,9 +1,10 @@
 /** `reckoner reconcile`. */
+import { billMissing } from '../../acts/processor/bill.ts';
+import { reconcileReverse } from '../../acts/processor/reverse.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
-import { billMissingShares } from '../../splits/bill.ts';
 import type { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
   type Exception,
@@ -12,15 +13,13 @@ import {
   type Reconciliation,
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
-import { recordReversals } from '../../splits/reverse.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
-import { deliverWithProgress } from '../deliveries.ts';
 import { printable, table, wrapped } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { describedReversals } from './processor/reverse.ts';
+import { reported } from '../run-act.ts';
 
 export const define: Definition = (command, act) => {
   command
@@ -40,35 +39,26 @@ export async function reconcile(
 ): Promise<number> {
   const { database, environment, settings, output } = context;
   checkPresentable(output, options);
-  const reversals = options.reverse
-    ? await database.transaction((tx) => recordReversals(tx, context, month))
-    : undefined;
-  const invoices = options.billMissing
-    ? await database.transaction((tx) => billMissingShares(tx, context, month))
-    : undefined;
-  if (invoices !== undefined && invoices.length > 0 && options.deliver)
-    await deliverWithProgress(context, output, invoices);
+  const reversals = options.reverse ? await reported(context, reconcileReverse, { month }) : undefined;
+  const invoices = options.billMissing ? await reported(context, billMissing, { month }, options) : undefined;
   const { billable, ...found } = await database.reading((tx) =>
     reconcileMonth(tx, { settings, now: environment.now() }, month),
   );
   const report = {
     ...found,
     billable: billable.length,
-    ...(reversals === undefined ? {} : { reversals }),
-    ...(invoices === undefined ? {} : { invoices }),
+    ...(reversals === undefined ? {} : { reversals: reversals.json }),
+    ...(invoices === undefined ? {} : { invoices: invoices.json }),
   };
   const described = () =>
     [
-      ...(reversals === undefined ? [] : [describedReversals(reversals) || 'Nothing new to reverse.']),
-      ...(invoices === undefined ? [] : [describedInvoices(invoices)]),
+      ...(reversals === undefined ? [] : [reversals.text]),
+      ...(invoices === undefined ? [] : [invoices.text]),
       describedReconciliation(found, billable.length),
     ].join('\n\n');
   await present(output, options, report, () => reconciliationSheet(month, found.exceptions), described);
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
-
-const describedInvoices = (numbers: readonly string[]): string =>
-  numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`;
 
 /** Of the exceptions, so many are shown to people; --json gives all. */
 const SHOWN = 40;

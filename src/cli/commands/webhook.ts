@@ -1,22 +1,18 @@
 /** `reckoner webhook`. */
-import { Publisher } from '../../partner-events/publish.ts';
-import {
-  removeWebhook,
-  resumeWebhook,
-  rotateWebhook,
-  type SetWebhook,
-  setWebhook,
-  type Webhook,
-  webhookNamed,
-  webhookOf,
-} from '../../partner-events/webhook.ts';
+import { webhookRemove, webhookResume, webhookRotate, webhookSet, webhookText } from '../../acts/webhook.ts';
+import { type Webhook, webhookNamed, webhookOf } from '../../partner-events/webhook.ts';
 import { readWebhooks } from '../../partner-events/webhook-queries.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
 import { wholeNumberArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
+
+interface SetOptions {
+  readonly url: string;
+  readonly after?: number;
+}
 
 export const define: Definition = (webhook, act) => {
   const after = (what: string) =>
@@ -26,20 +22,20 @@ export const define: Definition = (webhook, act) => {
     .description('Send a partner its events, and show the secret that signs them once')
     .requiredOption('--url <url>', "the partner's address for events; https in production")
     .option(...after('send the events after this position (default: those from now on; 0: all)'))
-    .action(act(acting(webhookSet)));
+    .action(act(doing(webhookSet, (partnerId: string, options: SetOptions) => ({ partnerId, ...options }))));
   webhook
     .command('rotate <partner>')
     .description('Make a new secret; the previous one signs too for 24 hours')
-    .action(act(acting(webhookRotate)));
+    .action(act(doing(webhookRotate, (partnerId: string) => ({ partnerId }))));
   webhook
     .command('resume <partner>')
     .description('Send again at once, after a pause or failures')
     .option(...after('send the events after this position, again or leaving some out'))
-    .action(act(acting(webhookResume)));
+    .action(act(doing(webhookResume, (partnerId: string, options: { after?: number }) => ({ partnerId, ...options }))));
   webhook
     .command('remove <partner>')
     .description('Send a partner no events any more')
-    .action(act(acting(remove)));
+    .action(act(doing(webhookRemove, (partnerId: string) => ({ partnerId }))));
   webhook
     .command('show <partner>')
     .description('Show where and how far events are sent')
@@ -52,51 +48,10 @@ export const define: Definition = (webhook, act) => {
     .action(act(acting(list)));
 };
 
-const ONCE =
-  "Give it to the partner by a safe way. It is shown only once; 'reckoner webhook rotate PARTNER' makes another.";
-
-async function webhookSet(
-  context: CommandContext,
-  partnerId: string,
-  options: { url: string; after?: number },
-): Promise<void> {
-  const { database, output } = context;
-  // What is recorded by now is not "from now on".
-  await new Publisher(database).publish(5000);
-  const made = await database.transaction((tx) => setWebhook(tx, context, { partnerId, ...options }));
-  output.print(made, () => `${described(made, context)}\n${secretOf(made)}`);
-}
-
-async function webhookRotate(context: CommandContext, partnerId: string): Promise<void> {
-  const made = await context.database.transaction((tx) => rotateWebhook(tx, context, partnerId));
-  const previous =
-    made.previous_secret_until === null
-      ? 'The previous secret signs nothing any more.'
-      : `Events are signed with the previous secret, too, until ${made.previous_secret_until}.`;
-  context.output.print(made, () => `${secretOf(made)}\n${previous}`);
-}
-
-const secretOf = ({ secret }: SetWebhook): string =>
-  secret === null ? 'The secret stays as it was.' : `  secret        ${secret}\n${ONCE}`;
-
-async function webhookResume(context: CommandContext, partnerId: string, options: { after?: number }): Promise<void> {
-  const { database, output } = context;
-  const resumed = await database.transaction((tx) => resumeWebhook(tx, context, { partnerId, ...options }));
-  output.print(resumed, () => `${described(resumed, context)}\n'reckoner deliver' sends them now.`);
-}
-
-async function remove({ database, output, ...context }: CommandContext, partnerId: string): Promise<void> {
-  const removed = await database.transaction((tx) => removeWebhook(tx, context, partnerId));
-  output.print(
-    removed,
-    () => `The webhook of ${partnerId} is removed. The partner can still read its events by the API.`,
-  );
-}
-
 async function show(context: CommandContext, partnerId: string): Promise<void> {
   const { database, output } = context;
   const found = await database.reading((tx) => webhookNamed(tx, partnerId));
-  output.print(found, () => described(found, context));
+  output.print(found, () => webhookText(found, context));
 }
 
 async function list({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
@@ -122,17 +77,3 @@ const sheetOf = (webhooks: readonly Webhook[]): Sheet => ({
   },
   rows: webhooks.map((webhook) => ({ ...webhook })),
 });
-
-function described(webhook: Webhook, { environment }: Pick<CommandContext, 'environment'>): string {
-  const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
-  const lines = [
-    `Webhook of ${partner_id} for ${environment.name}:`,
-    `  url           ${url}`,
-    `  state         ${state}${webhook.paused_at === null ? '' : ` since ${webhook.paused_at}`}`,
-    `  sent up to    position ${acknowledged}, ${plural(waiting, 'event')} waiting`,
-  ];
-  if (failure !== null) lines.push(`  last failure  ${failure}`);
-  if (webhook.next_attempt_at !== null) lines.push(`  next attempt  ${webhook.next_attempt_at}`);
-  if (webhook.previous_secret_until !== null) lines.push(`  both secrets  until ${webhook.previous_secret_until}`);
-  return lines.join('\n');
-}

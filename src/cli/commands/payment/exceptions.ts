@@ -1,12 +1,14 @@
 /** `reckoner payment exceptions` and `reckoner payment close-exception`. */
 
 import { labelled } from '../../../acts/payment/describe.ts';
+import { paymentCloseException } from '../../../acts/payment/exception.ts';
 import { EXIT } from '../../../errors/refusals.ts';
-import { closeException, endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
+import { endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
-import { money, printable } from '../../output.ts';
+import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -19,7 +21,11 @@ export const define: Definition = (payment, act) => {
     .command('close-exception <exception>')
     .description('Close what needs no action, or a possible duplicate that is another payment')
     .requiredOption(...REASON)
-    .action(act(acting(paymentCloseException)));
+    .action(
+      act(
+        doing(paymentCloseException, (exception: string, options: { reason: string }) => ({ exception, ...options })),
+      ),
+    );
 };
 
 /** What needs manual review; exit 4 if there is anything. */
@@ -91,14 +97,4 @@ function described(exception: ListedException): string {
 function suggested({ number, same_as, partner_id, why }: ListedException['suggestions'][number]): string {
   const of = number === null ? `the same as payment ${same_as}` : `${number} of ${partner_id}`;
   return `${of}: ${why}`;
-}
-
-async function paymentCloseException(
-  context: CommandContext,
-  exception: string,
-  { reason }: { reason: string },
-): Promise<void> {
-  const { database, output } = context;
-  const closed = await database.transaction((tx) => closeException(tx, context, { exception, reason }));
-  output.print({ ...closed, closed: reason }, () => `${exception} is closed: ${printable(reason)}`);
 }

@@ -1,13 +1,12 @@
 /** `reckoner payment payouts` and `reckoner payment settle`. */
+import { paymentSettle, payoutJson } from '../../../acts/payment/payout.ts';
 import { EXIT } from '../../../errors/refusals.ts';
-import { Amount } from '../../../money.ts';
 import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
-import { settlePayout } from '../../../payments/settle.ts';
-import { plural } from '../../../text.ts';
 import { idArgument, idsArgument } from '../../arguments.ts';
-import { acting, type CommandContext, type Definition, reading } from '../../define.ts';
+import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -23,12 +22,16 @@ export const define: Definition = (payment, act) => {
     .option('--account <id>', 'instead of payments: the connected account that paid it out')
     .option('--of <payout>', "the processor's id of that account's payout")
     .description('Settle a payout: name its payments (the rest is fees), or its connected account')
-    .action(act(acting(paymentSettle)));
-};
-
-const payoutJson = (row: PayoutRow) => {
-  const text = (written: string | null) => (written === null ? null : Amount.of(written, row.currency).toString());
-  return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
+    .action(
+      act(
+        doing(
+          paymentSettle,
+          (payoutId: number, paymentIds: number[], { account, of: payout }: { account?: string; of?: string }) => ({
+            ...{ payoutId, ...(paymentIds.length > 0 && { paymentIds }), account, payout },
+          }),
+        ),
+      ),
+    );
 };
 
 async function paymentPayouts({ database, output }: CommandContext, options: PresentOptions): Promise<number> {
@@ -68,22 +71,5 @@ function listed(rows: readonly PayoutRow[]): string {
       payoutJson(row).fees ?? '?',
       row.gross === null ? 'unknown' : (row.of_account ?? row.payments.join(' ')),
     ]),
-  );
-}
-
-async function paymentSettle(
-  context: CommandContext,
-  payoutId: number,
-  paymentIds: number[],
-  { account, of: payout }: { account?: string; of?: string },
-): Promise<void> {
-  const { database, output } = context;
-  const request = { payoutId, paymentIds, account, payout };
-  await database.transaction((tx) => settlePayout(tx, context, request));
-  const [row] = await database.reading((tx) => readPayouts(tx, payoutId));
-  output.print(
-    row === undefined ? null : payoutJson(row),
-    () =>
-      `Payout ${payoutId} is settled: it contained ${account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`}.`,
   );
 }

@@ -1,0 +1,50 @@
+/** Pausing the ledger (people/pauses.ts), and sealing the open month so far (seals/checkpoint.ts). */
+import { failpoint } from '../failpoint.ts';
+import { pauseLedger, readPauses } from '../people/pauses.ts';
+import { takeCheckpoint } from '../seals/checkpoint.ts';
+import { defineAct, type Facts } from './act.ts';
+import { needsAttention, sendDue } from './emails.ts';
+import { instant, reason } from './fields.ts';
+
+export const ledgerPause = defineAct({
+  name: 'ledger.pause',
+  title: 'Pause the ledger',
+  role: 'administrator',
+  input: {
+    reason: reason(),
+    stateOf: instant('State of', 'The database was set back to this time, such as 2026-12-01T02:00Z.').optional(),
+  },
+  subject: () => 'ledger',
+  partners: async () => 'all',
+  perform: (tx, context, { reason, stateOf = null }) => pauseLedger(tx, context, { reason, stateOf }),
+  committed: () => failpoint('pause.committed'),
+  facts: async (tx): Promise<Facts> => ({ ledger: { paused: (await readPauses(tx))[0]?.reason ?? null } }),
+  amounts: () => [],
+  report: async (_tx, _context, { result: paused }) => ({
+    json: { paused },
+    text: `The ledger is paused: ${paused.reason}. 'reckoner resume' ends the pause.`,
+  }),
+});
+
+export const checkpointTake = defineAct({
+  name: 'checkpoint.take',
+  title: 'Seal what the open month has so far',
+  role: 'finance',
+  input: {},
+  subject: () => 'checkpoint',
+  partners: async () => 'all',
+  perform: (tx, context) => takeCheckpoint(tx, context),
+  committed: () => failpoint('checkpoint.committed'),
+  after: sendDue,
+  facts: async (_tx, _input, taken): Promise<Facts> =>
+    taken === undefined ? {} : { [`checkpoint ${taken.checkpoint_number}`]: { status: 'sealed' } },
+  amounts: () => [],
+  async report(_tx, { settings }, { result: taken, followed: emails = [] }) {
+    const held = settings.auditor_email === '' ? ' Give it to the auditor: settings.json has no auditor_email.' : '';
+    return {
+      json: taken,
+      text: `Checkpoint ${taken.checkpoint_number} was taken.${held}\n  seal  ${taken.seal}`,
+      attention: emails.some(needsAttention),
+    };
+  },
+});

@@ -1,0 +1,71 @@
+/** Recording reversed transfers as reversals in the ledger (splits/reverse.ts). */
+import { Amount } from '../../money.ts';
+import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
+import { printable } from '../../text-table.ts';
+import { defineAct, type Facts } from '../act.ts';
+import { amountsIn } from '../documents.ts';
+import { amount, month, text } from '../fields.ts';
+import { ACCOUNT } from './match.ts';
+
+export const processorReverse = defineAct({
+  name: 'processor.reverse',
+  title: 'Record a reversed transfer as a reversal in the ledger',
+  role: 'finance',
+  input: {
+    balance_transaction: text('Transfer reversal', 'The balance transaction of the reversed transfer.'),
+    account: ACCOUNT(),
+    spotPrice: amount('Spot price', 'The part of the price that the customer got back.'),
+  },
+  subject: ({ balance_transaction }) => balance_transaction,
+  partners: async () => 'all',
+  perform: (tx, context, request) => reverseManually(tx, context, request),
+  facts: async (_tx, _input, report) => reversalFacts(report),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  report: async (_tx, _context, { result }) => ({
+    json: result,
+    text: describedReversals(result),
+    attention: result.manual_review.length > 0,
+  }),
+});
+
+export const reconcileReverse = defineAct({
+  name: 'processor.reverse_month',
+  title: "Record a month's reversed transfers as reversals in the ledger",
+  role: 'finance',
+  input: { month: month('Month', 'The month of the quotes.') },
+  subject: ({ month }) => month,
+  partners: async () => 'all',
+  perform: (tx, context, { month }) => recordReversals(tx, context, month),
+  facts: async (_tx, _input, report) => reversalFacts(report),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  report: async (_tx, _context, { result }) => ({
+    json: result,
+    text: describedReversals(result) || 'Nothing new to reverse.',
+  }),
+});
+
+const reversalFacts = (report: ReversalReport | undefined): Facts =>
+  Object.fromEntries(
+    (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [
+      `quote ${quote_id} of ${partner_id}`,
+      {
+        'price given back': Amount.of(spotPrice, currency).negated(),
+        'our share given back': Amount.of(invoiceAmount, currency).negated(),
+      },
+    ]),
+  );
+
+export function describedReversals({ recorded, manual_review }: ReversalReport): string {
+  return [
+    ...recorded.map(
+      (each) =>
+        `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.currency} ` +
+        `${each.spotPrice} = ${each.partnerCut} + ${each.invoiceAmount} was recorded in the ledger.`,
+    ),
+    ...manual_review.map(
+      (each) =>
+        `Quote ${each.quote_id} of ${each.partner_id}: ${each.currency} ${each.amount} was reversed ` +
+        `(${printable(each.balance_transaction)}), and ${each.reason}.`,
+    ),
+  ].join('\n');
+}

@@ -1,0 +1,125 @@
+/** Webhooks of partners: set, given another secret, resumed, removed (partner-events/webhook.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { Publisher } from '../partner-events/publish.ts';
+import {
+  removeWebhook,
+  resumeWebhook,
+  rotateWebhook,
+  type SetWebhook,
+  setWebhook,
+  type Webhook,
+  webhookOf,
+} from '../partner-events/webhook.ts';
+import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { plural } from '../text.ts';
+import { type ActContext, defineAct, type Facts } from './act.ts';
+import { text, whole } from './fields.ts';
+
+const PARTNER = () => text('Partner', 'The partner.');
+const after = (help: string) => whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER }).optional();
+
+export const webhookSet = defineAct({
+  name: 'webhook.set',
+  title: "Send a partner's events to its server",
+  role: 'administrator',
+  input: {
+    partnerId: PARTNER(),
+    url: text('URL', "The partner's address for events; https in production."),
+    after: after('Send the events after this position. Default: those from now on; 0: all.'),
+  },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, request) => setWebhook(tx, context, request),
+  async run({ database, permitted, ...context }, request) {
+    // What is recorded by now is not "from now on".
+    await new Publisher(database).publish(5000);
+    return permitted.transaction((tx) => setWebhook(tx, context, request));
+  },
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, context, { result: made, preview }) => ({
+    json: preview ? { ...made, secret: null } : made,
+    text: `${webhookText(made, context)}${preview ? '' : `\n${secretOf(made)}`}`,
+  }),
+});
+
+export const webhookRotate = defineAct({
+  name: 'webhook.rotate',
+  title: 'Make a new secret of a webhook',
+  role: 'administrator',
+  input: { partnerId: PARTNER() },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId }) => rotateWebhook(tx, context, partnerId),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  async report(_tx, _context, { result: made, preview }) {
+    const previous =
+      made.previous_secret_until === null
+        ? 'The previous secret signs nothing any more.'
+        : `Events are signed with the previous secret, too, until ${made.previous_secret_until}.`;
+    return {
+      json: preview ? { ...made, secret: null } : made,
+      text: preview ? previous : `${secretOf(made)}\n${previous}`,
+    };
+  },
+});
+
+const ONCE =
+  "Give it to the partner by a safe way. It is shown only once; 'reckoner webhook rotate PARTNER' makes another.";
+
+const secretOf = ({ secret }: SetWebhook): string =>
+  secret === null ? 'The secret stays as it was.' : `  secret        ${secret}\n${ONCE}`;
+
+export const webhookResume = defineAct({
+  name: 'webhook.resume',
+  title: 'Send to a webhook again at once',
+  role: 'administrator',
+  input: { partnerId: PARTNER(), after: after('Send the events after this position, again or leaving some out.') },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, request) => resumeWebhook(tx, context, request),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, context, { result: resumed }) => ({
+    json: resumed,
+    text: `${webhookText(resumed, context)}\n'reckoner deliver' sends them now.`,
+  }),
+});
+
+export const webhookRemove = defineAct({
+  name: 'webhook.remove',
+  title: 'Send a partner no events any more',
+  role: 'administrator',
+  input: { partnerId: PARTNER() },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId }) => removeWebhook(tx, context, partnerId),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, _context, { input: { partnerId }, result: removed }) => ({
+    json: removed,
+    text: `The webhook of ${partnerId} is removed. The partner can still read its events by the API.`,
+  }),
+});
+
+async function webhookFacts(tx: Transaction, partnerId: string): Promise<Facts> {
+  const found = (await readWebhooks(tx)).map(webhookOf).find((each) => each.partner_id === partnerId);
+  if (found === undefined) return {};
+  const { url, state, acknowledged } = found;
+  return { [`the webhook of ${partnerId}`]: { url, state, 'sent up to': `position ${acknowledged}` } };
+}
+
+export function webhookText(webhook: Webhook, { environment }: Pick<ActContext, 'environment'>): string {
+  const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
+  const lines = [
+    `Webhook of ${partner_id} for ${environment.name}:`,
+    `  url           ${url}`,
+    `  state         ${state}${webhook.paused_at === null ? '' : ` since ${webhook.paused_at}`}`,
+    `  sent up to    position ${acknowledged}, ${plural(waiting, 'event')} waiting`,
+  ];
+  if (failure !== null) lines.push(`  last failure  ${failure}`);
+  if (webhook.next_attempt_at !== null) lines.push(`  next attempt  ${webhook.next_attempt_at}`);
+  if (webhook.previous_secret_until !== null) lines.push(`  both secrets  until ${webhook.previous_secret_until}`);
+  return lines.join('\n');
+}
