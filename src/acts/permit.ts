@@ -5,7 +5,21 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { Refusal } from '../errors/refusals.ts';
 import { requireRole } from '../people/roles.ts';
+import { actAs } from '../people/users.ts';
 import type { Act, ActContext } from './act.ts';
+
+/** Refuses a user without the role; from here on the events of the transaction are the user's. A preview asks no more. */
+export async function admit<Input>(
+  tx: Transaction,
+  { actor }: ActContext,
+  act: Act<Input>,
+  input: Input,
+): Promise<void> {
+  if (actor.user === undefined) return;
+  const partners = await act.partners(tx, input);
+  requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
+  await actAs(tx, actor);
+}
 
 /**
  * Called in the transaction of the act, before it does anything. A refusal keeps it from being done; what this wrote, such
@@ -13,13 +27,10 @@ import type { Act, ActContext } from './act.ts';
  */
 export async function permit<Input>(
   tx: Transaction,
-  { actor }: ActContext,
+  context: ActContext,
   act: Act<Input>,
   input: Input,
 ): Promise<Refusal | undefined> {
-  if (actor.user !== undefined) {
-    const partners = await act.partners(tx, input);
-    requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
-  }
+  await admit(tx, context, act, input);
   return undefined;
 }

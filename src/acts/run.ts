@@ -6,7 +6,7 @@ import { type Refusal, refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
-import { permit } from './permit.ts';
+import { admit, permit } from './permit.ts';
 
 export interface RunOptions {
   /** False leaves e-mails to `reckoner deliver`. */
@@ -57,7 +57,10 @@ export function previewAct<Input, Result, Followed, Json>(
   given: Input,
 ): Promise<Consequence<Json>> {
   const input = readInput(act, given);
-  return context.database.preview((tx) => consequenceOf(tx, context, act, input));
+  return context.database.preview(async (tx) => {
+    await admit(tx, context, act, input);
+    return consequenceOf(tx, context, act, input);
+  });
 }
 
 /** The same within a transaction that the caller undoes, as by a savepoint. */

@@ -21,9 +21,12 @@ export const Form = ({
   </form>
 );
 
-/** The fields of a form, each given once. Undefined if one is given twice or the body is no form. */
-export function fieldsOfForm(body: unknown, type: string | undefined): ReadonlyMap<string, string> | undefined {
+/** What a form sent; undefined if the body is no form. */
+export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
-  const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
-  return new Set(form.keys()).size === form.size ? new Map(form) : undefined;
+  return new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
 }
+
+/** The fields of a form, each given once. Undefined if one is given twice. */
+export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
+  form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;

@@ -7,6 +7,7 @@ import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { addRetryHeaders, refusalOf } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
 import { addAccount } from './account.tsx';
+import { addActs } from './acts.ts';
 import { addAssets } from './assets.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { routesOf } from './route.ts';
@@ -47,6 +48,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       const routes = routesOf(console_, shared);
       addAccount(routes, shared);
       addScreens(routes);
+      addActs(routes);
     },
     { prefix: '/console' },
   );

@@ -19,7 +19,7 @@ import { formTokenOf } from '../people/secrets.ts';
 import { liveAt, readSession, type Session, touchSession } from '../people/sessions.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
-import { fieldsOfForm } from './form.tsx';
+import { fieldsOfForm, formOf } from './form.tsx';
 import { page, type Reader, type Screen } from './page.tsx';
 import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
@@ -84,6 +84,8 @@ export interface Routes {
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
+  /** The same, of which fields may be given several times, for acts that see to their transactions themselves. */
+  readonly form: (path: string, access: Access, work: (visit: Visit, form: URLSearchParams) => Promise<Answer>) => void;
   /** What a script of ours sends and gets as JSON. */
   readonly call: (
     path: string,
@@ -132,6 +134,20 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
         await actAs(tx, context.actor);
         return work(tx);
       });
+  const sent = <Fields extends { get(name: string): string | null | undefined }>(
+    path: string,
+    access: Access,
+    fieldsOf: (form: URLSearchParams | undefined) => Fields | undefined,
+    work: (visit: Visit, fields: Fields) => Promise<Answer>,
+  ) =>
+    app.post(path, options(access, 'console'), async (request, reply) => {
+      const visit = visitAt(request);
+      const fields = fieldsOf(formOf(request.body, request.headers['content-type']));
+      refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
+      const answer = await work(visit, fields as Fields);
+      if ('to' in answer) return reply.redirect(answer.to, 303);
+      return sendScreen(reply, visit.reader, answer.screen, answer.status);
+    });
   return {
     screen(path, access, read, view, sheet) {
       app.get(path, options(access, 'screens'), async (request, reply) => {
@@ -159,14 +175,10 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       });
     },
     act(path, access, work) {
-      app.post(path, options(access, 'console'), async (request, reply) => {
-        const visit = visitAt(request);
-        const fields = fieldsOfForm(request.body, request.headers['content-type']);
-        refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token'));
-        const answer = await work(visit, fields ?? new Map(), transacting(visit));
-        if ('to' in answer) return reply.redirect(answer.to, 303);
-        return sendScreen(reply, visit.reader, answer.screen, answer.status);
-      });
+      sent(path, access, fieldsOfForm, (visit, fields) => work(visit, fields, transacting(visit)));
+    },
+    form(path, access, work) {
+      sent(path, access, (form) => form, work);
     },
     call(path, access, work) {
       app.post(path, options(access, 'console'), async (request, reply) => {

@@ -1,8 +1,6 @@
 /** The documents that wait for a person: e-mails that were not sent, and void documents that nothing replaces. */
 import { query, type Transaction } from '../../database/transaction.ts';
-
-/** `null` sees every partner. */
-export type Scope = readonly string[] | null;
+import type { Scope } from '../../people/scope.ts';
 
 export interface WaitingDocument {
   readonly what: 'held' | 'failed' | 'bounced' | 'uncertain' | 'gap';

@@ -10,10 +10,12 @@ import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { nameOf, readEmails } from '../../mail/log.ts';
 import type { ExceptionKind } from '../../payments/exceptions.sql.ts';
 import { listExceptions } from '../../payments/exceptions.ts';
+import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import { Card, Chip, type Column, DataTable, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { readFindings, readWaitingDocuments, type Scope } from './queue.sql.ts';
+import { actHref } from './act.tsx';
+import { readFindings, readWaitingDocuments } from './queue.sql.ts';
 
 export const QUEUES = ['receipts', 'e-mails', 'documents', 'disputes', 'links', 'findings'] as const;
 export type Queue = (typeof QUEUES)[number];
@@ -65,10 +67,6 @@ export async function readQueue(
     counts: counts as Record<Queue, number>,
   };
 }
-
-/** The page of an act, with what is known of its input. */
-export const actHref = (act: string, input: Readonly<Record<string, string>>): string =>
-  `/console/acts/${act}?${new URLSearchParams(input)}`;
 
 async function documents(tx: Transaction, scope: Scope): Promise<WorkItem[]> {
   const waiting = await readWaitingDocuments(tx, scope, LISTED);

@@ -1,0 +1,53 @@
+/** The pages of every act of the registry, for the role that each needs: its form, its preview, its confirmation. */
+import type { Act } from '../acts/act.ts';
+import { inputOfForm } from '../acts/fields.ts';
+import { ACTS } from '../acts/registry.ts';
+import { previewAct, runAct } from '../acts/run.ts';
+import { Refusal } from '../errors/refusals.ts';
+import type { Access, Answer, Routes, Visit } from './route.ts';
+import { actDone, actForm, actPreview, digestOf } from './screens/act.tsx';
+
+export function addActs({ screen, form: sent }: Routes): void {
+  for (const act of ACTS.values()) {
+    const path = `/acts/${act.name}`;
+    const access: Access = { role: act.role, scope: 'partners' };
+    screen(
+      path,
+      access,
+      async (_tx, { query }) => new URLSearchParams(query),
+      (form, { reader }) => actForm({ act, reader, form }),
+    );
+    sent(path, access, (visit, form) => answerTo(act, visit, form));
+  }
+}
+
+/** A refusal shows the form again, with what is wrong above what was filled in. */
+async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<Answer> {
+  const asked = { act, reader: visit.reader, form };
+  const input = inputOfForm(act.input, form);
+  const step = form.get('step');
+  if (step === 'edit') return { screen: actForm(asked) };
+  try {
+    const consequence = await previewAct(visit.context, act, input);
+    if (step !== 'confirm') return { screen: actPreview(asked, consequence) };
+    if (form.get('shown') !== digestOf(consequence))
+      return { screen: actPreview(asked, consequence, true), status: 409 };
+    const report = await runAct(visit.context, act, input);
+    return { screen: actDone(act, report, linksOf(input)) };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    return { screen: actForm(asked, thrown), status: 422 };
+  }
+}
+
+/** Where to go on: to what it was done to. */
+function linksOf({ number, partnerId }: Readonly<Record<string, unknown>>): { name: string; href: string }[] {
+  const documents = [number].flat().filter((each) => typeof each === 'string');
+  return [
+    ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
+    ...(typeof partnerId === 'string'
+      ? [{ name: partnerId, href: `/console/partners/${encodeURIComponent(partnerId)}` }]
+      : []),
+    { name: 'Work queue', href: '/console/queue' },
+  ];
+}

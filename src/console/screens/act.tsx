@@ -1,0 +1,213 @@
+/**
+ * The pages of an act: its form, what it would do, and what it did. Every act of the registry has them, made of the
+ * description of its input. A preview is the act itself in a transaction that is undone; confirming it does the act only if
+ * it would still do what was shown.
+ */
+import { createHash } from 'node:crypto';
+import type { Act, Report } from '../../acts/act.ts';
+import { type Field, fieldsOf } from '../../acts/fields.ts';
+import type { Change, Consequence } from '../../acts/run.ts';
+import type { Refusal } from '../../errors/refusals.ts';
+import type { Amount } from '../../money.ts';
+import { Form } from '../form.tsx';
+import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import type { Reader, Screen } from '../page.tsx';
+
+/** The page of an act, with what is known of its input. */
+export const actHref = (act: string, input: Readonly<Record<string, string>> = {}): string => {
+  const known = new URLSearchParams(input).toString();
+  return `/console/acts/${act}${known === '' ? '' : `?${known}`}`;
+};
+
+interface Asked {
+  readonly act: Act;
+  readonly reader: Reader;
+  /** The values of the form, as they were sent or stand in the address. */
+  readonly form: URLSearchParams;
+}
+
+const frame = (act: Act, content: Screen['content'], lead?: string): Screen => ({
+  place: placeOf(act.name),
+  title: act.title,
+  lead,
+  content,
+});
+
+const PLACES: Readonly<Record<string, Screen['place']>> = {
+  invoice: 'invoices',
+  credit: 'invoices',
+  dispute: 'invoices',
+  payment: 'payments',
+  email: 'queue',
+  close: 'close',
+  books: 'close',
+  statement: 'partners',
+  partner: 'partners',
+  client: 'partners',
+  processor: 'accounts',
+};
+
+const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
+
+/** The form, with what was wrong with it. */
+export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen {
+  return frame(
+    act,
+    <div class="narrow stack">
+      {refusal !== undefined && <Problem refusal={refusal} />}
+      <Form action={actHref(act.name)} token={reader.formToken} class="card">
+        <div class="in stack">
+          {fieldsOf(act.input).map((field) => (
+            <Input field={field} values={form.getAll(field.name)} />
+          ))}
+          <p class="buttons">
+            <button type="submit" class="main" name="step" value="preview">
+              See what it does
+            </button>
+          </p>
+        </div>
+      </Form>
+    </div>,
+  );
+}
+
+const Problem = ({ refusal }: { refusal: Refusal }) => (
+  <p class="problem" role="alert">
+    {refusal.message}
+  </p>
+);
+
+const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>>> = {
+  amount: 'decimal',
+  whole: 'numeric',
+};
+/** Empty inputs for a field that takes several values. */
+const SPARE = 2;
+
+function Input({ field, values }: { field: Field; values: readonly string[] }) {
+  const { name, label, help, kind, choices = [], required, several } = field;
+  const id = `field-${name}`;
+  const common = { name, 'aria-describedby': `${id}-help` };
+  const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
+  if (kind === 'flag') {
+    return (
+      <div class="field">
+        <label class="check">
+          <input type="checkbox" value="yes" checked={values.length > 0} {...common} /> {label}
+        </label>
+        <Help id={id} help={help} />
+      </div>
+    );
+  }
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {!required && <span class="count"> optional</span>}
+      </label>
+      {kind === 'choice' ? (
+        <select id={id} required={required} {...common}>
+          {!required && <option value="" />}
+          {choices.map((choice) => (
+            <option value={choice} selected={values.includes(choice)}>
+              {choice.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      ) : (
+        filled.map((value, at) => {
+          const each = {
+            ...{ id: at === 0 ? id : undefined, value, required: required && at === 0, autocomplete: 'off', ...common },
+            'aria-label': at === 0 ? undefined : `${label}, another`,
+          };
+          if (kind === 'date') return <input type="date" {...each} />;
+          return <input type="text" inputMode={INPUT_MODES[kind]} {...each} />;
+        })
+      )}
+      <Help id={id} help={help} />
+    </div>
+  );
+}
+
+const Help = ({ id, help }: { id: string; help: string }) => (
+  <p class="help" id={`${id}-help`}>
+    {help}
+  </p>
+);
+
+/** Stands for what a preview showed: confirming does the act only if it would show the same. */
+export const digestOf = ({ changes, amounts, report }: Consequence): string =>
+  createHash('sha256')
+    .update(JSON.stringify([changes, amounts.map((each) => [each.currency, each.toString()]), report.text]))
+    .digest('hex');
+
+const columns: readonly Column<Change>[] = [
+  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
+  { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
+  { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
+];
+
+/** What the act would do, with the button that does it. `changed`: it is no longer what was shown before. */
+export function actPreview({ act, reader, form }: Asked, consequence: Consequence, changed = false): Screen {
+  const { report, changes, amounts } = consequence;
+  const fields = fieldsOf(act.input);
+  const kept = fields.flatMap(({ name }) => form.getAll(name).map((value) => [name, value] as const));
+  return frame(
+    act,
+    <div class="narrow stack">
+      {changed && (
+        <p class="problem" role="alert">
+          Nothing was done: what it would do has changed since it was shown. Look again.
+        </p>
+      )}
+      <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
+        <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
+        <div class="in">
+          <pre class="report">{report.text}</pre>
+        </div>
+      </Card>
+      <Form action={actHref(act.name)} token={reader.formToken}>
+        {kept.map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <input type="hidden" name="shown" value={digestOf(consequence)} />
+        <p class="buttons">
+          <button type="submit" class="main" name="step" value="confirm">
+            {act.title}
+          </button>
+          <button type="submit" name="step" value="edit">
+            Change the form
+          </button>
+        </p>
+      </Form>
+    </div>,
+    'nothing is done yet',
+  );
+}
+
+const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
+  amounts.map((each, at) => (
+    <>
+      {at > 0 && ', '}
+      <Money amount={each.toString()} currency={each.currency} />
+    </>
+  ));
+
+/** What it did, in the words of the command. */
+export const actDone = (act: Act, report: Report, links: readonly { name: string; href: string }[]): Screen =>
+  frame(
+    act,
+    <div class="narrow stack">
+      <Card title={report.attention === true ? 'Done, with something left to do' : 'Done'}>
+        <pre class="report">{report.text}</pre>
+      </Card>
+      <p class="buttons">
+        {links.map(({ name, href }) => (
+          <a class="button" href={href}>
+            {name}
+          </a>
+        ))}
+      </p>
+    </div>,
+  );
