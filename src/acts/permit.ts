@@ -11,12 +11,13 @@ import type { Act, ActContext } from './act.ts';
 /** Refuses a user without the role; from here on the events of the transaction are the user's. A preview asks no more. */
 export async function admit<Input>(
   tx: Transaction,
-  { actor }: ActContext,
+  context: ActContext,
   act: Act<Input>,
   input: Input,
 ): Promise<void> {
+  const { actor } = context;
   if (actor.user === undefined) return;
-  const partners = await act.partners(tx, input);
+  const partners = await act.partners(tx, input, context);
   requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
   await actAs(tx, actor);
 }
