@@ -35,6 +35,19 @@ import { type FileInPack, Pack, type PackedFile, type Totals } from './pack.ts';
 
 export const EXPORT_KINDS = ['ledger', 'invoices', 'payments', 'partners', 'journal', 'events'] as const;
 export type ExportKind = (typeof EXPORT_KINDS)[number];
+
+export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
+  ledger: 'Ledger rows by posting month',
+  invoices: 'Documents and their lines, voids and write-offs',
+  payments: 'Payments by entry date with their applications, and bank lines',
+  partners: 'Partners and policies as they are, and every change of them',
+  journal: 'Journal entries by entry date, with opening balances',
+  events: 'Audit events: who did what, and when',
+};
+
+export const exportFormats = (kind: ExportKind): readonly ExportFormat[] =>
+  kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
+
 /** hledger and beancount: only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 

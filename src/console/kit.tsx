@@ -82,7 +82,7 @@ export function DataTable<Row>({
             <tr>
               {columns.map(({ heading, number, cell }) => (
                 <td class={number ? 'num' : undefined} data-label={labelled ? heading : undefined}>
-                  {cell(row)}
+                  {labelled ? <div class="value">{cell(row)}</div> : cell(row)}
                 </td>
               ))}
             </tr>

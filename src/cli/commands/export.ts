@@ -1,9 +1,11 @@
 /** `reckoner export`. */
 import {
+  EXPORT_CONTENTS,
   EXPORT_KINDS,
   type ExportFormat,
   type ExportKind,
   type ExportRequest,
+  exportFormats,
   exportPack,
 } from '../../audit/export.ts';
 import { type Proof, prove, type Subject } from '../../audit/proof.ts';
@@ -21,22 +23,13 @@ months, the evidence for those seals, and README.txt. verify.mjs (Node) and
 verify.py (Python) of a release check all of it without Reckoner. An existing
 file or folder is never replaced.`;
 
-const KINDS: Readonly<Record<ExportKind, string>> = {
-  ledger: 'Ledger rows by posting month',
-  invoices: 'Documents and their lines, voids and write-offs',
-  payments: 'Payments by entry date with their applications, and bank lines',
-  partners: 'Partners and policies as they are, and every change of them',
-  journal: 'Journal entries by entry date, with opening balances',
-  events: 'Audit events: who did what, and when',
-};
-
 export const define: Definition = (group, act) => {
   group.addHelpText('after', HELP);
   for (const kind of EXPORT_KINDS) {
-    const formats = kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
+    const formats = exportFormats(kind);
     group
       .command(kind)
-      .description(KINDS[kind])
+      .description(EXPORT_CONTENTS[kind])
       .requiredOption('--month <month>', 'the first month, YYYY-MM', monthArgument('--month'))
       .option('--to <month>', 'the last month (default: the same)', monthArgument('--to'))
       .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')

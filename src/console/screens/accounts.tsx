@@ -1,0 +1,356 @@
+/** Connected accounts: whether each was read, and the month's reconciliation with what is not as expected. */
+import type { Environment } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type Month, monthBefore, monthName } from '../../month.ts';
+import { readPartnerNames } from '../../partners/queries.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+import { reconciliationSheet } from '../../reports/sheets.ts';
+import type { Sheet } from '../../sheet.ts';
+import { type AccountHealth, readAccountHealth } from '../../splits/account-health.ts';
+import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
+import { payoutNeedsWork } from '../../splits/verdicts.ts';
+import { plural } from '../../text.ts';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  Instant,
+  Money,
+  None,
+  Pager,
+  Quiet,
+  Tabs,
+} from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { choiceAsked, idAsked, monthAsked } from '../parameters.ts';
+import { ExceptionCell, ExceptionStatus } from './exception.tsx';
+
+export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;
+
+type Found = Pick<
+  Reconciliation,
+  'month' | 'partners' | 'exceptions' | 'payouts' | 'not_paid_out' | 'other_balance_transactions' | 'not_billable'
+>;
+
+export interface AccountsView {
+  readonly found: Found;
+  /** The months that have statements, the latest first. */
+  readonly months: readonly Month[];
+  readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
+  readonly names: ReadonlyMap<string, string>;
+  /** All exceptions, also those with nothing left to do. */
+  readonly all: boolean;
+  /** How many of them the pages before showed. */
+  readonly after: number;
+}
+
+const PATH = '/console/accounts';
+const PAGE = 50;
+
+export async function readAccounts(
+  tx: Transaction,
+  asked: AccountsQuestion,
+  {
+    today,
+    scope,
+    environment,
+    settings,
+  }: { today: string; scope: Scope; environment: Environment; settings: Settings },
+): Promise<AccountsView> {
+  const now = environment.now();
+  const months = await query<{ month: Month }>(
+    tx,
+    `SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC`,
+  );
+  const [latest] = months;
+  const month = monthAsked('month', asked.month) ?? latest?.month ?? monthBefore(today.slice(0, 7) as Month);
+  const { accounts, stale } = await readAccountHealth(tx, now);
+  const accountsSeen = await readAccountsInScope(tx, scope);
+  return {
+    months: months.map((each) => each.month),
+    found: inScope(await reconcileMonth(tx, { settings, now }, month), scope, accountsSeen),
+    health: {
+      accounts: accounts.filter(({ account }) => accountsSeen.has(account)),
+      stale: stale.filter((account) => accountsSeen.has(account)),
+    },
+    names: await readPartnerNames(tx),
+    all: choiceAsked('show', asked.show, ['all']) !== undefined,
+    after: idAsked('after', asked.after) ?? 0,
+  };
+}
+
+/** The accounts that belong to the reader's partners and to nobody else's. */
+async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
+  const rows = await query<{ account: string }>(
+    tx,
+    `SELECT connected_account_id AS account FROM partner_arrangements WHERE connected_account_id IS NOT NULL
+     GROUP BY connected_account_id
+     HAVING :scope::text[] IS NULL OR bool_and(partner_id = ANY (:scope::text[]))`,
+    { scope },
+  );
+  return new Set(rows.map(({ account }) => account));
+}
+
+/** What is of no known partner, or of an account that is shared with another's, is for who may see all. */
+function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): Found {
+  if (scope === null) return found;
+  const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
+  const ofAccount = ({ account }: { account: string }) => accounts.has(account);
+  return {
+    month: found.month,
+    partners: found.partners.filter(isOwn),
+    exceptions: found.exceptions.filter(isOwn).map((each) => ({
+      ...each,
+      candidates: each.candidates.filter(isOwn),
+      named: each.named.filter(isOwn),
+      other_accounts: each.other_accounts.filter((account) => accounts.has(account)),
+    })),
+    payouts: found.payouts.filter(ofAccount),
+    not_paid_out: found.not_paid_out.filter(ofAccount),
+    other_balance_transactions: found.other_balance_transactions.filter(ofAccount),
+    not_billable: found.not_billable.filter(isOwn),
+  };
+}
+
+export const sheetOfAccounts = ({ found }: AccountsView): Sheet => reconciliationSheet(found.month, found.exceptions);
+
+export function accountsScreen(view: AccountsView): Screen {
+  const { found, months, health } = view;
+  const open = found.exceptions.filter(needsWork).length;
+  const payouts = found.payouts.filter(({ status }) => payoutNeedsWork(status)).length + found.not_paid_out.length;
+  return {
+    place: 'accounts',
+    title: 'Accounts',
+    lead: `reconciliation of ${monthName(found.month)}`,
+    acts: <Downloads path={PATH} question={{ month: found.month }} />,
+    content: (
+      <>
+        <form class="filters" action={PATH}>
+          <label class="field">
+            Month
+            <input name="month" value={found.month} list="months" pattern="\d{4}-\d\d" size={9} />
+            <datalist id="months">
+              {months.map((month) => (
+                <option value={month} />
+              ))}
+            </datalist>
+          </label>
+          <button type="submit">Show</button>
+          <Chip tone={open === 0 ? 'good' : 'bad'}>{open === 0 ? 'reconciled' : `${open} open`}</Chip>
+          {payouts > 0 && <Chip tone="bad">{`${plural(payouts, 'payout')} to ask about`}</Chip>}
+          {health.stale.length > 0 && <Chip tone="warn">{`${plural(health.stale.length, 'account')} not read`}</Chip>}
+        </form>
+        <div class="stack">
+          <Partners view={view} />
+          <Exceptions view={view} />
+          <div class="columns">
+            <Payouts found={found} />
+            <Health view={view} />
+          </div>
+        </div>
+      </>
+    ),
+  };
+}
+
+function Partners({ view: { found, names } }: { view: AccountsView }) {
+  type Sums = Found['partners'][number];
+  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open'): Column<Sums> => ({
+    heading,
+    number: true,
+    cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
+  });
+  const columns: Column<Sums>[] = [
+    {
+      heading: 'Partner',
+      cell: ({ partner_id, currency }) => (
+        <>
+          <a class="row" href={`/console/partners/${partner_id}`}>
+            {names.get(partner_id) ?? partner_id}
+          </a>{' '}
+          <span class="count">{currency}</span>
+        </>
+      ),
+    },
+    {
+      heading: 'Statement',
+      cell: ({ statement }) =>
+        statement === null ? (
+          <span class="soft">month is open</span>
+        ) : (
+          <a class="number" href={`/console/invoices/${statement}`}>
+            {statement}
+          </a>
+        ),
+    },
+    {
+      heading: 'Quotes',
+      number: true,
+      cell: ({ quotes, matched, awaited }) => (
+        <>
+          {`${matched.toLocaleString('en-US')} of ${quotes.toLocaleString('en-US')}`}
+          {awaited > 0 && <span class="soft">{`, ${awaited} awaited`}</span>}
+        </>
+      ),
+    },
+    amount('Expected', 'expected'),
+    amount('Transferred', 'routed'),
+    amount('In the bank', 'in_bank'),
+    amount('Billed', 'billed'),
+    amount('Open', 'open'),
+  ];
+  return (
+    <Card title="By partner" note="quotes matched to the cent" flush>
+      <DataTable
+        columns={columns}
+        rows={found.partners}
+        labelled
+        nothing="No partner with a connected account has rows in this month."
+        caption="Reconciliation by partner"
+      />
+    </Card>
+  );
+}
+
+function Exceptions({ view: { found, names, all, after } }: { view: AccountsView }) {
+  const { month } = found;
+  const listed = found.exceptions
+    .filter((each) => all || needsWork(each))
+    .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
+  const shown = listed.slice(after, after + PAGE);
+  const question = { month, show: all ? 'all' : undefined };
+  const columns: Column<Exception>[] = [
+    { heading: 'Quote or transaction', cell: (each) => <ExceptionCell exception={each} names={names} /> },
+    { heading: 'Status', cell: (each) => <ExceptionStatus exception={each} /> },
+    {
+      heading: 'Days',
+      number: true,
+      cell: ({ age_days }) => age_days,
+    },
+    {
+      heading: 'Expected',
+      number: true,
+      cell: ({ expected, currency }) => <Quiet amount={expected} currency={currency} bare />,
+    },
+    {
+      heading: 'Transferred',
+      number: true,
+      cell: ({ routed, currency }) => <Quiet amount={routed} currency={currency} bare />,
+    },
+    { heading: 'Open', number: true, cell: ({ open, currency }) => <Quiet amount={open} currency={currency} /> },
+  ];
+  return (
+    <Card title="Exceptions" note={plural(listed.length, all ? 'exception' : 'open exception')} flush>
+      <div class="in">
+        <Tabs
+          label="Which exceptions"
+          tabs={[
+            { name: 'Open', href: addressOf(PATH, { month }), current: !all },
+            { name: 'All', href: addressOf(PATH, { month, show: 'all' }), current: all },
+          ]}
+        />
+      </div>
+      <DataTable
+        columns={columns}
+        rows={shown}
+        labelled
+        nothing={all ? 'Every quote is matched to the cent.' : 'Nothing is open.'}
+        caption="Exceptions"
+      />
+      <Pager
+        first={after === 0 ? null : addressOf(PATH, question)}
+        next={after + PAGE < listed.length ? addressOf(PATH, { ...question, after: after + PAGE }) : null}
+      />
+    </Card>
+  );
+}
+
+const PAYOUTS: Readonly<Record<Found['payouts'][number]['status'], string>> = {
+  arrived: 'in the bank',
+  on_its_way: 'in transit',
+  not_arrived: 'not in the bank',
+  contents_unknown: 'contents unknown',
+  failed: 'failed',
+};
+
+function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } }: { found: Found }) {
+  const columns: Column<Found['payouts'][number]>[] = [
+    {
+      heading: 'Payout',
+      cell: ({ payout, occurred_at }) => (
+        <>
+          <code class="hash">{payout}</code> <span class="soft">{occurred_at.slice(0, 10)}</span>
+        </>
+      ),
+    },
+    {
+      heading: 'Status',
+      cell: ({ status, arrived_on }) => (
+        <Chip tone={payoutNeedsWork(status) ? 'bad' : status === 'arrived' ? 'good' : 'plain'}>
+          {PAYOUTS[status] + (arrived_on === null ? '' : ` on ${arrived_on}`)}
+        </Chip>
+      ),
+    },
+    { heading: 'Amount', number: true, cell: (row) => <Money amount={row.amount} currency={row.currency} /> },
+  ];
+  const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
+  return (
+    <Card title="Payouts" note={plural(payouts.length, 'payout')} flush>
+      <DataTable
+        columns={columns}
+        rows={payouts
+          .toSorted((one, other) => Number(payoutNeedsWork(other.status)) - Number(payoutNeedsWork(one.status)))
+          .slice(0, PAGE)}
+        labelled
+        nothing="No payout in this month."
+        caption="Payouts"
+      />
+      {not_paid_out.length + others.length > 0 && (
+        <div class="in">
+          <ul class="ticks plain">
+            {not_paid_out.map((each) => (
+              <li>
+                <span>
+                  {`${plural(each.count, 'balance transaction')} of ${each.account} in no payout since ${each.since.slice(0, 10)}`}
+                </span>
+                <Money amount={each.net} currency={each.currency} />
+              </li>
+            ))}
+            {others.map((each) => (
+              <li>
+                <span class="soft">{`${each.count} × ${each.type} on ${each.account}`}</span>
+                <Money amount={each.net} currency={each.currency} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+const Health = ({ view: { health, names } }: { view: AccountsView }) => (
+  <Card title="Accounts" note={plural(health.accounts.length, 'account')}>
+    {health.accounts.length === 0 && <p class="soft">No connected account is in use.</p>}
+    <ol class="changes">
+      {health.accounts.map(({ account, partners, balance_transactions_from, read_to, followed }) => (
+        <li>
+          <code class="hash">{account}</code>{' '}
+          {health.stale.includes(account) && <Chip tone="bad">not read for two days</Chip>}{' '}
+          {followed && <Chip>followed by another</Chip>}
+          <p class="soft">
+            {partners.map((id) => names.get(id) ?? id).join(', ')}
+            {balance_transactions_from === 'processor'
+              ? ' · read at the processor, to '
+              : ' · settlement files, the latest of '}
+            {read_to === null ? <None /> : <Instant at={read_to} />}
+          </p>
+        </li>
+      ))}
+    </ol>
+  </Card>
+);

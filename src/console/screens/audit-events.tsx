@@ -1,0 +1,215 @@
+/** Audit events: who did what, when and from where, with filters in the address. */
+import type { ComponentChildren } from 'preact';
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, type Column, DataTable, Instant, Pager } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { dayAsked, idAsked, textAsked } from '../parameters.ts';
+import { AuditMenu } from './audit-menu.tsx';
+
+export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
+
+export interface ListedEvent {
+  readonly event_id: number;
+  readonly occurred_at: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly by: string;
+  readonly os_user: string;
+  readonly host: string;
+  readonly via: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  /** What the subject is, where it has a screen. */
+  readonly of: 'document' | 'partner' | null;
+}
+
+interface Filter {
+  readonly action: string | null;
+  readonly by: string | null;
+  readonly subject: string | null;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly before: number | null;
+}
+
+export interface AuditEventsView {
+  readonly filter: Filter;
+  readonly events: readonly ListedEvent[];
+  readonly actions: readonly string[];
+  readonly next: number | null;
+}
+
+const PATH = '/console/audit';
+const PAGE = 50;
+
+/**
+ * One page by key, the latest first. A reader of some partners sees the events of these and of their documents: what is
+ * about a month, a file or the ledger is about other partners too.
+ */
+export async function readAuditEvents(
+  tx: Transaction,
+  asked: AuditQuestion,
+  { scope }: { scope: Scope },
+): Promise<AuditEventsView> {
+  const filter: Filter = {
+    action: textAsked(asked.action) ?? null,
+    by: textAsked(asked.by) ?? null,
+    subject: textAsked(asked.subject) ?? null,
+    from: dayAsked('from', asked.from) ?? null,
+    to: dayAsked('to', asked.to) ?? null,
+    before: idAsked('before', asked.before) ?? null,
+  };
+  const events = await query<ListedEvent>(
+    tx,
+    `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
+            e.action, e.subject, coalesce(e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via, e.details,
+            CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
+                 WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
+     FROM audit_events e
+     WHERE (:before::bigint IS NULL OR e.event_id < :before::bigint)
+       AND (:action::text IS NULL OR e.action = :action OR starts_with(e.action, :action || '.'))
+       AND (:by::text IS NULL OR lower(coalesce(e.claimed_by, e.os_user)) = lower(:by))
+       AND (:subject::text IS NULL OR e.subject = :subject)
+       AND (:from::date IS NULL OR e.occurred_at >= :from::date::timestamp AT TIME ZONE 'UTC')
+       AND (:to::date IS NULL OR e.occurred_at < (:to::date + 1)::timestamp AT TIME ZONE 'UTC')
+       AND (:scope::text[] IS NULL OR e.subject = ANY (:scope::text[])
+            OR e.subject IN (SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))
+     ORDER BY e.event_id DESC LIMIT :limit`,
+    { ...filter, scope, limit: PAGE + 1 },
+  );
+  const shown = events.slice(0, PAGE);
+  const actions = await query<{ action: string }>(tx, `SELECT DISTINCT action FROM audit_events ORDER BY action`);
+  return {
+    filter,
+    events: shown,
+    actions: scope === null ? actions.map(({ action }) => action) : [],
+    next: events.length > PAGE ? (shown.at(-1)?.event_id ?? null) : null,
+  };
+}
+
+export function auditEventsScreen({ filter, events, actions, next }: AuditEventsView): Screen {
+  const { action, by, subject, from, to, before } = filter;
+  const question = { action, by, subject, from, to };
+  return {
+    place: 'audit',
+    title: 'Audit',
+    content: (
+      <>
+        <AuditMenu current="events" />
+        <form class="filters" action={PATH}>
+          <label class="field">
+            Action
+            <input name="action" value={action ?? ''} list="actions" placeholder="invoice.void" />
+            <datalist id="actions">
+              {actions.map((each) => (
+                <option value={each} />
+              ))}
+            </datalist>
+          </label>
+          <label class="field">
+            Subject
+            <input name="subject" value={subject ?? ''} placeholder="INV-2026-000001" />
+          </label>
+          <label class="field">
+            By
+            <input name="by" value={by ?? ''} size={12} />
+          </label>
+          <label class="field">
+            From (UTC)
+            <input type="date" name="from" value={from ?? ''} />
+          </label>
+          <label class="field">
+            To
+            <input type="date" name="to" value={to ?? ''} />
+          </label>
+          <button type="submit">Filter</button>
+        </form>
+        <Card title={plural(events.length, 'event')} note="the latest first" flush>
+          <DataTable columns={COLUMNS} rows={events} labelled nothing="No event matches." caption="Audit events" />
+          <Pager
+            first={before === null ? null : addressOf(PATH, question)}
+            next={next === null ? null : addressOf(PATH, { ...question, before: next })}
+            names={['Newest', 'Older']}
+          />
+        </Card>
+      </>
+    ),
+  };
+}
+
+const COLUMNS: readonly Column<ListedEvent>[] = [
+  {
+    heading: 'At',
+    cell: ({ event_id, occurred_at }) => (
+      <span title={`event ${event_id}`}>
+        <Instant at={occurred_at} />
+      </span>
+    ),
+  },
+  {
+    heading: 'Action',
+    cell: ({ action }) => <a href={addressOf(PATH, { action })}>{action}</a>,
+  },
+  { heading: 'Subject', cell: (event) => <Subject event={event} /> },
+  {
+    heading: 'By',
+    cell: ({ by, os_user, host, via }) => (
+      <>
+        <a href={addressOf(PATH, { by })}>{by}</a>{' '}
+        <span class="count">
+          {[os_user === by ? null : os_user, via === 'command' ? null : via, host].filter(Boolean).join(' · ')}
+        </span>
+      </>
+    ),
+  },
+  { heading: 'Details', cell: ({ details }) => <Details details={details} /> },
+];
+
+function Subject({ event: { subject, of } }: { event: ListedEvent }) {
+  const href =
+    of === 'document'
+      ? `/console/invoices/${subject}`
+      : of === 'partner'
+        ? `/console/partners/${subject}`
+        : addressOf(PATH, { subject });
+  return (
+    <a class="row wrap" href={href}>
+      {subject}
+    </a>
+  );
+}
+
+/** Up to this many short values are shown at once; others are folded. */
+const PLAIN = 2;
+
+function Details({ details }: { details: ListedEvent['details'] }): ComponentChildren {
+  const entries = Object.entries(details).filter(([, value]) => value !== null);
+  if (entries.length === 0) return null;
+  const facts = (
+    <dl class="facts small">
+      {entries.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{shown(value)}</dd>
+        </>
+      ))}
+    </dl>
+  );
+  const isPlain = entries.length <= PLAIN && entries.every(([, value]) => shown(value).length <= 40);
+  if (isPlain) return facts;
+  return (
+    <details>
+      <summary>{entries.length === 1 ? entries[0]?.[0] : plural(entries.length, 'detail')}</summary>
+      {facts}
+    </details>
+  );
+}
+
+/** A long list, as of an import of many rows, is cut: the export of events has it whole. */
+const LONGEST = 2000;
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}

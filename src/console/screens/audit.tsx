@@ -1,0 +1,256 @@
+/** What proves the ledger: its seals with their chain, the nightly checks, changes of the settings, and packs. */
+import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type Month, monthName } from '../../month.ts';
+import type { ChangeEvent } from '../../people/field-changes.ts';
+import type { Scope } from '../../people/scope.ts';
+import { readSettingsChanges } from '../../people/settings-changes.ts';
+import { plural } from '../../text.ts';
+import { ChangeLog } from '../change-log.tsx';
+import { Card, Chip, type Column, DataTable, Instant, WholeLedgerOnly } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { monthAsked } from '../parameters.ts';
+import { AuditMenu } from './audit-menu.tsx';
+
+// --- Checks -------------------------------------------------------------------------------------------------------------
+
+interface Run {
+  readonly job: string;
+  readonly started_at: string;
+  readonly finished_at: string;
+  readonly exit_status: number;
+}
+
+export interface ChecksView {
+  /** The runs of `verify`, the latest first. */
+  readonly runs: readonly Run[];
+  /** The latest run of every other job. */
+  readonly others: readonly Run[];
+  /** What the latest run found, by check. */
+  readonly findings: readonly { readonly item: string; readonly count: number; readonly told_at: string }[];
+}
+
+const RUNS_SHOWN = 14;
+
+/** Null to a reader of some partners only, as all that is of the whole ledger. */
+export async function readChecks(tx: Transaction, { scope }: { scope: Scope }): Promise<ChecksView | null> {
+  if (scope !== null) return null;
+  return {
+    runs: await query(
+      tx,
+      `SELECT job, started_at, finished_at, exit_status FROM job_runs WHERE job = 'verify'
+       ORDER BY finished_at DESC LIMIT :limit`,
+      { limit: RUNS_SHOWN },
+    ),
+    others: await query(
+      tx,
+      `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
+       ORDER BY job, finished_at DESC`,
+    ),
+    findings: await query(
+      tx,
+      `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`,
+    ),
+  };
+}
+
+const AUDIT = { place: 'audit', title: 'Audit' } as const;
+
+export function checksScreen(view: ChecksView | null): Screen {
+  if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="What the checks found" /> };
+  const { runs, others, findings } = view;
+  const [last] = runs;
+  return {
+    ...AUDIT,
+    lead: last === undefined ? 'the nightly verify has not run yet' : outcomeOf(last),
+    content: (
+      <>
+        <AuditMenu current="checks" />
+        <div class="columns">
+          <div class="stack">
+            <Card
+              title="Findings of the latest run"
+              note={last !== undefined && <Instant at={last.finished_at} />}
+              flush
+            >
+              <DataTable
+                columns={FINDINGS}
+                rows={findings}
+                nothing={
+                  last === undefined ? 'The job verify has not run here.' : 'Every check passed: nothing differs.'
+                }
+                caption="Findings"
+              />
+            </Card>
+            <Card title="Run it now">
+              <p>
+                <code>reckoner verify</code> recomputes every seal, balance, document and PDF, and names each
+                difference. It takes minutes on a large ledger; <code>reckoner verify MONTH</code> checks one month.
+              </p>
+            </Card>
+          </div>
+          <div class="stack">
+            <Card title="Runs of verify" note="the latest first" flush>
+              <DataTable columns={RUNS} rows={runs} nothing="None yet." caption="Runs of verify" />
+            </Card>
+            <Card title="Other jobs" note="the latest run of each" flush>
+              <DataTable columns={JOBS} rows={others} nothing="None has run yet." caption="Other jobs" />
+            </Card>
+          </div>
+        </div>
+      </>
+    ),
+  };
+}
+
+const outcomeOf = ({ exit_status }: Run): string =>
+  exit_status === 0 ? 'verified' : exit_status === 4 ? 'verify found differences' : 'verify did not finish';
+
+const FINDINGS: readonly Column<ChecksView['findings'][number]>[] = [
+  { heading: 'Check', cell: ({ item }) => item },
+  { heading: 'Differences', number: true, cell: ({ count }) => <Chip tone="bad">{String(count)}</Chip> },
+];
+
+const Outcome = ({ run: { exit_status } }: { run: Run }) => (
+  <Chip tone={exit_status === 0 ? 'good' : exit_status === 4 ? 'warn' : 'bad'}>
+    {exit_status === 0 ? 'done' : exit_status === 4 ? 'needs attention' : `exit ${exit_status}`}
+  </Chip>
+);
+
+const RUNS: readonly Column<Run>[] = [
+  { heading: 'Finished', cell: ({ finished_at }) => <Instant at={finished_at} /> },
+  { heading: 'Outcome', cell: (run) => <Outcome run={run} /> },
+];
+const JOBS: readonly Column<Run>[] = [
+  {
+    heading: 'Job',
+    cell: ({ job, finished_at }) => (
+      <>
+        {job}{' '}
+        <span class="count">
+          <Instant at={finished_at} />
+        </span>
+      </>
+    ),
+  },
+  { heading: 'Outcome', cell: (run) => <Outcome run={run} /> },
+];
+
+// --- Changes of the settings ----------------------------------------------------------------------------------------------
+
+export async function readSettingsLog(
+  tx: Transaction,
+  { scope }: { scope: Scope },
+): Promise<readonly ChangeEvent[] | null> {
+  return scope === null ? readSettingsChanges(tx) : null;
+}
+
+export const settingsLogScreen = (events: readonly ChangeEvent[] | null): Screen =>
+  events === null
+    ? { ...AUDIT, content: <WholeLedgerOnly what="The settings" /> }
+    : {
+        ...AUDIT,
+        lead: 'changes of the settings',
+        content: (
+          <>
+            <AuditMenu current="settings" />
+            <Card title={plural(events.length, 'change')} note="as the program saw them in settings.json">
+              <ChangeLog events={events} nothing="No settings are recorded yet." />
+            </Card>
+          </>
+        ),
+      };
+
+// --- Packs --------------------------------------------------------------------------------------------------------------
+
+export interface PacksView {
+  readonly month: Month | null;
+  readonly months: readonly {
+    readonly month: Month;
+    readonly seal: string | null;
+    readonly books_seal: string | null;
+  }[];
+}
+
+export async function readPacks(
+  tx: Transaction,
+  asked: Readonly<Partial<Record<'month', string>>>,
+  { scope }: { scope: Scope },
+): Promise<PacksView | null> {
+  if (scope !== null) return null;
+  const months = await query<PacksView['months'][number]>(
+    tx,
+    `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
+     LEFT JOIN seals s USING (month) LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
+  );
+  return { month: monthAsked('month', asked.month) ?? months[0]?.month ?? null, months };
+}
+
+export function packsScreen(view: PacksView | null): Screen {
+  if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="An auditor's pack" /> };
+  const { month, months } = view;
+  return {
+    ...AUDIT,
+    lead: month === null ? 'no month is closed yet' : `packs of ${monthName(month)}`,
+    content: (
+      <>
+        <AuditMenu current="packs" />
+        {month === null ? (
+          <p class="nothing">Packs are made of closed months.</p>
+        ) : (
+          <Packs month={month} months={months} />
+        )}
+      </>
+    ),
+  };
+}
+
+function Packs({ month, months }: { month: Month; months: PacksView['months'] }) {
+  const shown = months.find((each) => each.month === month);
+  const columns: Column<(typeof EXPORT_KINDS)[number]>[] = [
+    { heading: 'Pack', cell: (kind) => <strong>{kind}</strong> },
+    { heading: 'Contains', cell: (kind) => EXPORT_CONTENTS[kind] },
+    { heading: 'Formats', cell: (kind) => <span class="soft">{exportFormats(kind).join(', ')}</span> },
+    {
+      heading: 'Command',
+      cell: (kind) => <code class="hash">{`reckoner export ${kind} --month ${month} --out ${kind}-${month}.zip`}</code>,
+    },
+  ];
+  return (
+    <>
+      <form class="filters" action="/console/audit/packs">
+        <label class="field">
+          Month
+          <select name="month">
+            {months.map((each) => (
+              <option value={each.month} selected={each.month === month}>
+                {monthName(each.month)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit">Show</button>
+        <Chip tone={shown?.seal == null ? 'warn' : 'good'}>{shown?.seal == null ? 'not sealed' : 'sealed'}</Chip>
+        <Chip tone={shown?.books_seal == null ? 'warn' : 'good'}>
+          {shown?.books_seal == null ? 'books open: preliminary' : 'books closed'}
+        </Chip>
+      </form>
+      <div class="stack">
+        <Card title="Packs" flush>
+          <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
+        </Card>
+        <Card title="What every pack has beside its data">
+          <ul class="ticks plain">
+            <li>manifest.json with the SHA-256, size and number of rows of every file</li>
+            <li>the seal records of its months, with their signatures and time stamps</li>
+            <li>README.txt and a dictionary of every column</li>
+          </ul>
+          <p class="soft">
+            A pack is read from one snapshot of the ledger and checked without Reckoner by verify.mjs or verify.py of a
+            release. It can take minutes and gigabytes, so that a shell writes it and not this page.
+          </p>
+        </Card>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,69 @@
+/** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
+import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
+import { addressOf, Chip, type Tone } from '../kit.tsx';
+
+const STATUS: Readonly<Record<Exception['status'], string>> = {
+  short: 'short',
+  over: 'over',
+  missing: 'missing',
+  late: 'late',
+  other_account: 'on another account',
+  misrouted: 'misrouted',
+  reversed: 'transfer reversed',
+  disputed: 'disputed',
+  unknown: 'no quote',
+  returned: 'returned',
+  closed: 'closed',
+};
+
+const toneOf = (exception: Exception): Tone =>
+  !needsWork(exception) ? 'plain' : exception.status === 'missing' || exception.status === 'unknown' ? 'bad' : 'warn';
+
+export const ExceptionStatus = ({ exception }: { exception: Exception }) => (
+  <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
+);
+
+export function ExceptionCell({ exception, names }: { exception: Exception; names: ReadonlyMap<string, string> }) {
+  const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;
+  return (
+    <div>
+      <code class="hash">{account === null ? quote_id : balance_transactions[0]}</code>
+      <p class="soft">
+        {partner_id === null ? (
+          'of an unknown partner'
+        ) : (
+          <a href={`/console/partners/${partner_id}`}>{names.get(partner_id) ?? partner_id}</a>
+        )}
+        {account !== null && ` on ${account}`}
+        {other_accounts.length > 0 && `, received on ${other_accounts.join(', ')}`}
+        {reason !== null && `: ${reason}`}
+      </p>
+      {exception.status === 'unknown' && <Choices exception={exception} names={names} />}
+    </div>
+  );
+}
+
+/** The quotes that its money may be the share of, each with the act that says so. */
+function Choices({ exception, names }: { exception: Exception; names: ReadonlyMap<string, string> }) {
+  const { candidates, named, quote_id, sent, balance_transactions } = exception;
+  const transaction = balance_transactions[0] ?? '';
+  const match = (quote: string, partner: string) =>
+    addressOf('/console/acts/processor.match', { transaction, quote, partner });
+  return (
+    <p>
+      {sent !== null && <span class="soft">{`sent as ${sent.currency} ${sent.amount}. `}</span>}
+      {quote_id !== null && (
+        <span class="soft">{`names ${quote_id}${named.length === 0 ? ', which is not in the ledger yet' : ''}. `}</span>
+      )}
+      {[...named.map((each) => ({ ...each, quote_id: quote_id ?? '' })), ...candidates].map((each) => (
+        <span class="line">
+          <a href={match(each.quote_id, each.partner_id)}>{`Match to ${each.quote_id}`}</a>
+          <span class="soft">{` of ${names.get(each.partner_id) ?? each.partner_id}`}</span>
+        </span>
+      ))}
+      <span class="line">
+        <a href={addressOf('/console/acts/processor.close', { transaction })}>Close without a quote</a>
+      </span>
+    </p>
+  );
+}

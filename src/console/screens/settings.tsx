@@ -1,0 +1,330 @@
+/** The settings as they are in force, to read: they are edited in settings.json. Secrets are never shown. */
+import type { ComponentChildren } from 'preact';
+import { type Environment, isThisMachine } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
+import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
+import type { Scope } from '../../people/scope.ts';
+import { type Gap, readReadiness } from '../../reports/readiness.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None, WholeLedgerOnly } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+
+interface HeldDocument {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly held_at: string;
+  readonly reason: string;
+}
+
+export interface SettingsView {
+  readonly settings: Settings;
+  readonly environment: Environment['name'];
+  /** Where e-mails go; no user name and no password. */
+  readonly mailServer: string | null;
+  readonly signsMail: boolean;
+  readonly signsSeals: boolean;
+  readonly missing: readonly Gap[];
+  readonly held: readonly HeldDocument[];
+  readonly heldCount: number;
+  readonly documents: EmailCounts;
+  readonly others: EmailCounts;
+  readonly mailFailing: { readonly since: string; readonly reason: string } | null;
+}
+
+const HELD_SHOWN = 50;
+
+/** Null to a reader of some partners only. */
+export async function readSettingsView(
+  tx: Transaction,
+  { environment, settings, scope }: { environment: Environment; settings: Settings; scope: Scope },
+): Promise<SettingsView | null> {
+  if (scope !== null) return null;
+  const held = await query<HeldDocument & { held_count: number }>(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
+     FROM current_holds h JOIN documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
+    { limit: HELD_SHOWN },
+  );
+  return {
+    settings,
+    environment: environment.name,
+    mailServer: hostOf(environment.smtpUrl),
+    signsMail: environment.dkimKey !== undefined,
+    signsSeals: environment.sealKey !== undefined,
+    missing: (await readReadiness(tx, { environment, settings })).missing,
+    held,
+    heldCount: held[0]?.held_count ?? 0,
+    documents: await countDeliveries(tx),
+    others: await countOtherEmails(tx),
+    mailFailing: await readMailFailure(tx),
+  };
+}
+
+function hostOf(smtpUrl: string | undefined): string | null {
+  if (smtpUrl === undefined || !URL.canParse(smtpUrl)) return null;
+  const { hostname, port } = new URL(smtpUrl);
+  return isThisMachine(hostname) ? 'this machine' : `${hostname}${port === '' ? '' : `:${port}`}`;
+}
+
+export function settingsScreen(view: SettingsView | null): Screen {
+  const frame = { place: 'settings', title: 'Settings' } as const;
+  if (view === null) return { ...frame, content: <WholeLedgerOnly what="What is set" /> };
+  return {
+    ...frame,
+    lead: `${view.environment}; edited in settings.json, explained in docs/settings.md`,
+    acts: (
+      <a class="button" href="/console/audit/settings">
+        Changes
+      </a>
+    ),
+    content: (
+      <div class="columns">
+        <div class="stack">
+          <Missing missing={view.missing} environment={view.environment} />
+          <BankDetails settings={view.settings} />
+          <Holds view={view} />
+        </div>
+        <div class="stack">
+          <Issuer settings={view.settings} />
+          <Mail view={view} />
+          <Approvals settings={view.settings} />
+          <Rules view={view} />
+        </div>
+      </div>
+    ),
+  };
+}
+
+/** More of them than these are folded. */
+const GAPS_SHOWN = 8;
+
+function Missing({ missing, environment }: { missing: readonly Gap[]; environment: Environment['name'] }) {
+  const line = ({ scope, id, needs, partners }: Gap) => (
+    <li>
+      <Icon kind="missing" tone="warn" />
+      <div>
+        <code class="hash">{id}</code> <span class="count">{scope}</span>
+        <p class="soft">
+          {`needs ${needs}`}
+          {partners !== undefined && ` (${plural(partners.length, 'partner')})`}
+        </p>
+      </div>
+    </li>
+  );
+  return (
+    <Card
+      title={environment === 'production' ? 'What is missing' : 'What production would still need'}
+      note={missing.length > 0 && plural(missing.length, 'thing')}
+    >
+      {missing.length === 0 && (
+        <ul class="ticks">
+          <li>
+            <Icon kind="done" tone="good" />
+            <span>Nothing: every setting, variable, currency and partner is complete.</span>
+          </li>
+        </ul>
+      )}
+      <ul class="ticks">{missing.slice(0, GAPS_SHOWN).map(line)}</ul>
+      {missing.length > GAPS_SHOWN && (
+        <details>
+          <summary>{`${missing.length - GAPS_SHOWN} more`}</summary>
+          <ul class="ticks">{missing.slice(GAPS_SHOWN).map(line)}</ul>
+        </details>
+      )}
+    </Card>
+  );
+}
+
+function BankDetails({ settings }: { settings: Settings }) {
+  const currencies = Object.entries(settings.instructions);
+  return (
+    <Card
+      title="Bank details"
+      note="as documents print them"
+      acts={
+        <a class="button" href={addressOf('/console/audit', { action: 'settings.change' })}>
+          Who changed them
+        </a>
+      }
+    >
+      {currencies.length === 0 && <p class="soft">No bank details are set: invoices will be held.</p>}
+      <ol class="changes">
+        {currencies.map(([currency, instructions]) => {
+          const { ach, wire } = bankDetails(instructions);
+          return (
+            <li>
+              <h3>{currency === '*' ? 'Any other currency' : currency}</h3>
+              {ach !== null && <Account title="ACH" facts={ach} />}
+              {wire !== null && <Account title="Wire" facts={wire} />}
+              {ach === null && wire === null && <p class="soft">Not filled in.</p>}
+            </li>
+          );
+        })}
+      </ol>
+    </Card>
+  );
+}
+
+const Account = ({ title, facts }: { title: string; facts: readonly PaymentFact[] }) => (
+  <>
+    <p class="soft">{title}</p>
+    <Facts
+      facts={facts.map(({ label, value, address, kind }) => [
+        label,
+        <>
+          {kind === 'number' ? <code>{value}</code> : value}
+          {address !== null && <span class="line soft">{addressLine(address)}</span>}
+        </>,
+      ])}
+    />
+  </>
+);
+
+function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
+  const columns: Column<HeldDocument>[] = [
+    {
+      heading: 'Number',
+      cell: ({ number }) => (
+        <a class="row number" href={`/console/invoices/${number}`}>
+          {number}
+        </a>
+      ),
+    },
+    { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
+    { heading: 'Since', cell: ({ held_at }) => <span class="soft">{held_at.slice(0, 10)}</span> },
+    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? <None /> : reason) },
+  ];
+  return (
+    <Card
+      title="On hold"
+      note={heldCount > HELD_SHOWN ? `the oldest ${HELD_SHOWN} of ${heldCount}` : plural(heldCount, 'document')}
+      flush
+    >
+      <DataTable columns={columns} rows={held} labelled nothing="No document is on hold." caption="On hold" />
+    </Card>
+  );
+}
+
+const Issuer = ({ settings: { issuer, public_url, time_zone } }: { settings: Settings }) => (
+  <Card title="Issuer">
+    <Facts
+      facts={[
+        ['Name', issuer.legal_name],
+        ['Address', addressLine(issuer.address)],
+        ['E-mail', issuer.email],
+        ['Phone', issuer.phone],
+        ['Tax id', issuer.tax_id],
+        ['Logo', issuer.logo === null ? 'none' : `${issuer.logo.width} × ${issuer.logo.height} px`],
+        ['Public address', public_url],
+        ['Time zone', time_zone],
+      ]}
+    />
+  </Card>
+);
+
+function Mail({ view: { settings, mailServer, signsMail, documents, others, mailFailing } }: { view: SettingsView }) {
+  const counted = ({ sent, pending, held, failed, uncertain }: EmailCounts) =>
+    [
+      `${sent.toLocaleString('en-US')} sent`,
+      ...(
+        [
+          [pending, 'pending'],
+          [held, 'held'],
+          [failed, 'failed'],
+          [uncertain, 'uncertain'],
+        ] as const
+      )
+        .filter(([count]) => count > 0)
+        .map(([count, what]) => `${count} ${what}`),
+    ].join(', ');
+  return (
+    <Card title="Mail">
+      <Facts
+        facts={[
+          [
+            'State',
+            mailFailing === null ? (
+              <Chip tone={mailServer === null ? 'warn' : 'good'}>
+                {mailServer === null ? 'no mail server: kept in outbox/' : 'working'}
+              </Chip>
+            ) : (
+              <>
+                <Chip tone="bad">failing</Chip> {`since ${mailFailing.since.slice(0, 10)}: ${mailFailing.reason}`}
+              </>
+            ),
+          ],
+          ['Server', mailServer],
+          ['From', settings.mail_from],
+          ['Reply to', settings.reply_to],
+          ['Signed', signsMail ? `DKIM, selector ${settings.dkim.selector}` : 'no DKIM key'],
+          ['Documents', counted(documents)],
+          ['Other e-mails', counted(others)],
+          ['Finance', settings.finance_email],
+          ['Auditor', settings.auditor_email],
+          ['Operations', settings.operations_email],
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** Which acts need a second person, where the settings name any. */
+function Approvals({ settings }: { settings: Settings }) {
+  const rules = Object.entries((settings as { approvals?: Readonly<Record<string, ApprovalRule>> }).approvals ?? {});
+  return (
+    <Card title="Approvals" note={rules.length > 0 && plural(rules.length, 'act')}>
+      {rules.length === 0 ? (
+        <p class="soft">No act needs a second person.</p>
+      ) : (
+        <Facts facts={rules.map(([act, rule]) => [act, thresholdOf(rule)])} />
+      )}
+    </Card>
+  );
+}
+
+interface ApprovalRule {
+  readonly above?: Readonly<Record<string, string>>;
+}
+
+const thresholdOf = ({ above = {} }: ApprovalRule): ComponentChildren => {
+  const amounts = Object.entries(above).map(([currency, amount]) => `above ${amount} ${currency}`);
+  return amounts.length === 0 ? 'always' : amounts.join(', ');
+};
+
+function Rules({ view: { settings, signsSeals } }: { view: SettingsView }) {
+  const { small_difference: small, books_close_day, allow_empty } = settings;
+  return (
+    <Card title="Rules">
+      <Facts
+        facts={[
+          ['Payment terms', plural(settings.payment_terms_days, 'day')],
+          ['Dunning levels', settings.reminders.map((day) => (day > 0 ? `+${day}` : String(day))).join(', ')],
+          ['Books close', books_close_day === null ? 'by hand' : `on day ${books_close_day} of the next month`],
+          ['Checkpoints', settings.checkpoints],
+          ['Seals', signsSeals ? 'signed' : 'not signed: no key'],
+          ['Credit at close', settings.credit_at_close],
+          [
+            'Small differences',
+            Object.entries(small)
+              .map(([name, limit]) => (name === 'percent' ? `at most ${limit}\u00a0%` : `${limit} ${name}`))
+              .join(', ') || 'none',
+          ],
+          [
+            'Without rows',
+            allow_empty === true ? 'any partner' : allow_empty === false ? 'nobody' : allow_empty.join(', '),
+          ],
+          ['Payment links', settings.payment_link.provider],
+          ['Payment receipts', settings.payment_receipts ? 'by e-mail' : 'off'],
+          [
+            'Quotes valid',
+            settings.quotes.valid_days === null ? 'for ever' : plural(settings.quotes.valid_days, 'day'),
+          ],
+          ['API open to', settings.http.allow.join(', ') || 'any address'],
+        ]}
+      />
+    </Card>
+  );
+}
