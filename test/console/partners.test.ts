@@ -26,7 +26,9 @@ beforeAll(async () => {
   const { transaction } = books.database;
   await transaction((tx) => holdDocument(tx, books.acting, { number: 'INV-2026-000002', reason: 'ask first' }));
   const { environment, actor } = books;
-  const made = await transaction((tx) => createClient(tx, 'p-1', {}, { environment: environment.name, actor, now: environment.now() }));
+  const made = await transaction((tx) =>
+    createClient(tx, 'p-1', {}, { environment: environment.name, actor, now: environment.now() }),
+  );
   secret = made.client_secret;
 });
 afterAll(() => books.end());

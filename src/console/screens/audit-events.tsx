@@ -40,12 +40,15 @@ export interface AuditEventsView {
   readonly next: number | null;
 }
 
+/** Actions whose details are about one partner and nobody else. */
+const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
+
 const PATH = '/console/audit';
 const PAGE = 50;
 
 /**
  * One page by key, the latest first. A reader of some partners sees the events of these and of their documents: what is
- * about a month, a file or the ledger is about other partners too.
+ * about a month, a file or the ledger is about other partners too, and so may be the details of a payment.
  */
 export async function readAuditEvents(
   tx: Transaction,
@@ -63,7 +66,8 @@ export async function readAuditEvents(
   const events = await query<ListedEvent>(
     tx,
     `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
-            e.action, e.subject, coalesce(e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via, e.details,
+            e.action, e.subject, coalesce(e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via,
+            CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN e.details ELSE '{}' END AS details,
             CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
                  WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
      FROM audit_events e
@@ -76,7 +80,7 @@ export async function readAuditEvents(
        AND (:scope::text[] IS NULL OR e.subject = ANY (:scope::text[])
             OR e.subject IN (SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))
      ORDER BY e.event_id DESC LIMIT :limit`,
-    { ...filter, scope, limit: PAGE + 1 },
+    { ...filter, scope, own: OF_ONE_PARTNER, limit: PAGE + 1 },
   );
   const shown = events.slice(0, PAGE);
   const actions = await query<{ action: string }>(tx, `SELECT DISTINCT action FROM audit_events ORDER BY action`);

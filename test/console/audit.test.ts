@@ -1,0 +1,153 @@
+/** The console's audit and settings: events by filter and page, seals with their chain, and nothing secret. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  checksScreen,
+  packsScreen,
+  readChecks,
+  readPacks,
+  readSettingsLog,
+  settingsLogScreen,
+} from '../../src/console/screens/audit.tsx';
+import { type AuditQuestion, auditEventsScreen, readAuditEvents } from '../../src/console/screens/audit-events.tsx';
+import { readSeal, readSeals, sealScreen, sealsScreen } from '../../src/console/screens/seals.tsx';
+import { readSettingsView, settingsScreen } from '../../src/console/screens/settings.tsx';
+import type { Transaction } from '../../src/database/transaction.ts';
+import { holdDocument } from '../../src/documents/hold.ts';
+import { recordEvents } from '../../src/people/audit-events.ts';
+import type { Scope } from '../../src/people/scope.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { recordAttention } from '../../src/reports/job-attention.ts';
+import { readSealLetters } from '../../src/reports/seal-letters.ts';
+import { recordJobRun } from '../../src/reports/status.ts';
+import { type ConsoleBooks, html, openConsole, SCRIPT, textOf } from './books.ts';
+
+let books: ConsoleBooks;
+beforeAll(async () => {
+  books = await openConsole();
+  await recordSettingsChanges(books.database, books);
+  await books.database.transaction((tx) =>
+    holdDocument(tx, books.acting, { number: 'INV-2026-000003', reason: SCRIPT }),
+  );
+});
+afterAll(() => books.end());
+
+const reading = <Result>(read: (tx: Transaction) => Promise<Result>): Promise<Result> => books.database.reading(read);
+const events = (asked: AuditQuestion = {}, scope: Scope = null) =>
+  reading((tx) => readAuditEvents(tx, asked, books.seen(scope)));
+const actionsOf = async (...given: Parameters<typeof events>) =>
+  (await events(...given)).events.map(({ action, subject }) => `${action} ${subject}`);
+
+describe('audit events', () => {
+  test('are found by action, subject, person and day', async () => {
+    expect(await actionsOf({ action: 'invoice.hold' })).toEqual(['invoice.hold INV-2026-000003']);
+    expect(await actionsOf({ action: 'invoice' })).toEqual(['invoice.hold INV-2026-000003']);
+    expect(await actionsOf({ subject: 'p-2' })).toEqual(['payment.record p-2', 'partner.create p-2']);
+    expect(await actionsOf({ by: 'A Bookkeeper', action: 'invoice' })).toEqual(['invoice.hold INV-2026-000003']);
+    expect(await actionsOf({ by: 'nobody' })).toEqual([]);
+    expect(await actionsOf({ from: '2026-09-01', to: '2026-09-01', action: 'month' })).toEqual(['month.close 2026-08']);
+  });
+
+  test('are read page by page, each once, the latest first', async () => {
+    const { actor } = books;
+    const now = books.environment.now().toISO();
+    const many = Array.from({ length: 120 }, (_, at) => ({ action: 'test.page', subject: `${at}`, details: {}, now }));
+    await books.database.transaction((tx) => recordEvents(tx, actor, many));
+    const subjects: string[] = [];
+    for (let before: string | undefined = ''; before !== undefined; ) {
+      const page = await events({ action: 'test.page', before });
+      subjects.push(...page.events.map(({ subject }) => subject));
+      before = page.next === null ? undefined : String(page.next);
+    }
+    expect(subjects).toEqual(many.map(({ subject }) => subject).reverse());
+  });
+
+  test('of a reader of one partner are those of it and of its documents', async () => {
+    const { events: own } = await events({}, ['p-2']);
+    expect(own.map(({ action, subject }) => `${action} ${subject}`)).toEqual([
+      'invoice.hold INV-2026-000003',
+      'payment.record p-2',
+      'partner.create p-2',
+    ]);
+    // Of a payment, which may concern several partners, only that it was recorded.
+    expect(own[0]?.details).toEqual({ reason: SCRIPT });
+    expect(own[1]?.details).toEqual({});
+    expect(await actionsOf({ subject: 'p-1' }, ['p-2'])).toEqual([]);
+    expect((await events({}, ['p-2'])).actions).toEqual([]);
+  });
+
+  test('show a reason like a script as text', async () => {
+    const page = html(auditEventsScreen(await events({ action: 'invoice' })));
+    expect(page).toContain('&lt;script>alert(1)');
+    expect(page).not.toContain(SCRIPT);
+  });
+});
+
+describe('seals', () => {
+  test('are those of the command, each with the one before it', async () => {
+    const letters = await reading(readSealLetters);
+    const view = await reading((tx) => readSeals(tx, {}, books.seen()));
+    const months = letters.filter(({ kind }) => kind === 'month').reverse();
+    expect(view?.seals.map(({ name, seal }) => [name, seal])).toEqual(months.map(({ name, seal }) => [name, seal]));
+    expect(view?.seals.map(({ previous }) => previous?.name ?? null)).toEqual(['2026-07', null]);
+    expect(html(sealsScreen(view))).toContain('href="/console/audit/seals/month/2026-08"');
+  });
+
+  test('show the record whose hash they are', async () => {
+    const view = await reading((tx) => readSeal(tx, { kind: 'month', name: '2026-08' }, books.seen()));
+    expect(view?.seal.seal).toBe(
+      createHash('sha256')
+        .update(view?.note ?? '')
+        .digest('hex'),
+    );
+    expect(view?.note).toContain(view?.seal.previous?.seal);
+    expect(textOf(sealScreen(view))).toContain('reckoner seal');
+    for (const name of ['2030-01', "'; DROP TABLE seals", '\0'])
+      await expect(reading((tx) => readSeal(tx, { kind: 'month', name }, books.seen()))).rejects.toMatchObject({
+        code: 'argument_invalid',
+      });
+  });
+});
+
+test('the checks say when verify ran last and what it found', async () => {
+  const never = await reading((tx) => readChecks(tx, books.seen()));
+  expect(textOf(checksScreen(never))).toContain('The job verify has not run here.');
+  const at = '2026-10-15T02:00:00Z';
+  await books.database.transaction(async (tx) => {
+    await recordJobRun(tx, { job: 'verify', startedAt: at, finishedAt: at, exitStatus: 4 });
+    await recordAttention(tx, { job: 'verify', items: [{ item: 'seals', count: 3 }], now: at, againAfterHours: 20 });
+  });
+  const found = await reading((tx) => readChecks(tx, books.seen()));
+  expect(checksScreen(found).lead).toBe('verify found differences');
+  expect(textOf(checksScreen(found))).toMatch(/seals 3/);
+});
+
+test('packs name their contents and the command that writes them', async () => {
+  const packs = await reading((tx) => readPacks(tx, { month: '2026-07' }, books.seen()));
+  expect(textOf(packsScreen(packs))).toContain('reckoner export journal --month 2026-07 --out journal-2026-07.zip');
+});
+
+test('settings show bank details as printed and no secret', async () => {
+  const environment = { ...books.environment, smtpUrl: 'smtps://mailer:hunter2@mail.example:465' };
+  const view = await reading((tx) => readSettingsView(tx, { ...books.seen(), environment }));
+  const page = html(settingsScreen(view));
+  expect(page).toContain('mail.example:465');
+  expect(page).not.toContain('hunter2');
+  expect(JSON.stringify(view)).not.toContain('hunter2');
+  expect(textOf(settingsScreen(view))).toMatch(/Account holder .* Routing number/);
+  expect(page).not.toContain(SCRIPT);
+  const log = await reading((tx) => readSettingsLog(tx, books.seen()));
+  expect(textOf(settingsLogScreen(log))).toContain('issuer.legal_name');
+});
+
+test('what is of the whole ledger is not shown to a reader of some partners', async () => {
+  const seen = books.seen(['p-1', 'p-2']);
+  expect(await reading((tx) => readSeals(tx, {}, seen))).toBeNull();
+  expect(await reading((tx) => readSeal(tx, { kind: 'month', name: '2026-08' }, seen))).toBeNull();
+  expect(await reading((tx) => readChecks(tx, seen))).toBeNull();
+  expect(await reading((tx) => readPacks(tx, {}, seen))).toBeNull();
+  expect(await reading((tx) => readSettingsLog(tx, seen))).toBeNull();
+  expect(await reading((tx) => readSettingsView(tx, seen))).toBeNull();
+  for (const screen of [sealsScreen, checksScreen, packsScreen, settingsLogScreen, settingsScreen])
+    expect(textOf(screen(null))).toContain('Your role is limited to some of its partners.');
+});
