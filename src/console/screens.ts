@@ -6,7 +6,17 @@ import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { choiceAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
+import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
+import {
+  checksScreen,
+  packsScreen,
+  readChecks,
+  readPacks,
+  readSettingsLog,
+  settingsLogScreen,
+} from './screens/audit.tsx';
+import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
@@ -19,6 +29,8 @@ import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.ts
 import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { paymentsScreen, readPayments } from './screens/payments.tsx';
 import { QUEUES, queueScreen, readQueue } from './screens/queue.tsx';
+import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
+import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import {
   readTrialBalance,
   sheetOfTrialBalance,
@@ -110,6 +122,15 @@ export function addScreens({ screen, file, redirect }: Routes): void {
     sheetOfTrialBalance,
   );
   addPartners(screen);
+  addAudit(screen);
+  screen(
+    '/accounts',
+    PARTNERS,
+    (tx, { query, context, ...seen }) => readAccounts(tx, query, { ...context, ...seen }),
+    accountsScreen,
+    sheetOfAccounts,
+  );
+  screen('/settings', LEDGER, (tx, { context, scope }) => readSettingsView(tx, { ...context, scope }), settingsScreen);
 }
 
 function addPartners(screen: Routes['screen']): void {
@@ -135,4 +156,20 @@ function addPartners(screen: Routes['screen']): void {
     (tx, visit) => readPartnerEmails(tx, idOf(visit), visit.query, visit),
     partnerEmailsScreen,
   );
+}
+
+function addAudit(screen: Routes['screen']): void {
+  screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
+  screen('/audit/seals', LEDGER, (tx, { query, ...seen }) => readSeals(tx, query, seen), sealsScreen);
+  screen(
+    '/audit/seals/:kind/:name',
+    LEDGER,
+    (tx, { params: { kind = '', name = '' }, ...seen }) => readSeal(tx, { kind, name }, seen),
+    sealScreen,
+  );
+  screen('/audit/checks', LEDGER, readChecks, checksScreen);
+  screen('/audit/settings', LEDGER, readSettingsLog, settingsLogScreen);
+  for (const path of ['/audit/packs', '/audit/packs/:month']) {
+    screen(path, LEDGER, (tx, { query, params, ...seen }) => readPacks(tx, { ...query, ...params }, seen), packsScreen);
+  }
 }

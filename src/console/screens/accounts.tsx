@@ -126,7 +126,17 @@ export function accountsScreen(view: AccountsView): Screen {
     place: 'accounts',
     title: 'Accounts',
     lead: `reconciliation of ${monthName(found.month)}`,
-    acts: <Downloads path={PATH} question={{ month: found.month }} />,
+    acts: (
+      <>
+        <a class="button" href={addressOf('/console/acts/processor.reverse_month', { month: found.month })}>
+          Record reversals
+        </a>
+        <a class="button" href={addressOf('/console/acts/shares.bill', { month: found.month })}>
+          Bill missing shares
+        </a>
+        <Downloads path={PATH} question={{ month: found.month }} />
+      </>
+    ),
     content: (
       <>
         <form class="filters" action={PATH}>

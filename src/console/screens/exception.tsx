@@ -45,10 +45,10 @@ export function ExceptionCell({ exception, names }: { exception: Exception; name
 
 /** The quotes that its money may be the share of, each with the act that says so. */
 function Choices({ exception, names }: { exception: Exception; names: ReadonlyMap<string, string> }) {
-  const { candidates, named, quote_id, sent, balance_transactions } = exception;
+  const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';
-  const match = (quote: string, partner: string) =>
-    addressOf('/console/acts/processor.match', { transaction, quote, partner });
+  const match = (quoteId: string, partnerId: string) =>
+    addressOf('/console/acts/processor.match', { balance_transaction: transaction, quoteId, partnerId, account });
   return (
     <p>
       {sent !== null && <span class="soft">{`sent as ${sent.currency} ${sent.amount}. `}</span>}
@@ -62,7 +62,9 @@ function Choices({ exception, names }: { exception: Exception; names: ReadonlyMa
         </span>
       ))}
       <span class="line">
-        <a href={addressOf('/console/acts/processor.close', { transaction })}>Close without a quote</a>
+        <a href={addressOf('/console/acts/processor.close', { balance_transactions: transaction, account })}>
+          Close without a quote
+        </a>
       </span>
     </p>
   );

@@ -47,7 +47,14 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
   const before = monthBefore(from.slice(0, 7) as Month);
   return {
     ...frame,
-    acts: <Downloads path={path} question={{ from, as_of }} />,
+    acts: (
+      <>
+        <a class="button" href={addressOf('/console/acts/statement.send', { partnerId: partner.partner_id })}>
+          E-mail it
+        </a>
+        <Downloads path={path} question={{ from, as_of }} />
+      </>
+    ),
     content: (
       <>
         {menu}

@@ -196,6 +196,13 @@ function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsVi
               <div>
                 <code class="hash">{client_id}</code>
                 <p class="soft">{`made ${created_at.slice(0, 10)}${endsOf(secrets)}`}</p>
+                {revoked_at === null && (
+                  <p>
+                    <a href={addressOf('/console/acts/client.rotate', { clientId: client_id })}>New secret</a>
+                    {' · '}
+                    <a href={addressOf('/console/acts/client.revoke', { clientId: client_id })}>Revoke</a>
+                  </p>
+                )}
               </div>
               {revoked_at === null ? (
                 <Chip tone={secrets.length > 0 ? 'good' : 'warn'}>{plural(secrets.length, 'valid secret')}</Chip>
