@@ -97,7 +97,7 @@ CREATE TABLE passkeys (
   passkey_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES users,
   credential_id text COLLATE "C" NOT NULL CONSTRAINT passkey_once UNIQUE
-    CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]{16,1400}$'),
+    CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]+$' AND length(credential_id) BETWEEN 16 AND 1400),
   public_key bytea NOT NULL,
   name text NOT NULL CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
   recorded_at timestamptz NOT NULL,

@@ -357,7 +357,7 @@ CREATE TABLE passkeys (
   fact_id bigint NOT NULL,
   CONSTRAINT passkeys_pkey PRIMARY KEY (passkey_id),
   CONSTRAINT passkey_once UNIQUE (credential_id),
-  CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]{16,1400}$'),
+  CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]+$' AND length(credential_id) >= 16 AND length(credential_id) <= 1400),
   CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
   CONSTRAINT passkeys_fact_positive CHECK (fact_id > 0),
   CONSTRAINT passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(user_id),

@@ -35,10 +35,10 @@ const ARRANGEMENT = ['text', 'invoicing, or connected_account if the processor s
 const BILLED_MONTH = ['month', 'Billing month of the document'] as const;
 const VOID_REASON = ['text', 'Why it was voided'] as const;
 const WHO = {
-  claimed_by: ['text', 'Name given with --by; nobody checked it'],
+  claimed_by: ['text', "Name given with --by, or the login of the console's user"],
   os_user: ['text', 'User of the operating system'],
   host: ['text', 'Name of the computer'],
-  via: ['text', 'command, job or http'],
+  via: ['text', 'command, job, http or console'],
 } as const;
 const AMOUNTS = {
   spotPrice: ['amount', 'Price that the customer paid'],
@@ -321,6 +321,7 @@ const EVENTS = {
   subject: ['text', 'What it was done to: a document, a partner, a month, a file'],
   details: ['json', 'Details, by action'],
   ...WHO,
+  user_id: ['integer', 'User who did it (users.tsv); empty if no user did'],
 } satisfies Columns;
 
 const OPENING_BALANCES = {

@@ -1,7 +1,7 @@
 /** A user's own place: who he is here, and where he is signed in. Every role has it. */
 import { refuse } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { type Passkey, readPasskeys } from '../people/passkeys.ts';
 import { rolesInWords } from '../people/roles.ts';
 import { endSession, type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
 import { signOutUser } from '../people/users.ts';
@@ -9,16 +9,19 @@ import { Form } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { setCookie } from './session.ts';
+import { isNamed, setCookie } from './session.ts';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
-export function addAccount({ screen, act }: Routes, _shared: Shared): void {
+export function addAccount({ screen, act }: Routes): void {
   screen(
     '/account',
     OWN,
-    (tx, { user, context }) => readSessions(tx, { ...liveAt(context), login: user.login }),
-    (live, visit) => accountScreen(live, visit),
+    async (tx, { user, context }) => ({
+      live: await readSessions(tx, { ...liveAt(context), login: user.login }),
+      passkeys: await readPasskeys(tx, user.user_id),
+    }),
+    accountScreen,
   );
   act('/sign-out', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
     const now = context.environment.now().toISO();
@@ -50,49 +53,105 @@ export function addAccount({ screen, act }: Routes, _shared: Shared): void {
 
 const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
 
-function accountScreen(live: readonly ListedSession[], { user, session, reader }: Visit): Screen {
+interface AccountView {
+  readonly live: readonly ListedSession[];
+  readonly passkeys: readonly Passkey[];
+}
+
+function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
+  const { user, session, reader } = visit;
   return {
     place: null,
     title: 'Your account',
     lead: `${user.login} · ${rolesInWords(user.roles)}`,
     content: (
-      <Card
-        title="Signed in"
-        flush
-        acts={
-          <Form action="/console/account/sign-out-everywhere" token={reader.formToken} boost={false}>
-            <button type="submit">Sign out everywhere</button>
-          </Form>
-        }
-      >
-        <DataTable
-          caption="Sessions"
-          nothing=""
-          rows={live}
-          columns={[
-            { heading: 'From', cell: ({ network }) => network },
-            { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
-            { heading: 'By', cell: ({ method }) => METHODS[method] },
-            { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
-            { heading: 'Ends', cell: ({ ends_at }) => <Instant at={ends_at} /> },
-            {
-              heading: '',
-              cell: ({ session_id }) =>
-                session_id === session.session_id ? (
-                  <Chip tone="good">This one</Chip>
-                ) : (
-                  <Form action="/console/account/sessions/end" token={reader.formToken}>
-                    <input type="hidden" name="session" value={session_id} />
-                    <button type="submit">End</button>
-                  </Form>
-                ),
-            },
-          ]}
-        />
-      </Card>
+      <div class="stack">
+        <Card
+          title="Signed in"
+          flush
+          acts={
+            <Form action="/console/account/sign-out-everywhere" token={reader.formToken} boost={false}>
+              <button type="submit">Sign out everywhere</button>
+            </Form>
+          }
+        >
+          <DataTable
+            caption="Sessions"
+            nothing=""
+            rows={live}
+            columns={[
+              { heading: 'From', cell: ({ network }) => network },
+              { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
+              { heading: 'By', cell: ({ method }) => METHODS[method] },
+              { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
+              { heading: 'Ends', cell: ({ ends_at }) => <Instant at={ends_at} /> },
+              {
+                heading: '',
+                cell: ({ session_id }) =>
+                  session_id === session.session_id ? (
+                    <Chip tone="good">This one</Chip>
+                  ) : (
+                    <Form action="/console/account/sessions/end" token={reader.formToken}>
+                      <input type="hidden" name="session" value={session_id} />
+                      <button type="submit">End</button>
+                    </Form>
+                  ),
+              },
+            ]}
+          />
+        </Card>
+        <Passkeys passkeys={passkeys} token={reader.formToken} possible={isNamed(visit.place)} />
+      </div>
     ),
   };
 }
+
+const Passkeys = ({
+  passkeys,
+  token,
+  possible,
+}: {
+  passkeys: readonly Passkey[];
+  token: string;
+  possible: boolean;
+}) => (
+  <Card title="Passkeys" note="With a passkey you sign in without a link." flush>
+    <DataTable
+      caption="Passkeys"
+      nothing="You have no passkey yet."
+      rows={passkeys}
+      columns={[
+        { heading: 'Name', cell: ({ name }) => name },
+        { heading: 'Added', cell: ({ recorded_at }) => <Instant at={recorded_at} /> },
+        { heading: 'Last used', cell: ({ used_at }) => used_at !== null && <Instant at={used_at} /> },
+        {
+          heading: '',
+          cell: ({ passkey_id }) => (
+            <Form action="/console/account/passkeys/remove" token={token}>
+              <input type="hidden" name="passkey" value={passkey_id} />
+              <button type="submit">Remove</button>
+            </Form>
+          ),
+        },
+      ]}
+    />
+    <div class="in">
+      {possible ? (
+        <form class="filters" data-passkey="register" hidden hx-boost="false">
+          <input type="hidden" name="form_token" value={token} />
+          <label class="field">
+            Name of this device
+            <input name="name" required maxLength={60} placeholder="Laptop" />
+          </label>
+          <button type="submit">Add a passkey</button>
+        </form>
+      ) : (
+        <p class="soft">Passkeys need https, or http://localhost.</p>
+      )}
+      <p role="alert" data-passkey-says />
+    </div>
+  </Card>
+);
 
 /** `Firefox`, `Chrome`, …: enough to recognize one's own browser. */
 const browserName = (agent: string): string =>

@@ -72,6 +72,7 @@ export const page = (reader: Reader, screen: Screen): string =>
         <meta name="htmx-config" content={HTMX} />
         <script src={assetUrl('htmx.js')} defer />
         <script src={assetUrl('keys.js')} defer />
+        <script src={assetUrl('passkeys.js')} defer />
       </Head>
       <body hx-boost="true">
         <a class="skip" href="#main">

@@ -1,6 +1,6 @@
 /**
- * The console at /console: its headers, how it shows problems, the sign-in, and every screen. Only what stands in
- * addSignIn is reached without a session.
+ * The console at /console: its headers, how it shows problems, the sign-in, and every screen. Only the assets and
+ * the ways to sign in are reached without a session.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
@@ -9,11 +9,13 @@ import type { Shared } from '../http/shared.ts';
 import { addAccount } from './account.tsx';
 import { addActs } from './acts.ts';
 import { addAssets } from './assets.ts';
+import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { pageToGoTo } from './session.ts';
 import { addSignIn } from './sign-in.tsx';
+import { addProviderSignIn } from './sign-in-provider.ts';
 
 const HEADERS = {
   'Content-Security-Policy': [
@@ -45,8 +47,11 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
         },
       );
       addSignIn(console_, shared);
+      addPasskeySignIn(console_, shared);
+      addProviderSignIn(console_, shared);
       const routes = routesOf(console_, shared);
-      addAccount(routes, shared);
+      addAccount(routes);
+      addPasskeys(routes, shared);
       addScreens(routes);
       addActs(routes);
     },

@@ -2,6 +2,7 @@
  * The browser's side of a session: its cookies, where it may be served, and whether a request that changes something was
  * sent by a form of ours. Refusals: console_insecure, form_refused.
  */
+import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isThisMachine } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -24,6 +25,9 @@ export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { he
   if (service.environment.name === 'sandbox' && isThisMachine(name)) return { origin: `http://${host}`, secure: false };
   throw refuse('console_insecure', { host: name === '' ? 'this address' : name });
 }
+
+/** Whether the place has a name. Passkeys belong to names, not to addresses. */
+export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).hostname.replace(/^\[|\]$/g, '')) === 0;
 
 export type CookieName = 'reckoner' | 'reckoner-sign-in';
 

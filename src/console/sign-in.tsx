@@ -14,7 +14,7 @@ import { readSignInLink, takeSignInLink } from '../people/sign-in-links.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
-import { pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './session.ts';
+import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './session.ts';
 
 const LARGEST_FORM = 16 * 1024;
 
@@ -27,11 +27,12 @@ export const openRoute = ({ limits }: Shared) => ({
 
 export function addSignIn(app: FastifyInstance, shared: Shared): void {
   const { database, environment } = shared;
-  app.get('/sign-in', openRoute(shared), async (request, reply) => {
-    placeOf(shared, request);
+  app.get<{ Querystring: { to?: string } }>('/sign-in', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    const to = pageToGoTo(request.query.to);
     const html = outerPage(
-      { ...outerOf(shared, request), title: 'Sign in' },
-      <p>Open the sign-in link that an administrator has sent you. It works once.</p>,
+      { ...outerOf(shared, request), title: 'Sign in', script: 'passkeys.js' },
+      <Ways to={to} passkeys={isNamed(place)} provider={settingsNow(shared).console.oidc !== null} />,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
@@ -67,6 +68,29 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
     return signIn(shared, request, reply, session, '/console');
   });
 }
+
+const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provider: boolean }) => (
+  <>
+    {provider && (
+      <p>
+        <a class="button main" href={`/console/sign-in/provider?to=${encodeURIComponent(to)}`}>
+          Sign in with your organization
+        </a>
+      </p>
+    )}
+    {passkeys && (
+      <p>
+        <button class={provider ? undefined : 'main'} type="button" data-passkey="sign-in" data-to={to} hidden>
+          Sign in with a passkey
+        </button>
+      </p>
+    )}
+    <p role="alert" data-passkey-says />
+    <p class="soft">
+      {provider || passkeys ? 'Or open' : 'Open'} the sign-in link that an administrator has sent you. It works once.
+    </p>
+  </>
+);
 
 async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
   await countRefused(shared, request);

@@ -65,7 +65,7 @@ export interface Invited {
 export async function inviteUser(tx: Transaction, context: PeopleContext, given: Invitation): Promise<Invited> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
-  if (!isFirst) mayManage(context);
+  if (!isFirst) await mayManage(tx, context);
   const { actor, environment } = context;
   const login = given.login.toLowerCase();
   const known = await readActiveUser(tx, login);
@@ -98,7 +98,7 @@ export async function changeRoles(
   given: { login: string; grant: readonly PresentRole[]; revoke: readonly PresentRole[] },
 ): Promise<User> {
   await lockUsers(tx);
-  mayManage(context);
+  await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
   const given_ = await readRolesFrom(tx, { userId, source: 'administrator' });
@@ -115,7 +115,7 @@ export async function changeRoles(
   for (const [act, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
     if (roles.length > 0) await insertRoles(tx, { userId, act, roles, source: 'administrator', now, eventId });
   }
-  await refuseWithoutAdministrator(tx, login);
+  if (revoke.length > 0) await refuseWithoutAdministrator(tx, login);
   await endSessions(tx, { userId, now });
   return (await readActiveUser(tx, login)) as User;
 }
@@ -127,7 +127,7 @@ export async function deactivateUser(
   given: { login: string; reason: string | null },
 ): Promise<User> {
   await lockUsers(tx);
-  mayManage(context);
+  await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
   const now = context.environment.now().toISO();
@@ -142,7 +142,7 @@ export async function deactivateUser(
 /** Ends the sessions of a user, by the user or an administrator. Gives how many. */
 export async function signOutUser(tx: Transaction, context: PeopleContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
-  if (context.actor.user?.user_id !== user.user_id) mayManage(context);
+  if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
   const now = context.environment.now().toISO();
   const ended = await endSessions(tx, { userId: user.user_id, now });
   if (ended > 0) {
@@ -165,9 +165,13 @@ export async function userNamed(
   throw refuse('user_unknown', { login, acting: false });
 }
 
-/** Whoever is known must be an administrator. Nobody is before the first user is. */
-function mayManage({ actor }: PeopleContext): void {
+/**
+ * Whoever is known must be an administrator. If there is none any more, because an identity provider took the role back, the
+ * shell makes one.
+ */
+async function mayManage(tx: Transaction, { actor }: PeopleContext): Promise<void> {
   if (actor.user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  if (actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0) return;
   requireRole(actor.user, 'administrator');
 }
 
@@ -177,4 +181,4 @@ async function refuseWithoutAdministrator(tx: Transaction, login: string): Promi
 }
 
 /** Of two that change users at once, one waits: each counts the administrators that are left. */
-const lockUsers = (tx: Transaction) => execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.users})`);
+export const lockUsers = (tx: Transaction) => execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.users})`);

@@ -286,7 +286,7 @@ test.each([
     'another name behind an act',
     'events',
     'events.csv',
-    changed(/,[^,]*,([^,]*),([^,]*)$/, ',mallory,$1,$2'),
+    changed(/,[^,]*,([^,]*),([^,]*),([^,]*)$/, ',mallory,$1,$2,$3'),
     /event \d+ is not as it was sealed in os_user/,
   ],
   [

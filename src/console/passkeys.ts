@@ -1,0 +1,142 @@
+/**
+ * Passkeys in the browser: registered by a signed-in user, and then a way to sign in. A passkey that signs in has verified
+ * its user (a PIN, a finger, a face): it is two factors in one. Refusals: passkey_refused, form_refused, rate_limited.
+ */
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { line } from '../config/validation.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
+import { keepChallenge, takeChallenge } from '../people/challenges.ts';
+import { addPasskey, countUse, readCredential, readPasskeys, removePasskey } from '../people/passkeys.ts';
+import { type Access, jsonOf, type Routes } from './route.ts';
+import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './session.ts';
+import { begin, countRefused, openRoute } from './sign-in.tsx';
+
+const OWN: Access = { role: 'viewer', scope: 'partners' };
+
+/** The host that passkeys belong to. */
+function hostOf(place: Place): string {
+  if (isNamed(place)) return new URL(place.origin).hostname;
+  throw refuse('passkey_refused', { reason: 'passkeys need a name such as localhost, not an address' });
+}
+
+const credential = z.looseObject({ id: z.string().min(1).max(1400), response: z.looseObject({}) });
+const registration = z.strictObject({ name: line(60).min(1), credential });
+const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
+
+export function addPasskeys({ call, act }: Routes, { environment, log }: Shared): void {
+  call('/account/passkeys/options', OWN, async ({ user, place, reader, reply }, _body, transact) => {
+    const known = await transact((tx) => readPasskeys(tx, user.user_id));
+    const options = await generateRegistrationOptions({
+      ...{ rpName: reader.issuer || 'Reckoner', rpID: hostOf(place) },
+      ...{ userName: user.login, userDisplayName: user.name, userID: new TextEncoder().encode(`user-${user.user_id}`) },
+      excludeCredentials: known.map(({ credential_id: id }) => ({ id })),
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    });
+    const content = { challenge: options.challenge, user: String(user.user_id) };
+    const secret = await transact((tx) => keepChallenge(tx, { environment }, { kind: 'new_passkey', content }));
+    setCookie(reply, place, 'reckoner-sign-in', secret);
+    return options;
+  });
+  call('/account/passkeys', OWN, async ({ user, place, context, request, reply }, body, transact) => {
+    const parsed = registration.safeParse(body);
+    if (!parsed.success) throw refuse('passkey_refused', { reason: 'its name is missing' });
+    const secret = readCookie(request, place, 'reckoner-sign-in');
+    const asked = await transact((tx) => takeChallenge(tx, { environment }, { secret, kind: 'new_passkey' }));
+    if (asked?.['user'] !== String(user.user_id)) throw refuse('passkey_refused', { reason: 'it came too late' });
+    const verified = await verifying(log, () =>
+      verifyRegistrationResponse({
+        response: parsed.data.credential as unknown as RegistrationResponseJSON,
+        ...{ expectedChallenge: asked['challenge'] ?? '', expectedOrigin: place.origin, expectedRPID: hostOf(place) },
+      }),
+    );
+    if (!verified.verified) throw unverified();
+    const { id: credentialId, publicKey, counter } = verified.registrationInfo.credential;
+    const { name } = parsed.data;
+    await transact((tx) => addPasskey(tx, context, { user, credentialId, publicKey, counter, name }));
+    setCookie(reply, place, 'reckoner-sign-in', null);
+    return { to: '/console/account' };
+  });
+  act('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
+    const passkeyId = Number(fields.get('passkey'));
+    if (!Number.isSafeInteger(passkeyId)) throw refuse('page_unknown', { path: '/console/account' });
+    await transact((tx) => removePasskey(tx, context, { user, passkeyId }));
+    return { to: '/console/account' };
+  });
+}
+
+/** The routes of somebody who is not signed in. */
+export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
+  const { database, environment } = shared;
+  app.post('/sign-in/passkey/options', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    refuseOtherOrigin(request, place);
+    const options = await generateAuthenticationOptions({ rpID: hostOf(place), userVerification: 'required' });
+    const kept = { kind: 'passkey' as const, content: { challenge: options.challenge } };
+    setCookie(reply, place, 'reckoner-sign-in', await database.transaction((tx) => keepChallenge(tx, shared, kept)));
+    return reply.send(options);
+  });
+  app.post('/sign-in/passkey', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    refuseOtherOrigin(request, place);
+    const parsed = assertion.safeParse(jsonOf(request));
+    const secret = readCookie(request, place, 'reckoner-sign-in');
+    // Used up even if what follows fails: a challenge is answered once.
+    const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
+    try {
+      if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it came too late' });
+      const given = { challenge: asked['challenge'] ?? '', answer: parsed.data.credential, place };
+      const session = await database.transaction((tx) => signInWith(tx, shared, request, given));
+      setCookie(reply, place, 'reckoner', session);
+      setCookie(reply, place, 'reckoner-sign-in', null);
+      return reply.send({ to: pageToGoTo(parsed.data.to) });
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'passkey_refused') await countRefused(shared, request);
+      throw error;
+    }
+  });
+}
+
+async function signInWith(
+  tx: Transaction,
+  shared: Shared,
+  request: FastifyRequest,
+  { challenge, answer, place }: { challenge: string; answer: z.output<typeof credential>; place: Place },
+): Promise<string> {
+  const known = await readCredential(tx, answer.id);
+  if (known === undefined) throw refuse('passkey_refused', { reason: 'it is not known here. Sign in with a link' });
+  const { public_key: publicKey, counter, passkey_id: passkeyId, user } = known;
+  const verified = await verifying(shared.log, () =>
+    verifyAuthenticationResponse({
+      response: answer as unknown as AuthenticationResponseJSON,
+      ...{ expectedChallenge: challenge, expectedOrigin: place.origin, expectedRPID: hostOf(place) },
+      credential: { id: answer.id, publicKey: new Uint8Array(publicKey), counter },
+    }),
+  );
+  if (!verified.verified) throw unverified();
+  const now = shared.environment.now().toISO();
+  await countUse(tx, { passkeyId, counter: verified.authenticationInfo.newCounter, now });
+  return begin(tx, shared, request, { user, method: 'passkey' });
+}
+
+const unverified = (cause?: unknown) => refuse('passkey_refused', { reason: 'it could not be verified' }, cause);
+
+/** The library throws for an answer that is wrong. Why is for the log. */
+async function verifying<Result>(log: FastifyBaseLogger, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    log.warn({ reason: reasonOf(error) }, 'passkey refused');
+    throw unverified(error);
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Signing in with an identity provider: OpenID Connect, the authorization code flow with state, nonce and PKCE. What was asked
+ * is kept for the browser that asked, so that nobody is signed in by an answer that he did not ask for. Refusals:
+ * sign_in_refused, page_unknown.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as oidc from 'openid-client';
+import type { OidcSettings } from '../config/console.ts';
+import type { Environment } from '../config/environment.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
+import { thisProcess } from '../people/audit-events.ts';
+import { keepChallenge, takeChallenge } from '../people/challenges.ts';
+import { type Identity, userOfIdentity } from '../people/identities.ts';
+import type { Role } from '../people/roles.ts';
+import { settingsNow } from './route.ts';
+import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './session.ts';
+import { begin, countRefused, openRoute, signIn } from './sign-in.tsx';
+
+const CALLBACK = '/console/sign-in/provider/callback';
+const TIMEOUT_SECONDS = 10;
+
+export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
+  const { database, log } = shared;
+  const configure = remembered(shared.environment);
+  const configured = async (request: FastifyRequest) => {
+    const settings = settingsNow(shared).console.oidc;
+    if (settings === null) throw refuse('page_unknown', { path: request.url });
+    try {
+      return { settings, configuration: await configure(settings) };
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'identity provider unavailable');
+      throw refuse('sign_in_refused', { reason: 'the identity provider does not answer. Try again' }, error);
+    }
+  };
+
+  app.get<{ Querystring: { to?: string } }>('/sign-in/provider', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    const { settings, configuration } = await configured(request);
+    const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()];
+    const content = { state, nonce, verifier, to: pageToGoTo(request.query.to) };
+    const secret = await database.transaction((tx) => keepChallenge(tx, shared, { kind: 'provider', content }));
+    setCookie(reply, place, 'reckoner-sign-in', secret);
+    const url = oidc.buildAuthorizationUrl(configuration, {
+      ...{ redirect_uri: `${place.origin}${CALLBACK}`, scope: settings.scopes.join(' '), state, nonce },
+      ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+    });
+    return reply.redirect(url.href, 303);
+  });
+
+  app.get('/sign-in/provider/callback', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    const { settings, configuration } = await configured(request);
+    const secret = readCookie(request, place, 'reckoner-sign-in');
+    const asked = await database.transaction((tx) => takeChallenge(tx, shared, { secret, kind: 'provider' }));
+    if (asked === undefined) return refused(shared, request, 'this browser did not ask for it, or too long ago');
+    const claims = await claimsOf(configuration, request, { place, asked }).catch(async (error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
+      return refused(shared, request, 'the identity provider did not confirm it');
+    });
+    return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
+  });
+}
+
+async function finish(
+  shared: Shared,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { identity, to }: { identity: Identity; to: string | undefined },
+): Promise<FastifyReply> {
+  const actor = thisProcess('http', identity.email ?? identity.subject);
+  // A role that was taken back is so even if nobody is signed in.
+  const done = await shared.database.transaction(async (tx) => {
+    const found = await userOfIdentity(tx, { environment: shared.environment, actor }, identity);
+    if ('reason' in found) return found;
+    return { session: await begin(tx, shared, request, { user: found.user, method: 'provider' }) };
+  });
+  if ('reason' in done) return refused(shared, request, done.reason);
+  return signIn(shared, request, reply, done.session, to);
+}
+
+async function refused(shared: Shared, request: FastifyRequest, reason: string): Promise<never> {
+  await countRefused(shared, request);
+  throw refuse('sign_in_refused', { reason });
+}
+
+type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readonly sub: string };
+
+async function claimsOf(
+  configuration: oidc.Configuration,
+  request: FastifyRequest,
+  { place, asked }: { place: Place; asked: Readonly<Record<string, string>> },
+): Promise<Claims> {
+  const tokens = await oidc.authorizationCodeGrant(configuration, new URL(request.url, place.origin), {
+    expectedState: asked['state'] ?? '',
+    expectedNonce: asked['nonce'] ?? '',
+    pkceCodeVerifier: asked['verifier'] ?? '',
+    idTokenExpected: true,
+  });
+  return tokens.claims() as unknown as Claims;
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' && value.length <= 254 ? value : undefined;
+
+function identityOf(settings: OidcSettings, claims: Claims): Identity {
+  return {
+    ...{ issuer: claims.iss, subject: claims.sub, email: textOf(claims['email']), name: textOf(claims['name']) },
+    emailVerified: claims['email_verified'] === true,
+    roles: settings.roles_claim === '' ? null : rolesOf(settings, claims[settings.roles_claim]),
+  };
+}
+
+/** A claim is a list of groups, or one. */
+function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
+  const groups = [claim].flat().filter((each): each is string => typeof each === 'string');
+  return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
+}
+
+/** Discovery once for the settings; again after it failed. */
+function remembered(environment: Environment): (settings: OidcSettings) => Promise<oidc.Configuration> {
+  let known: { key: string; configuration: Promise<oidc.Configuration> } | undefined;
+  return (settings) => {
+    const key = `${settings.issuer} ${settings.client_id}`;
+    if (known?.key === key) return known.configuration;
+    const secret = environment.oidcSecret;
+    const configuration = oidc.discovery(
+      new URL(settings.issuer),
+      settings.client_id,
+      undefined,
+      secret === undefined ? oidc.None() : oidc.ClientSecretPost(secret),
+      {
+        timeout: TIMEOUT_SECONDS,
+        // The signature of the ID token is checked too, although TLS says already whose it is. Plain http: for tests.
+        execute: [
+          oidc.enableNonRepudiationChecks,
+          ...(environment.name === 'sandbox' ? [oidc.allowInsecureRequests] : []),
+        ],
+      },
+    );
+    const mine = { key, configuration };
+    known = mine;
+    configuration.catch(() => {
+      if (known === mine) known = undefined;
+    });
+    return configuration;
+  };
+}
