@@ -92,6 +92,26 @@ export const choice = <const Choice extends string>(label: string, help: string,
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
+/** A file as it was given. As JSON its bytes are base64, so an input can be stored and read again. */
+export const FILE = z.strictObject({
+  name: z.string(),
+  bytes: z.union([
+    z.instanceof(Uint8Array).transform((bytes): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))),
+    z.base64().transform((text): Buffer => Buffer.from(text, 'base64')),
+  ]),
+});
+export const file = (label: string, help: string) => described('file', FILE.clone(), { label, help });
+export type FileInput = z.output<typeof FILE>;
+
+/** An input as JSON, which `readInput` reads again. */
+export const inputJson = (input: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(input, function (this: Record<string, unknown>, key, value: unknown) {
+      const given = this[key];
+      return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
+    }),
+  );
+
 /** Several of a field, at least one. */
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 

@@ -1,17 +1,7 @@
 /** Field changes of master data, as they are shown. */
-import type { ChangeEvent, FieldChange } from '../people/field-changes.ts';
+import { type ChangeEvent, changeCells } from '../people/field-changes.ts';
 import { type Output, table } from './output.ts';
 import { type PresentOptions, present } from './present.ts';
-
-/** The cells of a change: field, old value, new value. */
-export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
-  field,
-  shown(old),
-  shown(after),
-];
-
-const shown = (value: FieldChange['old']): string =>
-  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 /** Prints change events for people, as JSON or as a sheet, one row a field. `none` is printed if there are none. */
 export function presentChanges(

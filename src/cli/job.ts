@@ -1,5 +1,6 @@
 /** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
 import type { pino } from 'pino';
+import { monthJson } from '../acts/close.ts';
 import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
@@ -19,7 +20,6 @@ import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
 import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
-import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 import { logFailure, logOf } from './job-log.ts';

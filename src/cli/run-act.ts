@@ -59,7 +59,7 @@ async function withNotes<Result>(
   delivers: boolean,
   work: (options: Pick<RunOptions, 'reporter'>) => Promise<Result>,
 ): Promise<Result> {
-  if (!delivers) return work({});
+  if (!delivers) return work({ reporter: { onClosed: (month) => output.note(`Closed ${month}.`) } });
   const { withProgress } = await import('./deliveries.ts');
   return withProgress(output, (reporter) => work({ reporter }));
 }

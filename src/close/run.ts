@@ -50,14 +50,23 @@ export function previewClose<Seen = undefined>(
   request: Omit<CloseRequest, 'preview'>,
   look?: (tx: Transaction, found: PreviewedClose) => Promise<Seen>,
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
-  const asked = { ...request, preview: true };
   return database.preview(async (tx) => {
-    const next = () => closeNext(tx, context, asked);
-    const months: Month[] = [];
-    for (let month = await next(); month !== undefined; month = await next()) months.push(month);
+    const months = await closeInPreview(tx, context, request);
     const feeds: Feeds[] = [];
     for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
     const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
     return { ...found, ...(look && { seen: await look(tx, found) }) };
   });
+}
+
+/** Closes the months that would be closed, in a transaction that the caller undoes. */
+export async function closeInPreview(
+  tx: Transaction,
+  context: IssueContext,
+  request: Omit<CloseRequest, 'preview'>,
+): Promise<Month[]> {
+  const next = () => closeNext(tx, context, { ...request, preview: true });
+  const months: Month[] = [];
+  for (let month = await next(); month !== undefined; month = await next()) months.push(month);
+  return months;
 }

@@ -59,10 +59,19 @@ export async function runMonthEnd(
     if (reporter.onCloseFailed === undefined) throw error;
     reporter.onCloseFailed(error);
   }
+  await followClose(context, reporter, closed);
+  return closed;
+}
+
+/** What follows the close of these months: delivers what is not delivered, and tells finance and the auditor. */
+export async function followClose(
+  context: MonthEndContext,
+  reporter: Reporter,
+  closed: readonly Month[],
+): Promise<void> {
   await deliverDocuments(context, reporter, { recorded: closed.length === 0 });
   await takeDayCheckpoint(context, reporter);
   await sendEmails(context, reporter);
-  return closed;
 }
 
 /** Delivers what is issued and not delivered, then sends every other e-mail that is due, and partners their events. */

@@ -62,3 +62,13 @@ export function readChangeEvents(tx: Transaction, subject: string, actions: read
     { subject, actions },
   );
 }
+
+/** The cells of a change: field, old value, new value. */
+export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
+  field,
+  shown(old),
+  shown(after),
+];
+
+const shown = (value: FieldChange['old']): string =>
+  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,8 +1,10 @@
 /** The trial balance: every account's balance on a date, debits against credits. They are equal, or something is wrong. */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, groupThousands } from '../money.ts';
+import { dateName } from '../month.ts';
+import { table } from '../text-table.ts';
 import { type Balance, readBalances, readPresentDay } from './journal.ts';
-import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
+import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 
 export interface TrialBalance extends BooksOfDay {
   readonly as_of: string;
@@ -71,3 +73,29 @@ function trialBalanceOf(
 }
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** In words and tables; a width shortens the accounts' names to it. */
+export function describeTrialBalance(trial: TrialBalance, width?: number): string {
+  const { as_of, accounts, totals, balanced } = trial;
+  if (accounts.length === 0)
+    return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
+  const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
+  const parts = totals.map((total) =>
+    table(
+      [`~account, ${total.currency}`, '>debit', '>credit'],
+      [
+        ...accounts
+          .filter((each) => each.currency === total.currency)
+          .map((each) => [each.account, shown(each.debit), shown(each.credit)]),
+        ['total', groupThousands(total.debit), groupThousands(total.credit)],
+      ],
+      width,
+    ),
+  );
+  const verdict = balanced
+    ? 'Debits equal credits in every currency.'
+    : "DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; run 'reckoner verify'.";
+  return [[`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n'), ...parts, verdict].join(
+    '\n\n',
+  );
+}

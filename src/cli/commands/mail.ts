@@ -2,26 +2,30 @@
 
 import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
+import { emailBounces } from '../../acts/mail.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
 import { messageOf } from '../../mail/attempt.ts';
-import { bouncesIn, messagesOf, type ReportedBounce } from '../../mail/bounce-report.ts';
-import { recordBounces } from '../../mail/bounces.ts';
 import { type DkimRecord, dkimRecord } from '../../mail/dkim.ts';
 import { refuseRecipient } from '../../mail/sandbox.ts';
 import { transportOf } from '../../mail/transport.ts';
-import { plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition, reading } from '../define.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { readInput } from '../input.ts';
-import { printable, table } from '../output.ts';
+import { printable } from '../output.ts';
+import { doing } from '../run-act.ts';
 
 export const define: Definition = (group, act) => {
   group
     .command('bounces')
     .argument('<files...>', "reports of mail servers: mbox files or single messages; '-' is stdin")
     .description('Record e-mails that mail servers returned; reading a report again changes nothing')
-    .action(act(acting(mailBounces)));
+    .action(
+      act(
+        doing(emailBounces, (files: string[]) => ({
+          files: files.map((name) => ({ name, bytes: readInput(name) })),
+        })),
+      ),
+    );
   group
     .command('test')
     .argument('<address>', 'who gets the message')
@@ -60,36 +64,3 @@ async function mailTest(context: CommandContext, address: string): Promise<numbe
 }
 
 const NO_SENDER = { argument: 'mail_from', value: '', reason: 'is not set in settings.json: e-mails have no sender' };
-
-/** Always done, whatever the files hold: a mail server that pipes messages in would return them for any other status. */
-async function mailBounces(context: CommandContext, files: readonly string[]): Promise<void> {
-  const { database, output } = context;
-  const reports: ReportedBounce[] = [];
-  let messages = 0;
-  for (const file of files) {
-    for (const message of messagesOf(readInput(file))) {
-      messages += 1;
-      reports.push(...(await bouncesIn(message)));
-    }
-  }
-  const source = files.map((file) => (file === '-' ? 'stdin' : file)).join(', ');
-  const recorded = await database.transaction((tx) => recordBounces(tx, context, { source, reports }));
-  failpoint('bounces.committed');
-  const { bounces, duplicates, unmatched } = recorded;
-  output.print({ messages, ...recorded }, () =>
-    [
-      `${plural(messages, 'message')} read: ${plural(bounces.length, 'e-mail')} returned` +
-        `${duplicates > 0 ? `, ${duplicates} known` : ''}${unmatched.length > 0 ? `, ${unmatched.length} not ours` : ''}.`,
-      ...(bounces.length === 0
-        ? []
-        : [
-            table(
-              ['>e-mail', 'about', '~recipient', 'code', 'reason'],
-              bounces.map((each) => [each.email, each.about, each.recipient, each.status, printable(each.diagnostic)]),
-            ),
-            "Correct the address, then run 'reckoner invoice resend NUMBER' or 'reckoner email resend NUMBER'.",
-          ]),
-      ...unmatched.map((each) => printable(`Not recorded: ${each.message_id} to ${each.recipient}: ${each.reason}.`)),
-    ].join('\n'),
-  );
-}

@@ -1,31 +1,28 @@
 /** `reckoner partner`. */
-import { createHash } from 'node:crypto';
-import type { Environment } from '../../config/environment.ts';
+import { partnerImport } from '../../acts/partner.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
+import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands } from '../../money.ts';
-import { type PartnerChange, readPartnerChanges } from '../../partners/changes.ts';
-import { type PartnerRecord, parsePartners } from '../../partners/file.ts';
-import { importPartners, type PartnerImport } from '../../partners/import.ts';
+import { readPartnerChanges } from '../../partners/changes.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { Sheet } from '../../sheet.ts';
-import { refuseUnsplittable, remarksOnSplits } from '../../splits/currencies.ts';
-import { changeCells, presentChanges } from '../changes.ts';
-import { acting, type CommandContext, type Definition, type Done, reading } from '../define.ts';
+import { presentChanges } from '../changes.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { readInput } from '../input.ts';
-import { money, type Output, printable, table } from '../output.ts';
+import { money, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
 
 export const define: Definition = (partner, act) => {
   partner
     .command('import')
     .argument('<file>', "a JSON array of partners; '-' is stdin")
     .description('Create and update partners')
-    .action(act(partnerImport));
+    .action(act(doing(partnerImport, (name: string) => ({ file: { name, bytes: readInput(name) } }))));
   partner
     .command('list')
     .description('List all partners')
@@ -44,33 +41,6 @@ export const define: Definition = (partner, act) => {
     .action(act(reading(partnerHistory)));
 };
 
-function partnerImport(output: Output, file: string): Done {
-  const text = readInput(file).toString('utf8');
-  const partners = parsePartners(text, file);
-  refuseUnsplittable(partners, file);
-  return acting(async ({ environment, database, actor }) => {
-    const sha256 = createHash('sha256').update(text).digest('hex');
-    const imported = await database.transaction((tx) =>
-      importPartners(tx, partners, { file, sha256, actor, now: environment.now() }),
-    );
-    const report = { ...imported, changes: imported.changes.filter(({ created }) => !created) };
-    output.print(report, () => describeImport(report));
-    for (const remark of [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))])
-      output.note(remark);
-    return EXIT.done;
-  })(output);
-}
-
-function describeImport(report: PartnerImport & { readonly changes: readonly PartnerChange[] }): string {
-  const changes = report.changes.flatMap(({ partner_id, changes: fields }) =>
-    fields.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
-  );
-  return [
-    `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
-    ...(changes.length === 0 ? [] : ['', table(['partner', 'field', '~old', '~new'], changes)]),
-  ].join('\n');
-}
-
 async function partnerHistory({ database, output }: CommandContext, partnerId: string, options: PresentOptions) {
   const events = await database.reading(async (tx) => {
     if ((await readPartners(tx, partnerId))[0] === undefined)
@@ -78,20 +48,6 @@ async function partnerHistory({ database, output }: CommandContext, partnerId: s
     return readPartnerChanges(tx, partnerId);
   });
   await presentChanges(output, options, events, `No change of ${partnerId} is recorded.`);
-}
-
-/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than an invoice that is held. */
-async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
-  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../../documents/printable.ts');
-  const fonts = installedFonts(environment);
-  return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
-    const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);
-    return missing.map(
-      ({ characters }) =>
-        `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
-        `Put a font that has these characters into ${fontFolder(environment)}, or write them in other letters.`,
-    );
-  });
 }
 
 async function partnerList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {

@@ -1,10 +1,8 @@
 /** `reckoner processor import`. */
-import { refuse } from '../../../errors/refusals.ts';
-import { type ImportReport, importBalanceTransactions, importSettlement } from '../../../splits/import.ts';
-import { plural } from '../../../text.ts';
-import { acting, type Definition, type Done } from '../../define.ts';
+import { checkImport, processorImport } from '../../../acts/processor/import.ts';
+import type { Definition } from '../../define.ts';
 import { readInput } from '../../input.ts';
-import type { Output } from '../../output.ts';
+import { doing } from '../../run-act.ts';
 
 export const define: Definition = (processor, act) => {
   processor
@@ -12,25 +10,11 @@ export const define: Definition = (processor, act) => {
     .description("Import a partner's settlement file, or balance transactions as NDJSON; '-' is stdin")
     .option('--partner <id>', "this partner's settlement file (quote_id, transfer, payment, amount)")
     .option('--account <id>', 'balance transactions of this account, with the source expanded')
-    .action(act(processorImport));
+    .action(act(doing(processorImport, inputOf)));
 };
 
-function processorImport(output: Output, name: string, options: { partner?: string; account?: string }): Done {
-  const { partner, account } = options;
-  if ((partner === undefined) === (account === undefined)) {
-    const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";
-    throw refuse('usage', { reason });
-  }
-  const file = { name, text: readInput(name).toString('utf8') };
-  return acting(async (context) => {
-    const report = await context.database.transaction((tx) =>
-      partner === undefined
-        ? importBalanceTransactions(tx, context, file, account as string)
-        : importSettlement(tx, context, file, partner),
-    );
-    output.print(report, () => describedImport(report));
-  })(output);
+/** Whoever gave the wrong options is told before the file is read: stdin may never end. */
+function inputOf(name: string, { partner: partnerId, account }: { partner?: string; account?: string }) {
+  checkImport({ partnerId, account });
+  return { file: { name, bytes: readInput(name) }, partnerId, account };
 }
-
-export const describedImport = ({ read, recorded, duplicates, matched }: ImportReport): string =>
-  `${read} read: ${recorded} recorded, ${plural(duplicates, 'duplicate')}; ${plural(matched, 'transfer')} matched to quotes.`;

@@ -1,10 +1,10 @@
 /** `reckoner processor poll`. */
+import { describedImport } from '../../../acts/processor/import.ts';
 import { accountKeyVariable } from '../../../config/environment.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
 import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
 import type { Context } from '../../context.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
-import { describedImport } from './import.ts';
 
 export const define: Definition = (processor, act) => {
   processor

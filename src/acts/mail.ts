@@ -1,0 +1,60 @@
+/** Recording e-mails that mail servers returned (mail/bounces.ts). */
+import { failpoint } from '../failpoint.ts';
+import { bouncesIn, messagesOf, type ReportedBounce } from '../mail/bounce-report.ts';
+import { recordBounces } from '../mail/bounces.ts';
+import { plural } from '../text.ts';
+import { printable, table } from '../text-table.ts';
+import { defineAct, type Facts } from './act.ts';
+import { type FileInput, file, several } from './fields.ts';
+
+export const emailBounces = defineAct({
+  name: 'email.bounces',
+  title: 'Record e-mails that mail servers returned',
+  role: 'finance',
+  input: { files: several(file('Report', 'A report of a mail server: an mbox file or a single message.')) },
+  subject: ({ files }) => namesOf(files),
+  partners: async () => 'all',
+  async perform(tx, context, { files }) {
+    const messages = files.flatMap(({ bytes }) => messagesOf(bytes));
+    const reports: ReportedBounce[] = [];
+    for (const message of messages) reports.push(...(await bouncesIn(message)));
+    const recorded = await recordBounces(tx, context, { source: namesOf(files), reports });
+    return { messages: messages.length, ...recorded };
+  },
+  committed: () => failpoint('bounces.committed'),
+  facts: async (_tx, _input, recorded): Promise<Facts> =>
+    Object.fromEntries(
+      (recorded?.bounces ?? []).map(({ email, about, recipient }) => [
+        `e-mail ${email}`,
+        { about, status: `returned by ${recipient}` },
+      ]),
+    ),
+  amounts: () => [],
+  /** Never needs attention by itself: a mail server that pipes messages in would return them for any other status. */
+  async report(_tx, { width }, { result }) {
+    const { messages, bounces, duplicates, unmatched } = result;
+    return {
+      json: result,
+      text: [
+        `${plural(messages, 'message')} read: ${plural(bounces.length, 'e-mail')} returned` +
+          `${duplicates > 0 ? `, ${duplicates} known` : ''}${unmatched.length > 0 ? `, ${unmatched.length} not ours` : ''}.`,
+        ...(bounces.length === 0
+          ? []
+          : [
+              table(
+                ['>e-mail', 'about', '~recipient', 'code', 'reason'],
+                bounces.map((each) => [
+                  ...[each.email, each.about, each.recipient, each.status, printable(each.diagnostic)],
+                ]),
+                width,
+              ),
+              "Correct the address, then run 'reckoner invoice resend NUMBER' or 'reckoner email resend NUMBER'.",
+            ]),
+        ...unmatched.map((each) => printable(`Not recorded: ${each.message_id} to ${each.recipient}: ${each.reason}.`)),
+      ].join('\n'),
+    };
+  },
+});
+
+const namesOf = (files: readonly FileInput[]): string =>
+  files.map(({ name }) => (name === '-' ? 'stdin' : name)).join(', ');
