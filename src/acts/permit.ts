@@ -9,12 +9,7 @@ import { actAs } from '../people/users.ts';
 import type { Act, ActContext } from './act.ts';
 
 /** Refuses a user without the role; from here on the events of the transaction are the user's. A preview asks no more. */
-export async function admit<Input>(
-  tx: Transaction,
-  context: ActContext,
-  act: Act<Input>,
-  input: Input,
-): Promise<void> {
+export async function admit<Input>(tx: Transaction, context: ActContext, act: Act<Input>, input: Input): Promise<void> {
   const { actor } = context;
   if (actor.user === undefined) return;
   const partners = await act.partners(tx, input, context);

@@ -122,9 +122,13 @@ function changesOf({ before, after }: Seen): Change[] {
   return things.flatMap((of) =>
     fieldsIn(before, after, of)
       .map((field) => ({ of, field, before: shown(before[of]?.[field]), after: shown(after[of]?.[field]) }))
-      .filter((change) => change.before !== change.after),
+      .filter((change) => change.before !== change.after && !isNothing(before[of], after[of]?.[change.field])),
   );
 }
+
+/** What a new thing does not have: no amount, no hold. */
+const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
+  before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
 
 const fieldsIn = (before: Facts, after: Facts, of: string): string[] => [
   ...new Set([...Object.keys(before[of] ?? {}), ...Object.keys(after[of] ?? {})]),

@@ -1,10 +1,85 @@
-/** Every act says what a form and an approval need to know of it. */
+/** Every act says what a form and an approval need to know of it, and every command that changes something does an act. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fieldsOf, inputOfForm } from '../../src/acts/fields.ts';
 import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { readInput } from '../../src/acts/run.ts';
+
+const SRC = join(import.meta.dirname, '../../src');
+
+/** The files of a folder of src, with what stands in them. */
+const filesOf = (folder: string): { path: string; text: string }[] =>
+  readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => ({ path, text: readFileSync(join(SRC, folder, path), 'utf8') }));
+
+/** `file handler`: commands that are neither `doing(act)` nor `reading`. */
+const OTHER_COMMANDS: Readonly<Record<string, string>> = {
+  // These do acts, and something beside them.
+  'books.ts closeBooks': 'a dry run lists everything that keeps the books from closing, where the act is refused',
+  'credit.ts refund': 'credit.refund, or credit.refund_returned with --returned',
+  'deliver.ts deliver': 'delivery.retry; what it delivers was decided by other acts',
+  'invoice/link.ts invoiceLink': 'invoice.link_rotate or invoice.link_revoke, or reads',
+  'invoice/write-off.ts writeOff': 'invoice.write_off, or invoice.write_off_undone with --undo',
+  'reconcile.ts reconcile': 'processor.reverse_month and shares.bill, and then a report',
+  'remind.ts remind': 'reminder.record, as a list for spreadsheets too',
+  // These change something and are no acts.
+  'backup.ts backup': 'writes a file, as the owner of the database',
+  'export.ts output': 'writes files, and the event of an export',
+  'init.ts output': 'there is no database yet',
+  'ledger.ts ledgerImport': 'reads files of any size as a stream, and writes the rejected rows to another',
+  'migrate.ts migrate': 'changes the database itself, as its owner',
+  'processor/poll.ts processorPoll': 'reads the processor as the job does: nothing is decided',
+  'restore.ts restore': 'makes the database, as its owner',
+  'resume.ts resume':
+    'a preview ends pauses by itself, so nothing would be shown; after a restore it asks for numbers first',
+  'serve.ts serve': 'serves until it is stopped',
+  'user.ts deactivate': 'says who may act, and is done by the shell of the operator',
+  'user.ts invite': 'says who may act, and is done by the shell of the operator',
+  'user.ts role': 'says who may act, and is done by the shell of the operator',
+  'user.ts signOut': 'says who may act, and is done by the shell of the operator',
+  // These read, from the primary server.
+  'client.ts clientList': 'reads',
+  'doctor.ts doctor': 'reads',
+  'invoice/pdf.ts invoicePdf': 'reads',
+  'payment/exceptions.ts paymentExceptions': 'reads',
+  'payment/payer.ts paymentAccounts': 'reads',
+  'split.ts splitPlan': 'reads',
+  'status.ts status': 'reads',
+  'webhook.ts list': 'reads',
+  'webhook.ts show': 'reads',
+};
+
+describe('every command', () => {
+  const handlers = filesOf('cli/commands').flatMap(({ path, text }) =>
+    [...text.matchAll(/\.action\(\s*act\(\s*(?:acting\()?\(?(\w+)/g)].map(([, handler]) => ({ path, handler })),
+  );
+
+  test('that changes something does an act, or says here why not', () => {
+    expect(handlers.length).toBeGreaterThan(70);
+    const others = handlers.filter(({ handler }) => handler !== 'doing' && handler !== 'reading');
+    expect(others.map(({ path, handler }) => `${path} ${handler}`).sort()).toEqual(Object.keys(OTHER_COMMANDS).sort());
+  });
+
+  test('has an act, and every act that is described is in the registry', async () => {
+    const commands = filesOf('cli').map(({ text }) => text);
+    const described = new Map<string, unknown>();
+    for (const { path, text } of filesOf('acts')) {
+      const module = (await import(join(SRC, 'acts', path))) as Record<string, unknown>;
+      for (const [, name] of text.matchAll(/^export const (\w+) = (?:defineAct|linkAct)\(/gm)) {
+        described.set(name as string, module[name as string]);
+      }
+    }
+    expect(described.size).toBeGreaterThan(40);
+    expect(new Set(described.values())).toEqual(new Set(ACTS.values()));
+    const unused = [...described.keys()].filter((name) => !commands.some((text) => text.includes(name)));
+    expect(unused).toEqual([]);
+  });
+});
 
 describe('every act', () => {
   test('describes each field of its input in words', () => {
