@@ -66,14 +66,14 @@ export async function readAuditEvents(
   const events = await query<ListedEvent>(
     tx,
     `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
-            e.action, e.subject, coalesce(e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via,
+            e.action, e.subject, coalesce(u.login, e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via,
             CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN e.details ELSE '{}' END AS details,
             CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
                  WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
-     FROM audit_events e
+     FROM audit_events e LEFT JOIN users u USING (user_id)
      WHERE (:before::bigint IS NULL OR e.event_id < :before::bigint)
        AND (:action::text IS NULL OR e.action = :action OR starts_with(e.action, :action || '.'))
-       AND (:by::text IS NULL OR lower(coalesce(e.claimed_by, e.os_user)) = lower(:by))
+       AND (:by::text IS NULL OR lower(coalesce(u.login, e.claimed_by, e.os_user)) = lower(:by))
        AND (:subject::text IS NULL OR e.subject = :subject)
        AND (:from::date IS NULL OR e.occurred_at >= :from::date::timestamp AT TIME ZONE 'UTC')
        AND (:to::date IS NULL OR e.occurred_at < (:to::date + 1)::timestamp AT TIME ZONE 'UTC')

@@ -194,7 +194,7 @@ function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
       ),
     },
     { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
-    { heading: 'Since', cell: ({ held_at }) => <span class="soft">{held_at.slice(0, 10)}</span> },
+    { heading: 'Since', cell: ({ held_at }) => <time class="soft">{held_at.slice(0, 10)}</time> },
     { heading: 'Reason', cell: ({ reason }) => (reason === '' ? <None /> : reason) },
   ];
   return (
