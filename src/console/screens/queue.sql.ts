@@ -53,5 +53,6 @@ export interface Finding {
 export const readFindings = (tx: Transaction): Promise<Finding[]> =>
   query(
     tx,
-    `SELECT job, item, told_at::date AS since FROM job_attention WHERE job IN ('verify', 'reconcile') ORDER BY told_at, item`,
+    `SELECT job, item, told_at::date AS since FROM job_attention WHERE job IN ('verify', 'reconcile')
+     ORDER BY told_at, item`,
   );
