@@ -135,10 +135,10 @@ const Help = ({ id, help }: { id: string; help: string }) => (
   </p>
 );
 
-/** Stands for what a preview showed: confirming does the act only if it would show the same. */
-export const digestOf = ({ changes, amounts, report }: Consequence): string =>
+/** Stands for the figures of a preview: confirming does the act only if they are the same. The report may name new ids. */
+export const digestOf = ({ changes, amounts }: Consequence): string =>
   createHash('sha256')
-    .update(JSON.stringify([changes, amounts.map((each) => [each.currency, each.toString()]), report.text]))
+    .update(JSON.stringify([changes, amounts.map((each) => [each.currency, each.toString()])]))
     .digest('hex');
 
 const columns: readonly Column<Change>[] = [

@@ -1,0 +1,122 @@
+/** Acts by forms: what they show before, what they do, and whom they refuse. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fieldsOf } from '../../src/acts/fields.ts';
+import { ACTS } from '../../src/acts/registry.ts';
+import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let finance: Browser;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Other Tickets' })]);
+  await world.rows([quote(), quote({ partner_id: 'p-2' })]);
+  await world.close();
+  await world.deliver();
+  await invite(world, ADMINISTRATOR);
+  served = await serveConsole(world);
+  finance = await signedIn(served, await invite(world, 'mara@issuer.example', { roles: ['finance'] }));
+});
+afterAll(async () => {
+  await served.end();
+  await world.end();
+});
+
+const counts = () =>
+  world.sql<{ events: string; voids: string }>(
+    `SELECT (SELECT count(*) FROM audit_events)::text AS events, (SELECT count(*) FROM voids)::text AS voids`,
+  );
+/** The fields of the page's form, as a browser sends them back. */
+const sentBack = ({ text }: Page): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+      .map(([, name = '', value = '']) => [name, value.replaceAll('&quot;', '"').replaceAll('&amp;', '&')])
+      .filter(([name]) => name !== 'form_token'),
+  );
+const alertOf = ({ text }: Page): string => /role="alert">([^<]*)/.exec(text)?.[1] ?? '';
+const VOID = '/console/acts/invoice.void';
+
+describe('an act by its form', () => {
+  test('is filled in from the address, shows what it would do and writes nothing until it is confirmed', async () => {
+    const form = await finance.get(`${VOID}?number=INV-2026-000001`);
+    expect(form.text).toContain('value="INV-2026-000001"');
+    const before = await counts();
+    const preview = await finance.post(VOID, {
+      number: 'INV-2026-000001',
+      reason: 'wrong "price" & tax',
+      step: 'preview',
+    });
+    expect(preview.status).toBe(200);
+    expect(preview.text).toMatch(/INV-2026-000001<\/span><\/td><td><span class="soft">status.*open.*void/s);
+    expect(await counts()).toEqual(before);
+
+    const done = await finance.post(VOID, { ...sentBack(preview), step: 'confirm' });
+    expect([done.status, done.text.includes('INV-2026-000001 is void.')]).toEqual([200, true]);
+    expect(
+      await world.sql(
+        `SELECT v.reason, u.login, e.via FROM voids v JOIN audit_events e USING (event_id) JOIN users u USING (user_id)`,
+      ),
+    ).toEqual([{ reason: 'wrong "price" & tax', login: 'mara@issuer.example', via: 'console' }]);
+  });
+
+  test('refused by the rule of the command shows its sentence above what was filled in', async () => {
+    const refused = await finance.post(VOID, { number: 'INV-2026-000001', reason: 'twice', step: 'preview' });
+    expect(refused.status).toBe(422);
+    expect(alertOf(refused)).toContain('INV-2026-000001');
+    expect(refused.text).toContain('value="twice"');
+    const unread = await finance.post(VOID, { number: 'INV-2026-000002', reason: '', step: 'preview' });
+    expect([unread.status, unread.text.includes('role="alert"')]).toEqual([422, true]);
+  });
+
+  test('that would do something else by now is not done, and shows what it would do', async () => {
+    const path = '/console/acts/invoice.write_off';
+    const preview = await finance.post(path, { number: 'INV-2026-000002', reason: 'small', step: 'preview' });
+    const paid = { amount: '1.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'PART' };
+    const payment = '/console/acts/payment.record';
+    const shown = await finance.post(payment, { ...paid, number: 'INV-2026-000002', step: 'preview' });
+    expect(alertOf(shown)).toBe('');
+    expect((await finance.post(payment, { ...sentBack(shown), step: 'confirm' })).status).toBe(200);
+    const before = await counts();
+    const late = await finance.post(path, { ...sentBack(preview), step: 'confirm' });
+    expect([late.status, late.text.includes('has changed since it was shown')]).toEqual([409, true]);
+    expect(await counts()).toEqual(before);
+  });
+
+  test('confirmed without having been shown is shown first', async () => {
+    const before = await counts();
+    const blind = await finance.post('/console/acts/invoice.hold', {
+      ...{ number: 'INV-2026-000002', reason: 'blind', step: 'confirm' },
+    });
+    expect(blind.status).toBe(409);
+    expect(await counts()).toEqual(before);
+  });
+});
+
+describe('whoever may not', () => {
+  test('has no form and no preview: a viewer, and finance of another partner', async () => {
+    const viewer = await signedIn(served, await invite(world, 'vera@issuer.example', { roles: ['viewer'] }));
+    expect((await viewer.get(VOID)).status).toBe(403);
+    expect((await viewer.post(VOID, { number: 'INV-2026-000002', reason: 'x', step: 'preview' })).status).toBe(403);
+    const other = await signedIn(
+      served,
+      await invite(world, 'one@issuer.example', { roles: ['finance'], partnerId: 'p-1' }),
+    );
+    const refused = await other.post(VOID, { number: 'INV-2026-000002', reason: 'x', step: 'preview' });
+    expect([refused.status, refused.text.includes('Other Tickets')]).toEqual([422, false]);
+  });
+});
+
+test.each([...ACTS.values()].map((act) => [act.name, act] as const))(
+  '%s has a form with a label and a help for every field',
+  async (name, act) => {
+    const user = act.role === 'administrator' ? await signedIn(served, await invite(world, ADMINISTRATOR)) : finance;
+    const { status, text } = await user.get(`/console/acts/${name}`);
+    expect(status).toBe(200);
+    for (const { name: field, help } of fieldsOf(act.input)) {
+      expect(text).toContain(`name="${field}"`);
+      expect(help).not.toBe('');
+    }
+  },
+);
