@@ -30,6 +30,7 @@ import { processorImport } from './processor/import.ts';
 import { processorClose, processorMatch, processorUnmatch } from './processor/match.ts';
 import { processorReverse, reconcileReverse } from './processor/reverse.ts';
 import { reminderRecord } from './remind.ts';
+import { ledgerImport } from './rows.ts';
 import { statementSend } from './statement.ts';
 import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webhook.ts';
 
@@ -43,7 +44,7 @@ const ALL: readonly Act[] = [
   ...[disputeOpen, disputeClose, emailResend, emailDismiss, deliveryRetry, reminderRecord, statementSend],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
-  ...[partnerImport, paymentImport, paymentEvents, processorImport, emailBounces],
+  ...[partnerImport, ledgerImport, paymentImport, paymentEvents, processorImport, emailBounces],
 ];
 
 export const ACTS: ReadonlyMap<string, Act> = new Map(ALL.map((act) => [act.name, act]));

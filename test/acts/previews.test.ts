@@ -15,7 +15,7 @@ import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
-import { partner } from '../support/world.ts';
+import { partner, quote } from '../support/world.ts';
 
 let books: Books;
 let context: ActContext;
@@ -57,6 +57,9 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   'checkpoint.take': () => ({ input: {} }),
   'ledger.pause': () => ({ input: why }),
   'partner.import': () => ({ input: { file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) } }),
+  'ledger.import': () => ({
+    input: { files: [file('rows.ndjson', `${JSON.stringify(quote({ accepted_at: '2026-10-05T12:00:00Z' }))}\n`)] },
+  }),
   'payment.import': () => ({
     input: {
       file: file(

@@ -31,7 +31,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'backup.ts backup': 'writes a file, as the owner of the database',
   'export.ts output': 'writes files, and the event of an export',
   'init.ts output': 'there is no database yet',
-  'ledger.ts ledgerImport': 'reads files of any size as a stream, and writes the rejected rows to another',
+  'ledger.ts importFiles': 'ledger.import, with files of any size as a stream and the rejected rows in another',
   'migrate.ts migrate': 'changes the database itself, as its owner',
   'processor/poll.ts processorPoll': 'reads the processor as the job does: nothing is decided',
   'restore.ts restore': 'makes the database, as its owner',
