@@ -11,6 +11,7 @@ import { acquireEmbeddedServer } from '../database/embedded.ts';
 import type { DocumentJson } from '../documents/document.ts';
 import { groupThousands } from '../money.ts';
 import { packageRoot } from '../package.ts';
+import { ADMINISTRATOR, FINANCE, PEOPLE } from './people.ts';
 
 const DATA = join(packageRoot, 'src', 'demo', 'data');
 const HOME = resolve('reckoner-demo');
@@ -99,6 +100,14 @@ for (const document of documents) {
       `  ${relative('.', pdf)}\n  ${email}\n`,
   );
 }
+// Whoever runs a command from here on says who it is. Their links are made when the console is served.
+for (const [email, name, role] of PEOPLE) {
+  reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
+}
+process.stdout.write(
+  `\nThe console, with a link that signs you in: npm run serve:demo\n` +
+    `Commands that change something name their user: export RECKONER_USER=${FINANCE}\n`,
+);
 process.stdout.write(
   `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
     `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n`,

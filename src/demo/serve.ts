@@ -1,6 +1,6 @@
 /**
  * `npm run serve:demo`: serves the sandbox of `npm run demo`, or a new one, and prints credentials of two of its partners
- * for the curl commands in docs/partners.md: one is invoiced, the other has a connected account.
+ * for the curl commands in docs/partners.md (one is invoiced, the other has a connected account), and a link to the console.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { packageRoot } from '../package.ts';
 import type { Credentials } from '../partners/clients.ts';
+import { ADMINISTRATOR, FINANCE, PEOPLE } from './people.ts';
 
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
@@ -17,7 +18,7 @@ const { values } = parseArgs({ args, options: { port: { type: 'string', default:
 const ADDRESS = `http://127.0.0.1:${values.port}`;
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
-const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox' };
+const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR };
 
 function reckoner(...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
@@ -36,6 +37,12 @@ if (!existsSync(join(HOME, 'settings.json'))) {
 const settingsFile = join(HOME, 'settings.json');
 const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as Record<string, unknown>;
 writeFileSync(settingsFile, `${JSON.stringify({ ...settings, public_url: ADDRESS }, null, 2)}\n`);
+const users = JSON.parse(reckoner('--json', 'user', 'list')) as { login: string }[];
+for (const [email, name, role] of PEOPLE) {
+  if (users.some(({ login }) => login === email)) continue;
+  reckoner('user', 'invite', email, '--name', name, '--role', role, '--no-mail');
+}
+const { url } = JSON.parse(reckoner('--json', 'user', 'invite', FINANCE, '--no-mail')) as { url: string };
 function exportsOf(partner: string): string {
   const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', partner)) as Credentials;
   return (
@@ -47,6 +54,8 @@ process.stdout.write(
   `# As a partner that is invoiced:\n${exportsOf(INVOICED)}` +
     `# As a partner with a connected account, which sends settlement files:\n${exportsOf(CONNECTED)}`,
 );
+// By its name, because passkeys belong to names.
+process.stdout.write(`\n# The console, as finance (once): ${url.replace('127.0.0.1', 'localhost')}\n\n`);
 const serving = spawn(process.execPath, [PROGRAM, 'serve', ...args], { env, stdio: 'inherit' });
 // Ctrl-C also reaches the server, which stops by itself.
 process.on('SIGINT', () => {});

@@ -1,5 +1,6 @@
 /** The console as a browser without scripts sees it: cookies are kept, forms say where they come from. */
 
+import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import type { Role } from '../../src/people/roles.ts';
@@ -9,8 +10,11 @@ import type { World } from './world.ts';
 
 export const ADMINISTRATOR = 'ada@issuer.example';
 
-export const serveConsole = (world: World, settings?: Partial<Settings>): Promise<Served> =>
-  serveWorld(world, { addConsole, settings });
+export const serveConsole = (
+  world: World,
+  settings?: Partial<Settings>,
+  environment: Environment = world.environment,
+): Promise<Served> => serveWorld(world, { addConsole, settings, environment });
 
 /** Invites a user, by the administrator, and gives the path of the link. The first one is the administrator. */
 export async function invite(
