@@ -46,8 +46,6 @@ export async function withContext<Result>(
 
 /** What a command works with: the open context, and where to print. */
 export interface CommandContext extends Context {
-  /** `--on-latest-date`, of the commands that correct documents. */
-  readonly onLatestDate?: boolean;
   readonly output: Output;
 }
 
@@ -64,14 +62,13 @@ export const reading =
 export const acting =
   <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
   (output: Output, ...given: Given): Done =>
-    withContext(
-      (context) =>
-        work({ ...context, output, onLatestDate: isGiven(given, 'onLatestDate') }, ...given) as Promise<void>,
-      { by: output.by, dryRun: isGiven(given, 'dryRun') },
-    );
+    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, {
+      by: output.by,
+      dryRun: isDryRun(given),
+    });
 
-const isGiven = (given: readonly unknown[], option: 'dryRun' | 'onLatestDate'): boolean =>
-  given.some((each) => (each as Record<string, unknown> | null | undefined)?.[option] === true);
+const isDryRun = (given: readonly unknown[]): boolean =>
+  given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
 /** What stops by itself is ended after this: supervisors kill after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
