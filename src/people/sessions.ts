@@ -117,6 +117,13 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
   return ended;
 }
 
+/** After a restore: everybody signs in again. */
+export async function forgetSignIns(tx: Transaction): Promise<void> {
+  await execute(tx, `DELETE FROM sessions`);
+  await execute(tx, `DELETE FROM sign_in_links`);
+  await execute(tx, `DELETE FROM sign_in_challenges`);
+}
+
 /** The live sessions, of one user if one is given, the latest first. */
 export const readSessions = (
   tx: Transaction,

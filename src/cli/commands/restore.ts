@@ -10,6 +10,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { insertPause } from '../../people/pauses.ts';
+import { forgetSignIns } from '../../people/sessions.ts';
 import { minuteOf, plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -51,6 +52,8 @@ export async function restore(output: Output, file: string, given: { identity?: 
     // Others may have seen what happened after the backup: nothing goes on before somebody has looked.
     const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
+    // A session that ended after the backup, and a link that was used, would be back.
+    await forgetSignIns(tx);
     return prove(tx);
   };
   const { rows, leftOut, proof } = await withDatabase(environment, { unmigrated: true }, (database) =>
