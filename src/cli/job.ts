@@ -13,7 +13,7 @@ import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
-import { readStatus, recordJobRun } from '../reports/status.ts';
+import { readStatus } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
@@ -22,7 +22,7 @@ import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { monthJson } from './commands/close.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
-import { logFailure, logOf } from './job-log.ts';
+import { logFailure, logOf, recordRun } from './job-log.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -40,16 +40,13 @@ async function runJob(
     return await withContext(
       async (context) => {
         const startedAt = context.environment.now().toISO();
-        const exit = await context.database
+        const exitStatus = await context.database
           .reading(async (tx) => whilePaused || (await refuseWhilePaused(tx)))
           .then(() => work({ ...context, name, log }))
           .catch(failed(log));
-        const finishedAt = context.environment.now().toISO();
-        await context.database.transaction((tx) =>
-          recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
-        );
-        log.info({ exit }, 'finished');
-        return exit;
+        await recordRun(context, { job: name, startedAt, exitStatus });
+        log.info({ exit: exitStatus }, 'finished');
+        return exitStatus;
       },
       { job: true, by: name },
     );

@@ -2,7 +2,7 @@
 import type { DateTime } from 'luxon';
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { plural } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
 import { PAUSED_AFTER_HOURS } from './send.ts';
 import { keyCheck } from './signature.ts';
 import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
@@ -44,8 +44,6 @@ export async function readWebhookHealth(
 /** A partner's server may be down for a while without anybody here having to know. */
 const LATE_HOURS = 1;
 
-const minuteOf = (instant: string | null): string => `${(instant ?? '').slice(0, 16).replace('T', ' ')} UTC`;
-
 export function attentionToWebhooks({ troubled }: WebhookHealth, now: DateTime<true>): string[] {
   return troubled.flatMap((each) => {
     const { partner_id: id, state, failing_since: since, last_failure: reason, paused_at: paused } = each;
@@ -58,7 +56,7 @@ export function attentionToWebhooks({ troubled }: WebhookHealth, now: DateTime<t
     }
     if (state === 'paused') {
       return [
-        `The webhook of ${id} is paused since ${minuteOf(paused)} (${reason}); ${waits}. Ask the partner, then run ` +
+        `The webhook of ${id} is paused since ${minuteOf(paused ?? '')} (${reason}); ${waits}. Ask the partner, then run ` +
           `'reckoner webhook resume ${id}', or 'reckoner webhook remove ${id}'.`,
       ];
     }
