@@ -71,6 +71,12 @@ export const SETUP = {
       'time limits and locks belong to a connection, so nothing can be recorded safely. Set pool_mode = session for this ' +
       'database, or connect to PostgreSQL directly.',
   ),
+  database_pool_small: failed<{ database: string; seconds: number }>(
+    (f) =>
+      `The connection pooler of the database ${f.database} gave no connection within ${duration(f.seconds)}: it has too few, ` +
+      'or all are in use. A command opens 3 to 9, a worker 14, a server up to 33. Raise its limits (default_pool_size, ' +
+      'max_db_connections), or connect to PostgreSQL directly.',
+  ),
   database_privileges: failed<{ reason: string }>(
     (f) =>
       `PostgreSQL refused this login: ${f.reason}. Run 'reckoner migrate' as the owner of the tables: it grants again ` +

@@ -328,6 +328,15 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['status'], { DATABASE_URL: pooler.url(world.databaseUrl) }).finally(pooler.stop);
     },
   },
+  database_pool_small: {
+    when: 'the database is behind PgBouncer in session mode with a single connection',
+    exit: 1,
+    says: /gave no connection within 15 seconds: it has too few.* Raise its limits/,
+    run: async () => {
+      const pooler = await startPgBouncer('session', ['max_db_connections = 1', 'query_wait_timeout = 2']);
+      return inWorld(['status'], { DATABASE_URL: pooler.url(world.databaseUrl) }).finally(pooler.stop);
+    },
+  },
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
     exit: 1,
