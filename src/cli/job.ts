@@ -4,7 +4,7 @@ import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal } from '../errors/refusals.ts';
+import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
@@ -69,8 +69,6 @@ const failed =
     logFailure(log, error);
     return exitOf(known);
   };
-
-const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 
 /** Once a day: reminds partners of what they owe, by the dunning levels of the settings. */
 export function runRemind(): Promise<number> {
