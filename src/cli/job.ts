@@ -13,7 +13,7 @@ import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
-import { readStatus } from '../reports/status.ts';
+import { readStatus, readStatusAndAttention } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
@@ -146,10 +146,11 @@ export function runWatch(): Promise<number> {
     'watch',
     async (job) => {
       const { database, log } = job;
-      const status = await database.reading((tx) => readStatus(tx, job));
-      for (const sentence of status.attention) log.warn(sentence);
+      const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
+      for (const { sentence } of attention) log.warn(sentence);
       const found = {
-        ...{ job: job.name, items: status.attention.map((item) => ({ item, count: 1 })) },
+        // Not the sentences: they hold times and counts, and would be new each day.
+        ...{ job: job.name, items: attention.flatMap(({ about }) => about) },
         ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
       };
       const untold = await database.transaction((tx) => readUntold(tx, found));
