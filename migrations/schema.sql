@@ -2146,7 +2146,7 @@ CREATE TABLE bank_lines (
   raw text NOT NULL,
   fact_id bigint NOT NULL,
   CONSTRAINT bank_lines_pkey PRIMARY KEY (bank_line_id),
-  CONSTRAINT bank_line_once UNIQUE (account, identity),
+  CONSTRAINT bank_line_once UNIQUE (identity, account),
   CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_direction_known CHECK (direction = ANY (ARRAY['credit', 'debit'])),
@@ -2186,20 +2186,47 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STA
 CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
-CREATE VIEW equal_bank_lines AS
- SELECT l.bank_line_id, t.bank_line_id AS equal_line_id
-   FROM bank_lines l
-     JOIN bank_lines t ON t.currency = l.currency AND t.amount = l.amount AND t.bank_booked_on = l.bank_booked_on AND t.direction = l.direction AND t.bank_line_id <> l.bank_line_id AND
-        CASE
-            WHEN t.account <> l.account THEN t.identity = l.identity
-            ELSE NOT (EXISTS ( SELECT
-               FROM bank_statement_lines x
-                 JOIN bank_statements s USING (bank_statement_id)
-                 JOIN bank_statements o ON o.bank_file_id = s.bank_file_id
-                 JOIN bank_statement_lines y ON y.bank_statement_id = o.bank_statement_id
-              WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id))
-        END;
-GRANT SELECT ON equal_bank_lines TO reckoner_app;
+CREATE FUNCTION equal_bank_lines(line_ids bigint[])
+ RETURNS TABLE(bank_line_id bigint, equal_line_id bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_nestloop TO 'on'
+AS $function$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('enable_nestloop', (cardinality(line_ids) < 500)::text, true);
+  RETURN QUERY
+  WITH lines AS MATERIALIZED (
+    SELECT l.bank_line_id, l.account, l.identity, l.currency, l.amount, l.bank_booked_on, l.direction
+    FROM unnest(line_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+  ), in_files AS (
+    SELECT t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
+           array_agg(s.bank_file_id ORDER BY s.bank_file_id) AS files
+    FROM (SELECT DISTINCT account, currency, amount, bank_booked_on, direction FROM lines) AS k
+    JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
+    JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
+    JOIN bank_statements s USING (bank_statement_id)
+    GROUP BY t.bank_line_id
+  ), sets AS (
+    SELECT account, currency, amount, bank_booked_on, direction, files, array_agg(bank_line_id) AS ids
+    FROM in_files GROUP BY 1, 2, 3, 4, 5, 6
+  ), alike AS (
+    SELECT array_agg(files::text) AS files, array_agg(ids::text) AS ids
+    FROM sets GROUP BY account, currency, amount, bank_booked_on, direction HAVING count(*) > 1
+  )
+  SELECT l.bank_line_id, t.bank_line_id
+  FROM lines l JOIN bank_lines t USING (identity, currency, amount, bank_booked_on, direction)
+  WHERE t.account <> l.account
+  UNION ALL
+  SELECT one.id, other.id
+  FROM alike a
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS o (files, ids)
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS t (files, ids)
+  CROSS JOIN LATERAL unnest(o.ids::bigint[]) AS one (id)
+  CROSS JOIN LATERAL unnest(t.ids::bigint[]) AS other (id)
+  WHERE NOT o.files::bigint[] && t.files::bigint[] AND one.id IN (SELECT lines.bank_line_id FROM lines);
+END
+$function$;
 
 CREATE VIEW bank_feeds AS
  SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated

@@ -86,11 +86,14 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
  * A debit pays one refund of its amount. Two equal debits, which may be one in two files, pay two refunds only where a
  * reference told them apart.
  */
-export const REFUND_MATCHES = `inspected AS (
+export const REFUND_MATCHES = `equals AS (
+  SELECT bank_line_id, equal_line_id
+  FROM equal_bank_lines(ARRAY(SELECT bank_line_id FROM live_refund_matches))
+), inspected AS (
   SELECT m.refund_match_id, m.bank_line_id, m.account,
          (SELECT count(*) FROM live_refund_matches o WHERE o.bank_line_id = m.bank_line_id) AS refunds,
          (SELECT string_agg('line ' || e.equal_line_id, ', ' ORDER BY e.equal_line_id)
-          FROM equal_bank_lines e JOIN live_refund_matches o ON o.bank_line_id = e.equal_line_id
+          FROM equals e JOIN live_refund_matches o ON o.bank_line_id = e.equal_line_id
           WHERE e.bank_line_id = m.bank_line_id
             AND NOT coalesce(m.evidence->'apart_from' @> to_jsonb(e.equal_line_id), false)
             AND NOT coalesce(o.evidence->'apart_from' @> to_jsonb(m.bank_line_id), false)) AS equal
