@@ -39,6 +39,12 @@ export const SETUP = {
       `The database was migrated by a newer version: this version does not know ${f.unknown.join(', ')}. ` +
       'Use that version or a later one.',
   ),
+  database_unreleased: refused<{ missing: readonly string[] }>(
+    (f) =>
+      `The database was made by a build before the first release, or changed by hand: it lacks ${f.missing.slice(0, 3).join(', ')}` +
+      `${f.missing.length > 3 ? ` and ${f.missing.length - 3} more columns` : ''}. Nothing upgrades it: use that build, or an ` +
+      'empty database.',
+  ),
   database_environment: refused<{ database: string; program: string }>(
     (f) =>
       `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +

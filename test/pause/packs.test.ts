@@ -27,8 +27,8 @@ async function skipNumbers(beforeAugust: string[] = []): Promise<void> {
   await world.database.transaction((tx) =>
     pauseLedger(tx, world, { reason: 'a snapshot was mounted', stateOf: '2026-08-02T00:00:00Z' }),
   );
-  const after = partsOf('INV-2026-000006');
-  await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter: after ? [after] : [] }));
+  const numbersAfter = ['INV-2026-000006', 'CN-2026-000000', 'ST-2026-000000'].flatMap((each) => partsOf(each) ?? []);
+  await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter }));
   for (const statement of beforeAugust) await world.sql(statement);
   await world.close('2026-08');
 }
