@@ -396,6 +396,7 @@ CREATE TABLE policies (
   partner_cut_rate numeric NOT NULL,
   price_rate numeric,
   price_minimum numeric,
+  largest_price numeric,
   inactive_since timestamp with time zone,
   CONSTRAINT policies_pkey PRIMARY KEY (partner_id, policy_id),
   CONSTRAINT policy_id_form CHECK (is_identifier(policy_id)),
@@ -404,6 +405,7 @@ CREATE TABLE policies (
   CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
   CONSTRAINT price_rate_range CHECK (price_rate >= 0::numeric),
   CONSTRAINT price_minimum_range CHECK (price_minimum >= 0::numeric),
+  CONSTRAINT largest_price_positive CHECK (largest_price > 0::numeric),
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL)),
   CONSTRAINT policies_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );

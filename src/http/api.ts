@@ -93,8 +93,8 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const policies = all.filter(({ policy_id: id }) => after === undefined || id > after);
     return pageOf(shared, operations.listPolicies, {
       query,
-      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price }) => ({
-        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price },
+      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price, largest_price }) => ({
+        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price, largest_price },
       })),
       cursorOf: ({ policy_id: id }) => id,
     });

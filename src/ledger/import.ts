@@ -26,7 +26,7 @@ import {
   surveyStaged,
   touchedMonths,
 } from './queries.ts';
-import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.ts';
+import { type DifferingCuts, findAboveLargest, findDifferingQuotes, readStagedCuts } from './quoted.ts';
 import { readRecords, type SourceFile } from './read.ts';
 import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
 import { inMinorUnits, rowProblem } from './row.ts';
@@ -162,6 +162,7 @@ async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: 
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
   await findRepeatedRows(tx);
+  await findAboveLargest(tx, { skipInvalid });
   await findOrphans(tx, { skipInvalid });
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
   if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
