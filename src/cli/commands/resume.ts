@@ -8,12 +8,13 @@ import { acting, type CommandContext, type Definition } from '../define.ts';
 
 const HELP = `
 After 'reckoner restore FILE', a first call shows what may have happened after
-the backup and resumes nothing (exit 3). Look for the last number that anybody has
-seen of invoices, credit notes and statements: in the mailbox of finance_email
-(close reports), in the mail server's log, with the partners or the auditor. Then
-resume with all of them, or with --none-issued. For a series without a later number
-give its last one here, 000000 if it has none. The numbers up to those given are
-never given again: a sealed fact explains the gap.`;
+the backup and resumes nothing (exit 3). Look for the last number that anybody
+has seen of invoices, credit notes and statements: in the mailbox of
+finance_email (close reports), in the mail server's log, with the partners or
+the auditor. Then resume with all of them, or with --none-issued. For a series
+without a later number give its last one here, 000000 if it has none. The
+numbers up to those given are never given again: a sealed fact explains the
+gap.`;
 
 export const define: Definition = (command, act) => {
   command

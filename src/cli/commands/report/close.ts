@@ -5,7 +5,7 @@ import { readCloseReport } from '../../../reports/close.ts';
 import { describeClose } from '../../../reports/close-text.ts';
 import { monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { outputWidth } from '../../output.ts';
+import { fitted, outputWidth } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (report, act) => {
@@ -43,7 +43,7 @@ async function reportClose(
       columns: COLUMNS,
       rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') })),
     }),
-    () => (report === undefined ? 'No month has been closed yet.' : describeClose(report, outputWidth())),
+    () => (report === undefined ? 'No month has been closed yet.' : fitted(describeClose(report, outputWidth()))),
   );
   return report !== undefined && report.held.length > 0 ? EXIT.attention : EXIT.done;
 }
