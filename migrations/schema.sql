@@ -23,15 +23,19 @@ BEGIN
 END
 $function$;
 
-CREATE PROCEDURE make_append_only(IN target regclass)
+CREATE PROCEDURE make_append_only(IN target regclass, IN allowed text DEFAULT NULL::text, IN condition text DEFAULT NULL::text)
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
-  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON %s
-                  FOR EACH ROW EXECUTE FUNCTION refuse_change()', target);
+  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE %s ON %s FOR EACH ROW EXECUTE FUNCTION refuse_change()',
+                 CASE allowed WHEN 'DELETE' THEN 'UPDATE' WHEN 'UPDATE' THEN 'DELETE' ELSE 'UPDATE OR DELETE' END, target);
   EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
   CALL grant_to_app('SELECT, INSERT', target);
+  IF allowed IS NOT NULL THEN
+    EXECUTE format('CREATE TRIGGER kept_rows BEFORE %s ON %s FOR EACH ROW WHEN ((%s) IS NOT TRUE)
+                    EXECUTE FUNCTION refuse_change()', allowed, target, condition);
+  END IF;
 END
 $procedure$;
 
@@ -166,8 +170,17 @@ CREATE TABLE job_runs (
   CONSTRAINT job_runs_pkey PRIMARY KEY (job_run_id)
 );
 CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
-GRANT INSERT, SELECT ON job_runs TO reckoner_app;
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON job_runs FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON job_runs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER kept_rows BEFORE DELETE ON job_runs FOR EACH ROW WHEN (job_run_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON job_runs TO reckoner_app;
 GRANT SELECT ON SEQUENCE job_runs_job_run_id_seq TO reckoner_app;
+
+CREATE FUNCTION job_run_may_go(run job_runs)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((run).finished_at < (now() - '400 days'::interval)) AND (EXISTS (SELECT FROM job_runs later WHERE ((later.job = (job_run_may_go.run).job) AND (ROW(later.finished_at, later.job_run_id) > ROW((job_run_may_go.run).finished_at, (job_run_may_go.run).job_run_id)) AND (((job_run_may_go.run).exit_status <> 0) OR (later.exit_status = 0))))));
 
 CREATE TABLE security_events (
   security_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -819,9 +832,17 @@ CREATE TABLE quotes (
   CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX quotes_of_partner ON quotes USING btree (partner_id, quoted_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX quotes_expired ON quotes USING btree (expires_at, quote_id);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON quotes TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON quotes FOR EACH ROW WHEN (quote_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON quotes TO reckoner_app;
+
+CREATE FUNCTION quote_may_go(quote quotes)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((quote).expires_at < (now() - '30 days'::interval)) AND (NOT (EXISTS (SELECT FROM ledger_rows e WHERE ((e.partner_id = (quote_may_go.quote).partner_id) AND (e.kind = 'quote_accepted') AND ((own_id(e.*))::text = (quote_may_go.quote).quote_id))))));
 
 CREATE TABLE quote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
@@ -877,9 +898,17 @@ CREATE TABLE requotes (
   CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX requotes_of_quote ON requotes USING btree (quote_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX requotes_expired ON requotes USING btree (expires_at, requote_id);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON requotes TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON requotes FOR EACH ROW WHEN (requote_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON requotes TO reckoner_app;
+
+CREATE FUNCTION requote_may_go(requote requotes)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((requote).expires_at < (now() - '30 days'::interval)) AND (NOT (EXISTS (SELECT FROM ledger_rows e WHERE ((e.partner_id = (requote_may_go.requote).partner_id) AND (e.kind = 'requote_accepted') AND ((own_id(e.*))::text = (requote_may_go.requote).requote_id))))));
 
 CREATE TABLE requote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
@@ -920,9 +949,17 @@ CREATE TABLE idempotency_keys (
   CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT idempotency_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX idempotency_keys_recorded ON idempotency_keys USING btree (recorded_at);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON idempotency_keys TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON idempotency_keys FOR EACH ROW WHEN (idempotency_key_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON idempotency_keys TO reckoner_app;
+
+CREATE FUNCTION idempotency_key_may_go(kept idempotency_keys)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN ((kept).recorded_at < (now() - '30 days'::interval));
 
 -- 006_seals -----------------------------------------------------------------------------------------------------------
 

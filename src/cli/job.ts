@@ -13,6 +13,7 @@ import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
+import { purge } from '../reports/purge.ts';
 import { readStatus, readStatusAndAttention } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
@@ -194,6 +195,14 @@ export function runVerify(): Promise<number> {
     },
     { whilePaused: true },
   );
+}
+
+/** Once a night: deletes what has no further use. */
+export function runPurge(): Promise<number> {
+  return runJob('purge', async (job) => {
+    job.log.info(await purge(job.database, job), 'deleted');
+    return EXIT.done;
+  });
 }
 
 /** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */

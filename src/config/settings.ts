@@ -70,6 +70,12 @@ const quotesSchema = z.strictObject({
     .default({ '*': '1000000' }),
 });
 
+/** Days; null: for ever. The database deletes nothing before its 30 days. */
+const retentionSchema = z.strictObject({
+  /** For which quotes and requotes that nobody accepted are kept after they expired. */
+  quotes_days: z.int().min(30).max(3660).nullable().default(90),
+});
+
 export const settingsSchema = z.strictObject({
   issuer: z.strictObject({
     legal_name: line().default(''),
@@ -143,6 +149,7 @@ export const settingsSchema = z.strictObject({
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .default('X-Service-Partner-Id'),
   quotes: quotesSchema.prefault({}),
+  retention: retentionSchema.prefault({}),
   http: httpSchema.prefault({}),
 });
 

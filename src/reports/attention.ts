@@ -230,7 +230,7 @@ const PERIOD_HOURS: Readonly<Record<string, number>> = {
   'month-close': 1,
   deliver: 1 / 6,
   worker: 1 / 6,
-  ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24 },
+  ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
 };
 /** A job is late after twice its period and this. */
 const JOB_GRACE_HOURS = 1;
