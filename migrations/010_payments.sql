@@ -470,6 +470,9 @@ CALL make_fact('refund_matches');
 
 -- Events of the processor.
 
+CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
+RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
+
 -- Stored as received before it is processed. An event without an outcome waits for its turn or for its payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -479,15 +482,18 @@ CREATE TABLE processor_events (
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamptz NOT NULL,
-  payload jsonb NOT NULL,
+  -- It names payers. NULL: it was erased (processor_event_erasures); its hash stays.
+  payload jsonb,
+  payload_sha256 text NOT NULL,
   received_at timestamptz NOT NULL,
-  CONSTRAINT processor_event_once UNIQUE (account, id)
+  CONSTRAINT processor_event_once UNIQUE (account, id),
+  CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
-CALL make_append_only('processor_events');
 
--- What a seal covers of an event, beside its outcome: the payload has personal data.
+-- What a seal covers of an event, beside its outcome. A payload that was erased does not change it.
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
-  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
+           coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
   FROM processor_events e WHERE e.processor_event_id = $1
 $$;
 
@@ -539,6 +545,36 @@ CREATE TABLE payment_exception_closings (
     CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1)
 );
 CALL make_fact('payment_exception_closings');
+
+-- The payloads that were erased. Recording it erases the payload; nothing else can.
+CREATE TABLE processor_event_erasures (
+  processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('processor_event_erasures');
+
+CREATE FUNCTION is_erasure(before processor_events, after processor_events) RETURNS boolean STABLE LANGUAGE sql
+RETURN after.payload IS NULL AND to_jsonb(after) - 'payload' = to_jsonb(before) - 'payload'
+  AND EXISTS (SELECT FROM processor_event_erasures x WHERE x.processor_event_id = before.processor_event_id);
+CALL make_append_only('processor_events', 'UPDATE', 'is_erasure(OLD, NEW)');
+
+-- Run as the owner, so that the program needs no right to update events.
+CREATE FUNCTION erase_payloads(processor_event_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+  UPDATE processor_events e SET payload = NULL
+  WHERE e.processor_event_id = ANY (processor_event_ids) AND e.payload IS NOT NULL;
+END;
+
+CREATE FUNCTION erase_recorded_payloads() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM erase_payloads((SELECT array_agg(processor_event_id) FROM added));
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
 
 -- What counts: the facts that were not undone.
 
@@ -610,6 +646,27 @@ FROM (
   FROM payments p
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
+
+-- Nobody needs the payload of an event any more: it was processed, finance decided what was left to it, and its payment is
+-- applied or given back and not disputed.
+CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
+RETURN EXISTS (
+  SELECT FROM processor_events e JOIN processor_event_outcomes o ON o.processor_event_id = e.processor_event_id
+  WHERE e.processor_event_id = payload_may_go.processor_event_id AND e.received_at < now() - interval '30 days'
+    AND (o.outcome <> 'manual_review' OR EXISTS (
+      SELECT FROM payment_exception_closings c WHERE c.processor_event_id = o.processor_event_id))
+    AND NOT EXISTS (SELECT FROM payment_balances b WHERE b.payment_id = o.payment_id AND b.unapplied <> 0)
+    AND NOT EXISTS (SELECT FROM disputes d WHERE d.payment_id = o.payment_id
+                      AND NOT EXISTS (SELECT FROM dispute_outcomes w WHERE w.dispute_id = d.dispute_id)));
+
+CREATE FUNCTION refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the payload of processor event % is still needed', NEW.processor_event_id
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'erased_payload_is_not_needed';
+END
+$$;
+CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW
+  WHEN (payload_may_go(NEW.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure();
 
 -- What is unapplied of each payment, by the partner whose cash it is.
 CREATE VIEW payment_cash AS

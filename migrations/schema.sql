@@ -2805,6 +2805,12 @@ CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_match
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 GRANT SELECT ON SEQUENCE refund_matches_refund_match_id_seq TO reckoner_app;
 
+CREATE FUNCTION payload_hash(payload jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE STRICT
+RETURN encode(sha256(convert_to((payload)::text, 'UTF8'::name)), 'hex');
+
 CREATE TABLE processor_events (
   processor_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   account text COLLATE "C" NOT NULL,
@@ -2812,13 +2818,16 @@ CREATE TABLE processor_events (
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamp with time zone NOT NULL,
-  payload jsonb NOT NULL,
+  payload jsonb,
+  payload_sha256 text NOT NULL,
   received_at timestamp with time zone NOT NULL,
   CONSTRAINT processor_events_pkey PRIMARY KEY (processor_event_id),
-  CONSTRAINT processor_event_once UNIQUE (account, id)
+  CONSTRAINT processor_event_once UNIQUE (account, id),
+  CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_rows BEFORE DELETE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER kept_rows BEFORE UPDATE ON processor_events FOR EACH ROW WHEN (is_erasure(old.*, new.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON processor_events TO reckoner_app;
 GRANT SELECT ON SEQUENCE processor_events_processor_event_id_seq TO reckoner_app;
 
@@ -2827,7 +2836,8 @@ CREATE FUNCTION processor_event_sha256(processor_event_id bigint)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
+           coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
   FROM processor_events e WHERE e.processor_event_id = $1
 $function$;
 
@@ -2936,6 +2946,52 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_exception_closings FOR 
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
 GRANT SELECT ON SEQUENCE payment_exception_closings_payment_exception_closing_id_seq TO reckoner_app;
 
+CREATE TABLE processor_event_erasures (
+  processor_event_id bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT processor_event_erasures_pkey PRIMARY KEY (processor_event_id),
+  CONSTRAINT processor_event_erasures_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT processor_event_erasures_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
+  CONSTRAINT processor_event_erasures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX processor_event_erasures_fact ON processor_event_erasures USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_erasures FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW WHEN (payload_may_go(new.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_erasures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads(); -- enabled: A
+GRANT INSERT, SELECT ON processor_event_erasures TO reckoner_app;
+
+CREATE FUNCTION is_erasure(before processor_events, after processor_events)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((after).payload IS NULL) AND ((to_jsonb(after) - 'payload') = (to_jsonb(before) - 'payload')) AND (EXISTS (SELECT FROM processor_event_erasures x WHERE (x.processor_event_id = (is_erasure.before).processor_event_id))));
+
+CREATE FUNCTION erase_payloads(processor_event_ids bigint[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ UPDATE processor_events e SET payload = NULL::jsonb
+   WHERE ((e.processor_event_id = ANY (erase_payloads.processor_event_ids)) AND (e.payload IS NOT NULL));
+END;
+
+CREATE FUNCTION erase_recorded_payloads()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM erase_payloads((SELECT array_agg(processor_event_id) FROM added));
+  RETURN NULL;
+END
+$function$;
+
 CREATE VIEW live_payment_applications AS
  SELECT payment_application_id, payment_id, document_id, partner_id, currency, amount, applied_on, entry_on,
     confidence, evidence, recorded_at, event_id, fact_id
@@ -3028,6 +3084,22 @@ CREATE VIEW payment_balances AS
                   WHERE r.payment_id = p.payment_id AND r.kind = 'other') AS booked_to_other
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
+
+CREATE FUNCTION payload_may_go(processor_event_id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM (processor_events e JOIN processor_event_outcomes o ON ((o.processor_event_id = e.processor_event_id))) WHERE ((e.processor_event_id = payload_may_go.processor_event_id) AND (e.received_at < (now() - '30 days'::interval)) AND ((o.outcome <> 'manual_review') OR (EXISTS (SELECT FROM payment_exception_closings c WHERE (c.processor_event_id = o.processor_event_id)))) AND (NOT (EXISTS (SELECT FROM payment_balances b WHERE ((b.payment_id = o.payment_id) AND (b.unapplied <> (0)::numeric))))) AND (NOT (EXISTS (SELECT FROM disputes d WHERE ((d.payment_id = o.payment_id) AND (NOT (EXISTS (SELECT FROM dispute_outcomes w WHERE (w.dispute_id = d.dispute_id)))))))))));
+
+CREATE FUNCTION refuse_erasure()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the payload of processor event % is still needed', NEW.processor_event_id
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'erased_payload_is_not_needed';
+END
+$function$;
 
 CREATE VIEW payment_cash AS
  SELECT payment_id, partner_id, sum(amount) AS amount

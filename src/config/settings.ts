@@ -74,6 +74,8 @@ const quotesSchema = z.strictObject({
 const retentionSchema = z.strictObject({
   /** For which quotes and requotes that nobody accepted are kept after they expired. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
+  /** For which the data of the processor's events is kept after it was received. */
+  processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
 export const settingsSchema = z.strictObject({

@@ -138,17 +138,17 @@ describe.each([
 
 test('a purge deletes what is over, says how much, and leaves the rest; a second one finds nothing', async () => {
   world.at('2024-05-20T00:00:00Z');
-  const due = { idempotency_keys: 1, requotes: 1, quotes: 1, job_runs: 0 };
+  const due = { idempotency_keys: 1, requotes: 1, quotes: 1, job_runs: 0, processor_events: 0 };
   expect(await world.database.reading((tx) => countPurgeable(tx, world))).toEqual(due);
   expect(await purge(world.database, world)).toEqual(due);
   expect(await kept('quotes', 'quote_id')).toEqual([ids['accepted'], ids['imported'], ids['expired later']].sort());
   expect(await kept('requotes', 'requote_id')).toEqual([ids['accepted requote']]);
   expect(await kept('idempotency_keys', 'idempotency_key')).toEqual([]);
-  expect(await purge(world.database, world)).toEqual({ idempotency_keys: 0, requotes: 0, quotes: 0, job_runs: 0 });
+  expect(Object.values(await purge(world.database, world))).toEqual([0, 0, 0, 0, 0]);
   const events = `SELECT subject, details FROM audit_events WHERE action = 'quote.purge' ORDER BY event_id`;
   expect(await world.sql(events)).toEqual([
-    { subject: 'requotes', details: { deleted: 1, expired_for_days: 90 } },
-    { subject: 'quotes', details: { deleted: 1, expired_for_days: 90 } },
+    { subject: 'requotes', details: { deleted: 1, expired_before: '2024-02-20T00:00:00.000Z' } },
+    { subject: 'quotes', details: { deleted: 1, expired_before: '2024-02-20T00:00:00.000Z' } },
   ]);
 });
 

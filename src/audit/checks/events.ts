@@ -17,7 +17,8 @@ const ACTS = `(VALUES
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
     ('api_clients', 'client.create'), ('client_revocations', 'client.revoke'), ('client_secrets', 'client.create'),
     ('client_secrets', 'client.rotate'), ('pauses', 'ledger.pause'), ('pauses', 'database.restore'),
-    ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces')
+    ('resumptions', 'ledger.resume'), ('email_bounces', 'email.bounces'),
+    ('processor_event_erasures', 'processor_event.erase')
   ) AS acts (fact, action)`;
 
 /**

@@ -4,7 +4,7 @@ import { SEALED_TABLES } from '../../seals/canonical.ts';
 /** Not read from the catalog: an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
-  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'partner_events'],
+  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'partner_events'],
   ...[
     'payment_links',
     'payment_link_changes',
@@ -18,6 +18,8 @@ const APPEND_ONLY = [
 
 /** The same but for rows that `reckoner purge` may delete: what a third trigger keeps is all else. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
+/** The same but for payloads whose erasure is recorded. */
+const ERASED = ['processor_events'];
 
 const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'${table}'`).join(', ')}]`;
 
@@ -27,6 +29,8 @@ export const APPEND_ONLY_GUARDS = `inspected AS (
          ARRAY['UPDATE', 'DELETE', 'TRUNCATE'] AS refused
   UNION ALL
   SELECT unnest(${listed(PURGED)})::regclass, 3, ARRAY['UPDATE', 'TRUNCATE']
+  UNION ALL
+  SELECT unnest(${listed(ERASED)})::regclass, 3, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
 ), guards AS (
   SELECT guarded, needed,
          (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = guarded AND t.tgenabled IN ('O', 'A')

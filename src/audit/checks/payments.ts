@@ -302,18 +302,28 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   FROM inspected WHERE balance < 0
 )`;
 
-/** Processor events belong to this environment, and a payment named by their outcome has a processor source record. */
+/**
+ * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A payload
+ * has the hash that was taken at its receipt; it is missing exactly if its erasure is recorded.
+ */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
+         CASE WHEN e.payload IS NULL AND x.processor_event_id IS NULL
+              THEN 'its data is missing, and no erasure is recorded'
+              WHEN e.payload IS NOT NULL AND x.processor_event_id IS NOT NULL THEN 'its data is there, but was erased'
+              WHEN payload_hash(e.payload) <> e.payload_sha256 THEN 'its data is not what was received' END AS damage,
          o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id
            AND s.source = 'processor') AS seen
   FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+  LEFT JOIN processor_event_erasures x USING (processor_event_id)
 ), differences AS (
   SELECT format('event %s', id) AS subject,
          format('%s, %s, in %s, payment %s', type, coalesce(outcome, 'waiting'),
                 CASE WHEN livemode THEN 'live mode' ELSE 'test mode' END, coalesce(payment_id::text, 'none')) AS detail
   FROM inspected
   WHERE livemode <> (environment = 'production') OR NOT seen OR (outcome = 'effect' AND payment_id IS NULL)
+  UNION ALL
+  SELECT format('event %s', id), damage FROM inspected WHERE damage IS NOT NULL
 )`;
 
 /** A won dispute has its reversal reinstated; an open or lost one has not. */

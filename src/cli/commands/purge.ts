@@ -7,8 +7,9 @@ import { table } from '../output.ts';
 const HELP = `
 Idempotency keys go after 30 days, runs of jobs after 400, except the last run
 and the last success of each job. Quotes and requotes that nobody accepted go
-some days after they expired: the setting retention says how many. The job
-'purge' does the same once a day.`;
+some days after they expired, and the data of processor events some days after
+it was received: the setting retention says how many. The job 'purge' does the
+same once a night.`;
 
 export const define: Definition = (command, act) => {
   command
@@ -29,6 +30,7 @@ const NAMES: Readonly<Record<keyof Purged, string>> = {
   requotes: 'requotes nobody accepted',
   quotes: 'quotes nobody accepted',
   job_runs: 'runs of jobs',
+  processor_events: 'data of processor events',
 };
 
 const describe = (purged: Purged, dryRun: boolean): string =>
