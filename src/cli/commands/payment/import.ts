@@ -3,6 +3,7 @@ import { EXIT } from '../../../errors/refusals.ts';
 import { failpoint } from '../../../failpoint.ts';
 import { groupThousands } from '../../../money.ts';
 import { BANK_FORMATS } from '../../../payments/bank/read.ts';
+import { readBankFileAside } from '../../../payments/bank/read-aside.ts';
 import { type BankImport, importBankFile } from '../../../payments/bank-import/import.ts';
 import type { LineReport } from '../../../payments/bank-import/report.ts';
 import { plural } from '../../../text.ts';
@@ -42,7 +43,10 @@ function paymentImport(
   return acting(async (context) => {
     const { database } = context;
     const work = dryRun ? database.preview : database.transaction;
-    const report = await work((tx) => importBankFile(tx, context, { name, bytes, format, map }));
+    const file = { name, bytes, format, map };
+    // Before the transaction: while a file is read, none is open.
+    const read = await readBankFileAside(file, context.settings.bank_csv);
+    const report = await work((tx) => importBankFile(tx, context, file, read));
     failpoint('payments.committed');
     const { new_lines, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
