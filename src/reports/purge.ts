@@ -188,7 +188,7 @@ async function purgeTable(
 
 /** How many rows a purge would delete now. */
 export async function countPurgeable(tx: Transaction, context: ActorContext): Promise<Purged> {
-  const { processor_events: received, ...ends } = Object.fromEntries(beginnings(context));
+  const before = Object.fromEntries(beginnings(context)) as Record<keyof Purged, string | null>;
   const counts = await queryOne<Omit<Purged, 'processor_events'>>(
     tx,
     `SELECT (SELECT count(*) FROM idempotency_keys k
@@ -198,7 +198,13 @@ export async function countPurgeable(tx: Transaction, context: ActorContext): Pr
             (SELECT count(*) FROM quotes q WHERE expires_at < :quotes::timestamptz AND quote_may_go(q)) AS quotes,
             (SELECT count(*) FROM job_runs r
              WHERE finished_at < :job_runs::timestamptz AND job_run_may_go(r)) AS job_runs`,
-    ends,
+    {
+      idempotency_keys: before.idempotency_keys,
+      requotes: before.requotes,
+      quotes: before.quotes,
+      job_runs: before.job_runs,
+    },
   );
-  return { ...counts, processor_events: received == null ? 0 : await countErasable(tx, received) };
+  const received = before.processor_events;
+  return { ...counts, processor_events: received === null ? 0 : await countErasable(tx, received) };
 }
