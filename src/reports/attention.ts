@@ -31,6 +31,8 @@ interface Found extends Omit<Status, 'attention'> {
   readonly exceptions: readonly string[];
   /** Documents that finance put on hold: they need no attention. */
   readonly on_hold: number;
+  /** The numbers of those that a close put on hold by the settings. */
+  readonly held_by_close: readonly string[];
   /** Documents whose e-mail was returned. They count as failed. */
   readonly bounced: number;
 }
@@ -169,6 +171,15 @@ function attentionToDocuments({ deliveries, delayed, bounced, needing, ...found 
   if (held > 0) {
     needed.push(
       attention(`${documents(held)} held: supply what is missing, then run 'reckoner deliver'.`, ...named('held')),
+    );
+  }
+  if (found.held_by_close.length > 0) {
+    needed.push(
+      attention(
+        `${plural(found.held_by_close.length, 'invoice')} held by the close, because of an odd total: check ` +
+          `${found.held_by_close.join(', ')}, then run 'reckoner invoice release NUMBER'.`,
+        ...found.held_by_close.map((number) => `${number} odd total`),
+      ),
     );
   }
   if (delayed.length > 0) {

@@ -191,13 +191,16 @@ export async function readStatusAndAttention(
 const readUndelivered = (
   tx: Transaction,
   now: DateTime<true>,
-): Promise<{ delayed: string[]; on_hold: number; bounced: number }> =>
+): Promise<{ delayed: string[]; on_hold: number; held_by_close: string[]; bounced: number }> =>
   queryOne(
     tx,
     `SELECT coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (
               WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz), '{}') AS delayed,
             count(*) FILTER (WHERE status = 'held' AND EXISTS (
               SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
+            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE EXISTS (
+              SELECT FROM current_holds h JOIN audit_events v USING (event_id)
+              WHERE h.document_id = e.document_id AND v.details->>'by' = 'close')), '{}') AS held_by_close,
             count(*) FILTER (WHERE status = 'bounced') AS bounced
      FROM latest_emails e JOIN documents d USING (document_id)
      WHERE status IN ('queued', 'sending', 'held', 'bounced')
