@@ -282,7 +282,7 @@ const DATA_COLUMNS = {
       'tax_id purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id ' +
       'merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
   ),
-  policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum'),
+  policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price'),
   'partner-changes': words(
     'event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via',
   ),
