@@ -10,7 +10,8 @@ import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts'
 import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
-import type { Transaction } from '../../src/database/transaction.ts';
+import { databaseFailure, type Transaction } from '../../src/database/transaction.ts';
+import { changeLink } from '../../src/delivery/change-link.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
@@ -19,6 +20,8 @@ import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
+import { type NumberParts, resumeLedger } from '../../src/documents/resume.ts';
+import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
@@ -31,6 +34,7 @@ import { sendStatements } from '../../src/month-end/emails/account-statement.ts'
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { pauseLedger } from '../../src/people/pauses.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -120,6 +124,13 @@ const delivering =
     server.behaviour = 'accept';
     return deliveries.length > 0;
   };
+
+/** The last number of every series, some of them further: what the world may have seen of a ledger that was lost. */
+const lostNumbers = async (history: History): Promise<NumberParts[]> =>
+  (await history.world.database.reading(readLastNumbers)).map(({ series, last }) => ({
+    series,
+    sequence: last + below(history, 3),
+  }));
 
 const aCreditNote = (document: DocumentJson) => document.document === 'credit_note';
 
@@ -553,6 +564,36 @@ export const ACTS: readonly Act[] = [
     rare: true,
     refusals: ['email_unfinished', 'email_not_dismissible'],
     run: uponEmail((tx, { world }, emailId) => dismissEmail(tx, world, { emailId, reason })),
+  },
+  {
+    name: "the link of an invoice's page is replaced or taken back",
+    weight: 2,
+    refusals: ['link_missing', 'link_revoked'],
+    run: upon((tx, history, { number }) => {
+      const to = one(history, ['rotate', 'rotate', 'revoke'] as const) ?? 'rotate';
+      return changeLink(tx, history.world, { number, to, reason });
+    }, anInvoice),
+  },
+  {
+    name: 'a pause, in which nothing is recorded, and its end',
+    weight: 1,
+    async run(history) {
+      const { world } = history;
+      const stateOf = history.random() < 0.5 ? null : new Date(history.now.getTime() - 3_600_000).toISOString();
+      await world.database.transaction((tx) => pauseLedger(tx, world, { reason, stateOf }));
+      const payment = { amount: '1', currency: 'USD', method: 'wire', reference: 'FT', partnerId: 'p-1' } as const;
+      const receivedOn = history.now.toISOString().slice(0, 10);
+      const code = await world.database
+        .transaction((tx) => recordPayment(tx, world, { ...payment, receivedOn }))
+        .then(
+          () => 'recorded',
+          (error: unknown) => (databaseFailure(error) as Refusal | undefined)?.code ?? (error as Refusal).code,
+        );
+      if (code !== 'paused') throw new Error(`while the ledger was paused, a payment was ${code}`);
+      const numbersAfter = stateOf === null ? [] : await lostNumbers(history);
+      await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter }));
+      return true;
+    },
   },
   {
     name: 'backup, loss of everything, and restore',
