@@ -66,26 +66,27 @@ export type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined,
   z.output<Query>
 >;
 
-type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
+type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before> = (
   tx: Transaction,
   call: CallOf<Params, Body, Query>,
+  before: Before | undefined,
 ) => Promise<unknown>;
 
 /**
  * A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
- * what must be committed before that transaction begins.
+ * what must be done before that transaction begins, and `work` is given its result.
  */
-export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
+export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, Body, Query>,
-  work: Handler<Params, Body, Query>,
-  before?: () => Promise<void>,
+  work: Handler<Params, Body, Query, Before>,
+  before?: (call: CallOf<Params, Body, Query>) => Promise<Before | undefined>,
 ): void {
   route(app, shared, operation, async (call, key) => {
-    await before?.();
+    const prepared = await before?.(call);
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
-      const result = await work(tx, call);
+      const result = await work(tx, call, prepared);
       if (result instanceof Content) return result;
       if (result instanceof Known) return { status: 200, text: writeExactJson(result.result) };
       return { status: operation.status, text: writeExactJson(result) };

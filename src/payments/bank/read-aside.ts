@@ -2,17 +2,13 @@
  * Reads a large bank file in a thread of its own, so that a command hears SIGTERM meanwhile: Node tells a handler of a signal
  * only between two tasks. Refusals: those of read.ts.
  */
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { Refusal, type RefusalCode } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
+import { CAN_START_THREADS, inThread } from '../../thread.ts';
 import type { BankFile } from './format.ts';
 import { type ReadBankFile, readBankFile } from './read.ts';
 import type { BankLine, BankStatement } from './statement.ts';
-
-// Node 20 cannot start a thread from TypeScript.
-const COMPILED = import.meta.url.endsWith('.js');
 
 /** A thread takes a tenth of a second to start; a file of this size is read in less. */
 const LARGE_BYTES = 256 * 1024;
@@ -37,11 +33,9 @@ export async function readBankFileAside(
   file: BankFile,
   maps: Readonly<Record<string, BankCsvMap>>,
 ): Promise<ReadBankFile> {
-  if (!COMPILED || file.bytes.length < LARGE_BYTES) return readBankFile(file, maps);
-  const workerData: ReadTask = { file, maps };
-  const thread = new Worker(new URL('./read-thread.js', import.meta.url), { workerData });
-  // Rejects with the error of a thread that fails.
-  const [result] = (await once(thread, 'message')) as [ReadResult];
+  if (!CAN_START_THREADS || file.bytes.length < LARGE_BYTES) return readBankFile(file, maps);
+  const task: ReadTask = { file, maps };
+  const result = await inThread<ReadResult>(new URL('./read-thread.js', import.meta.url), task);
   if ('refused' in result) {
     const { code, facts, message } = result.refused;
     throw new Refusal(code, facts, message);
