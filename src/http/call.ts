@@ -295,6 +295,9 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   });
 }
 
+/** The most problems that a refusal of a body lists. */
+const PROBLEMS_TOLD = 20;
+
 const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
 
 /** Refuses a body of another type, and none. */
@@ -330,6 +333,7 @@ function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
     throw refuse('request_invalid', { problems: [{ path: twice, reason: 'is given more than once' }] });
   }
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  if (!parsed.success)
+    throw refuse('request_invalid', { problems: fieldProblems(parsed.error).slice(0, PROBLEMS_TOLD) });
   return parsed.data;
 }
