@@ -95,11 +95,12 @@ BEGIN
     FROM unnest(line_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
   ), in_files AS (
     SELECT t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
-           array_agg(s.bank_file_id ORDER BY s.bank_file_id) AS files
+           coalesce(array_agg(s.bank_file_id ORDER BY s.bank_file_id) FILTER (WHERE s.bank_file_id IS NOT NULL), '{}')
+             AS files
     FROM (SELECT DISTINCT account, currency, amount, bank_booked_on, direction FROM lines) AS k
     JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
-    JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
-    JOIN bank_statements s USING (bank_statement_id)
+    LEFT JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
+    LEFT JOIN bank_statements s USING (bank_statement_id)
     GROUP BY t.bank_line_id
   ), sets AS (
     SELECT account, currency, amount, bank_booked_on, direction, files, array_agg(bank_line_id) AS ids
