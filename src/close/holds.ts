@@ -11,7 +11,7 @@ interface OddInvoice {
   readonly number: string;
   readonly currency: string;
   readonly invoice_amount: string;
-  /** The partner's largest live month's invoice in this currency, of the 12 months before; null: none. */
+  /** The partner's largest month's invoice in this currency, of the 12 months before; null: none. */
   readonly largest: string | null;
   readonly is_above: boolean;
 }
@@ -33,7 +33,10 @@ function reasonOf(odd: OddInvoice, { settings: { holds } }: IssueContext): strin
         '12 months before (holds.times)';
 }
 
-/** Of the documents just issued, in the order of their numbers. A partner without an invoice before is only held by amount. */
+/**
+ * Of the documents just issued, in the order of their numbers. A partner without an invoice before is only held by amount.
+ * An invoice is measured without what of it was credited; one that is void, on hold or of zero measures nothing.
+ */
 function readOddInvoices(
   tx: Transaction,
   rules: { month: string; above: Readonly<Record<string, string>>; times: string | null },
@@ -45,10 +48,13 @@ function readOddInvoices(
      LEFT JOIN json_each_text(:above::json) AS limits (currency, amount) ON limits.currency = d.currency
      CROSS JOIN LATERAL (SELECT limits.amount::numeric AS amount) AS a
      CROSS JOIN LATERAL (
-       SELECT max(o.invoice_amount) AS largest FROM live_documents o
+       SELECT nullif(max(o.invoice_amount - c.credited), 0) AS largest
+       FROM live_documents o CROSS JOIN LATERAL (
+         SELECT coalesce(sum(invoice_amount), 0) AS credited FROM live_documents WHERE credits = o.document_id) AS c
        WHERE o.partner_id = d.partner_id AND o.currency = d.currency AND o.document = 'invoice' AND o.purpose = 'month'
          AND o.month < :month
-         AND o.month >= to_char(to_date(:month, 'YYYY-MM') - interval '12 months', 'YYYY-MM') COLLATE "C") AS b
+         AND o.month >= to_char(to_date(:month, 'YYYY-MM') - interval '12 months', 'YYYY-MM') COLLATE "C"
+         AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = o.document_id)) AS b
      WHERE d.document = 'invoice'
        AND (d.invoice_amount > a.amount OR d.invoice_amount > :times::numeric * b.largest)
      ORDER BY d.document_id`,

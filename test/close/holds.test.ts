@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { previewClose } from '../../src/close/run.ts';
 import { foreseeHolds } from '../../src/delivery/foresee.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import { releaseDocument } from '../../src/documents/hold.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readStatus } from '../../src/reports/status.ts';
@@ -100,6 +101,39 @@ test('exactly so many times the largest is not held', async () => {
   await world.rows([sold('2026-06', '100'), sold('2026-07', '250')]);
   await world.close();
   expect(await held()).toEqual([]);
+});
+
+test('an invoice of zero is no invoice to compare with', async () => {
+  hold({ times: '3' });
+  const back = sold('2026-06', '5000');
+  await world.rows([back, reversal(back, { ...amounts('-5000'), accepted_at: '2026-06-11T12:00:00Z' })]);
+  await world.rows([sold('2026-07', '100')]);
+  await world.close();
+  expect(await held()).toEqual([]);
+});
+
+test('a wrong invoice makes no room for the next: one that is held, or was credited, is no measure', async () => {
+  hold({ times: '3' });
+  await world.rows([sold('2026-05', '100'), sold('2026-06', '100000'), sold('2026-07', '90000')]);
+  await world.close();
+  const wrong = await held();
+  expect(wrong.map(([, reason]) => reason)).toEqual([
+    'USD 100,000.00 is above 3 times USD 100.00, the largest invoice of the 12 months before (holds.times)',
+    'USD 90,000.00 is above 3 times USD 100.00, the largest invoice of the 12 months before (holds.times)',
+  ]);
+  for (const [number] of wrong) {
+    await world.database.transaction((tx) => releaseDocument(tx, world, number as string));
+    await world.database.transaction((tx) =>
+      creditInvoice(tx, world, { number: number as string, amount: '89900.00', reason: 'a wrong feed' }),
+    );
+  }
+  world.at('2026-09-02T10:00:00Z');
+  await world.rows([sold('2026-08', '70000')]);
+  await world.close();
+  expect((await held()).map(([, reason]) => reason)).toEqual([
+    'USD 70,000.00 is above 3 times USD 10,100.00, the largest invoice of the 12 months before (holds.times)',
+  ]);
+  expect(await checks()).toBe(0);
 });
 
 const amounts = (amount: string) => ({ spotPrice: amount, partnerCut: '0', invoiceAmount: amount });
