@@ -6,6 +6,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { plural } from '../text.ts';
+import { inTenThousandths } from './row.ts';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
@@ -40,18 +41,31 @@ export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   );
 }
 
+/** A row of a quote that comes above the largest price of its policy, if all of its staged rows are added up. */
+interface LimitedRow {
+  readonly seq: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly kind: string;
+  readonly currency: string;
+  readonly spot_price: string;
+  /** Of the quote in the ledger. */
+  readonly price_before: string;
+  readonly largest_price: string;
+  readonly largest_in: string;
+}
+
 /**
  * Quotes and requotes that take a quote above the largest price of their policy, or are in another currency than that. The
- * quote's other rows count, those of the ledger and those of this import: an earlier row of the file, and a reversal if no
- * bad row can be left out, for then it is recorded with them.
+ * quote's other rows count, those of the ledger and those of this import: an earlier row of the file that is not itself too
+ * dear, and a reversal if no bad row can be left out, for then it is recorded with them.
  */
 export async function findAboveLargest(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
-  await execute(
+  const rows = await query<LimitedRow>(
     tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     WITH limited AS MATERIALIZED (
-       SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.own_id, s.policy_id, s.currency, s.spot_price,
-              o.largest_price, p.currency AS largest_in
+    `WITH limited AS MATERIALIZED (
+       SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.currency, s.spot_price, o.largest_price,
+              p.currency AS largest_in
        FROM policies o JOIN partners p USING (partner_id) JOIN staged s USING (partner_id, policy_id)
        WHERE o.largest_price IS NOT NULL AND ${UNJUDGED} ${skipInvalid ? `AND s.kind <> 'reversal'` : ''}
      ), totals AS (
@@ -62,16 +76,46 @@ export async function findAboveLargest(tx: Transaction, { skipInvalid }: { skipI
                   UNION ALL
                   SELECT spot_price FROM ledger_rows
                   WHERE partner_id = l.partner_id AND quote_id = l.quote_id AND kind <> 'quote_accepted') AS e), 0)
-              + sum(l.spot_price) OVER (
-                  PARTITION BY l.partner_id, l.quote_id ORDER BY l.kind <> 'reversal', l.kind, l.seq) AS price
+                AS price_before,
+              sum(l.spot_price) OVER in_order AS added
        FROM limited l
+       WINDOW in_order AS (PARTITION BY l.partner_id, l.quote_id ORDER BY l.kind <> 'reversal', l.kind, l.seq)
      )
-     SELECT seq, CASE WHEN currency = largest_in THEN 'spotPrice' ELSE 'currency' END, 'policy_price_exceeded',
+     SELECT seq, partner_id, quote_id, kind, currency, spot_price, price_before, largest_price, largest_in
+     FROM totals
+     WHERE (partner_id, quote_id) IN (
+       SELECT partner_id, quote_id FROM totals
+       WHERE kind <> 'reversal' AND (price_before + added > largest_price OR currency <> largest_in))
+     ORDER BY kind <> 'reversal', kind, seq`,
+  );
+  await recordAboveLargest(tx, tooDear(rows));
+}
+
+/** The rows that are too dear, each with what its quote would come to; what is left out adds nothing. */
+function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
+  const prices = new Map<string, bigint>();
+  return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {
+    const quote = `${row.partner_id} ${row.quote_id}`;
+    const price = (prices.get(quote) ?? inTenThousandths(price_before)) + inTenThousandths(spot_price);
+    const isAbove = currency !== largest_in || price > inTenThousandths(largest_price);
+    if (kind !== 'reversal' && isAbove) return [{ seq, price: String(price) }];
+    prices.set(quote, price);
+    return [];
+  });
+}
+
+async function recordAboveLargest(tx: Transaction, dear: readonly { seq: number; price: string }[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, CASE WHEN s.currency = p.currency THEN 'spotPrice' ELSE 'currency' END, 'policy_price_exceeded',
             format('%s takes its quote to %s %s, above %s %s, the largest price of policy %s. Correct the row, or '
-                   'raise largest_price in the partner''s file and import that first', own_id,
-                   round(price, minor_digits(currency)), currency, round(largest_price, minor_digits(largest_in)),
-                   largest_in, policy_id)
-     FROM totals WHERE kind <> 'reversal' AND (price > largest_price OR currency <> largest_in)`,
+                   'raise largest_price in the partner''s file and import that first', s.own_id,
+                   round(d.price / 10000, minor_digits(s.currency)), s.currency, round(o.largest_price,
+                   minor_digits(p.currency)), p.currency, s.policy_id)
+     FROM json_to_recordset(:dear::json) AS d (seq bigint, price numeric)
+     JOIN staged s USING (seq) JOIN partners p USING (partner_id) JOIN policies o USING (partner_id, policy_id)`,
+    { dear: JSON.stringify(dear) },
   );
 }
 

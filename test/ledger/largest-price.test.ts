@@ -71,8 +71,21 @@ test('with bad rows left out, a reversal that may be one of them makes no room',
   expect(report).toMatchObject({ accepted: 0, rejected: 2 });
 });
 
+test('a row that was left out as too dear makes none after it too dear', async () => {
+  const row = quote(of('60'));
+  const rows = [row, requote(row, of('50')), requote(row, of('30'))];
+  const file = world.file('skip.ndjson', rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+  const report = await world.importFiles([file], { skipInvalid: true });
+  expect(report).toMatchObject({ accepted: 2, rejected: 1 });
+});
+
 test('a row in another currency than the limit is refused, because it cannot be compared', async () => {
   expect(told(await world.rows([quote({ ...of('1'), currency: 'JPY' })]))).toEqual([
+    '1 currency policy_price_exceeded',
+  ]);
+  const row = quote(of('60.01'));
+  await world.rows([row]);
+  expect(told(await world.rows([{ ...requote(row, of('1')), currency: 'JPY' }]))).toEqual([
     '1 currency policy_price_exceeded',
   ]);
 });
