@@ -35,6 +35,7 @@ import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
+import { purge } from '../../src/reports/purge.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -43,6 +44,7 @@ import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
 import { SPLIT_ACTS } from '../splits/acts.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import { partner, type World } from '../support/world.ts';
 
@@ -606,6 +608,24 @@ export const ACTS: readonly Act[] = [
       await restoreBackup(world.database, checked, (tx) => verify(tx, undefined).catch(() => undefined));
       rmSync(file);
       return true;
+    },
+  },
+  {
+    name: 'the data of old processor events is erased',
+    weight: 1,
+    rare: true,
+    async run({ world }) {
+      // The database decides by its own clock what is old.
+      await world.sql(`${GUARDS_OFF}
+        UPDATE processor_events SET received_at = '2024-01-01T00:00:00Z'
+        WHERE processor_event_id IN (SELECT processor_event_id FROM processor_event_outcomes);
+        ${GUARDS_ON}`);
+      const retention = { quotes_days: 30, processor_events_days: 30 };
+      const { processor_events } = await purge(world.database, {
+        ...world,
+        settings: { ...world.settings, retention },
+      });
+      return processor_events > 0;
     },
   },
   ...SPLIT_ACTS,
