@@ -175,6 +175,25 @@ test('a backup is restored with its erasures, though a payment was disputed sinc
   }
 });
 
+test('verify finds an erasure that was recorded later under the event of others', async () => {
+  const number = await numberOf(events.stray);
+  const forged = `processor_event_id = ${number}`;
+  const [kept] = await books.sql<{ payload: unknown }>(`SELECT payload FROM processor_events WHERE ${forged}`);
+  await books.sql(
+    `${GUARDS_OFF} UPDATE processor_events SET payload = NULL WHERE ${forged};
+     INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id, fact_id)
+     SELECT ${number}, recorded_at, event_id, 1000000 FROM processor_event_erasures ORDER BY fact_id LIMIT 1; ${GUARDS_ON}`,
+  );
+  const { checks } = await books.database.reading((tx) => verify(tx, undefined));
+  expect(checks.find(({ check }) => check === 'processor_events_recorded')?.differences).toMatchObject([
+    { subject: expect.stringMatching(/^erasures of event \d+$/), detail: '2 recorded, and the event says 1' },
+  ]);
+  await books.sql(
+    `${GUARDS_OFF} DELETE FROM processor_event_erasures WHERE ${forged};
+     UPDATE processor_events SET payload = '${JSON.stringify(kept?.payload)}' WHERE ${forged}; ${GUARDS_ON}`,
+  );
+});
+
 const damages: [what: string, check: string, statement: string][] = [
   [
     'data taken away without a record',

@@ -304,7 +304,8 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
 
 /**
  * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A payload
- * has the hash that was taken at its receipt; it is missing exactly if its erasure is recorded.
+ * has the hash that was taken at its receipt; it is missing exactly if its erasure is recorded. An event of erasures says how
+ * many there were.
  */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
@@ -324,6 +325,12 @@ export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   WHERE livemode <> (environment = 'production') OR NOT seen OR (outcome = 'effect' AND payment_id IS NULL)
   UNION ALL
   SELECT format('event %s', id), damage FROM inspected WHERE damage IS NOT NULL
+  UNION ALL
+  SELECT format('erasures of event %s', a.event_id),
+         format('%s recorded, and the event says %s', n.recorded, coalesce(a.details->>'erased', 'nothing'))
+  FROM audit_events a CROSS JOIN LATERAL (
+    SELECT count(*) AS recorded FROM processor_event_erasures x WHERE x.event_id = a.event_id) AS n
+  WHERE a.action = 'processor_event.erase' AND n.recorded::text IS DISTINCT FROM a.details->>'erased'
 )`;
 
 /** A won dispute has its reversal reinstated; an open or lost one has not. */
