@@ -30,6 +30,7 @@ export const define: Definition = (command, act) => {
       'answer /healthz, /readyz and /metrics on this port too, from a thread of its own (0: any free port)',
       wholeNumberArgument('--management-port', 0, 65535),
     )
+    .option('--management-host <host>', 'address of the management port (default: 127.0.0.1)')
     .action(act(serve));
 };
 
@@ -39,9 +40,16 @@ const CONNECTIONS = 16;
 /** How long to wait after a failure, such as a lock on payments that is held for long, and while the ledger is paused. */
 const RETRY_SECONDS = 15;
 
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly managementHost?: string;
+  readonly managementPort?: number;
+}
+
 async function serve(
   output: Output,
-  { host = '127.0.0.1', port = 8080, managementPort }: { host?: string; port?: number; managementPort?: number },
+  { host = '127.0.0.1', port = 8080, managementHost = '127.0.0.1', managementPort }: ServeOptions,
 ): Promise<number> {
   const stopping = new AbortController();
   return withContext(
@@ -59,9 +67,9 @@ async function serve(
       const management =
         managementPort === undefined
           ? undefined
-          : await openManagement(app, { host, port: managementPort }).catch(async (error: unknown) => {
+          : await openManagement(app, { host: managementHost, port: managementPort }).catch(async (error: unknown) => {
               await app.close();
-              return notListening(host, managementPort)(error);
+              return notListening(managementHost, managementPort)(error);
             });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
