@@ -22,6 +22,7 @@ while :; do
   [ $((minute % 10)) = 0 ] && run deliver &
   [ "$minute" = 7 ] && run month-close &
   [ "$day" = $((3 * 60 + 15)) ] && run verify &
+  [ "$day" = $((4 * 60 + 10)) ] && run purge &
   [ "$day" = $((5 * 60 + 20)) ] && run reconcile &
   [ "$day" = $((7 * 60 + 30)) ] && run watch &
   [ "$day" = $((9 * 60)) ] && run remind &

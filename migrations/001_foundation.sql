@@ -42,13 +42,20 @@ BEGIN
 END
 $$;
 
-CREATE PROCEDURE make_append_only(target regclass) LANGUAGE plpgsql AS $$
+-- With an exception, an UPDATE or DELETE is allowed of the rows that its condition on OLD and NEW is true for
+-- (`reckoner purge`). It calls a function whose body is parsed here, so that a temporary table of a name in it changes nothing.
+CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON %s
-                  FOR EACH ROW EXECUTE FUNCTION refuse_change()', target);
+  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE %s ON %s FOR EACH ROW EXECUTE FUNCTION refuse_change()',
+                 CASE allowed WHEN 'DELETE' THEN 'UPDATE' WHEN 'UPDATE' THEN 'DELETE' ELSE 'UPDATE OR DELETE' END, target);
   EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
   CALL grant_to_app('SELECT, INSERT', target);
+  IF allowed IS NOT NULL THEN
+    EXECUTE format('CREATE TRIGGER kept_rows BEFORE %s ON %s FOR EACH ROW WHEN ((%s) IS NOT TRUE)
+                    EXECUTE FUNCTION refuse_change()', allowed, target, condition);
+  END IF;
 END
 $$;
 
@@ -167,7 +174,7 @@ CREATE TABLE installation (
 );
 CALL make_append_only('installation');
 
--- When each scheduled job ran.
+-- When each scheduled job ran. A run may be deleted after 400 days, but never the last of its job or the last that succeeded.
 CREATE TABLE job_runs (
   job_run_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   job text NOT NULL,
@@ -176,7 +183,13 @@ CREATE TABLE job_runs (
   exit_status integer NOT NULL
 );
 CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
-CALL grant_to_app('SELECT, INSERT', 'job_runs');
+CREATE FUNCTION job_run_may_go(run job_runs) RETURNS boolean STABLE LANGUAGE sql
+RETURN run.finished_at < now() - interval '400 days'
+  AND EXISTS (SELECT FROM job_runs later WHERE later.job = run.job
+                AND (later.finished_at, later.job_run_id) > (run.finished_at, run.job_run_id)
+                AND (run.exit_status <> 0 OR later.exit_status = 0));
+CALL make_append_only('job_runs', 'DELETE', 'job_run_may_go(OLD)');
+CALL grant_to_app('DELETE', 'job_runs');
 
 -- The security log: what was refused at the server's door, counted by kind, network and client within an hour, so that an
 -- attack cannot fill the disk. The program only adds to it; the owner of the database may delete rows, since they hold

@@ -105,6 +105,8 @@ CREATE TABLE policies (
   partner_cut_rate numeric NOT NULL CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate BETWEEN 0 AND 1),
   price_rate numeric CONSTRAINT price_rate_range CHECK (price_rate >= 0),
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
+  -- The most that one quote may come to, with its requotes, in the partner's currency. NULL: no limit of its own.
+  largest_price numeric CONSTRAINT largest_price_positive CHECK (largest_price > 0),
   inactive_since timestamptz,
   PRIMARY KEY (partner_id, policy_id),
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL))

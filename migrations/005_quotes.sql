@@ -1,5 +1,5 @@
 -- What is sold over the API: quotes and requotes with their prices, and the ledger row that each acceptance recorded. All
--- of it is append-only.
+-- of it is append-only, but `reckoner purge` deletes what nobody accepted, some time after it expired.
 
 CREATE TABLE quotes (
   quote_id text COLLATE "C" PRIMARY KEY CONSTRAINT quote_id_form CHECK (is_identifier(quote_id)),
@@ -30,7 +30,16 @@ CREATE TABLE quotes (
   CONSTRAINT quote_cut_follows_terms CHECK (partner_cut = round(spot_price * partner_cut_rate, minor_digits(currency)))
 );
 CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
-CALL make_append_only('quotes');
+-- `reckoner purge` reads by it.
+CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
+
+-- A quote with a row in the ledger stays, whether the API or a file recorded the row.
+CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
+RETURN quote.expires_at < now() - interval '30 days'
+  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = quote.partner_id AND e.kind = 'quote_accepted'
+                    AND own_id(e) = quote.quote_id);
+CALL make_append_only('quotes', 'DELETE', 'quote_may_go(OLD)');
+CALL grant_to_app('DELETE', 'quotes');
 
 -- The ledger row that the acceptance of a quote recorded.
 CREATE TABLE quote_acceptances (
@@ -78,7 +87,14 @@ CREATE TABLE requotes (
     AND invoice_amount >= accepted_invoice_amount)
 );
 CREATE INDEX requotes_of_quote ON requotes (quote_id);
-CALL make_append_only('requotes');
+CREATE INDEX requotes_expired ON requotes (expires_at, requote_id);
+
+CREATE FUNCTION requote_may_go(requote requotes) RETURNS boolean STABLE LANGUAGE sql
+RETURN requote.expires_at < now() - interval '30 days'
+  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = requote.partner_id AND e.kind = 'requote_accepted'
+                    AND own_id(e) = requote.requote_id);
+CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
+CALL grant_to_app('DELETE', 'requotes');
 
 -- One requote is accepted per step, and each step follows the one before: an accepted price is never restated.
 CREATE TABLE requote_acceptances (
@@ -101,7 +117,8 @@ CREATE TABLE requote_acceptances (
 );
 CALL make_fact('requote_acceptances');
 
--- The response given to a partner's idempotency key. The same request with the same key gets the same response.
+-- The response given to a partner's idempotency key. The same request with the same key gets the same response, for at
+-- least 30 days.
 CREATE TABLE idempotency_keys (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   idempotency_key text COLLATE "C" NOT NULL
@@ -113,4 +130,9 @@ CREATE TABLE idempotency_keys (
   recorded_at timestamptz NOT NULL,
   CONSTRAINT idempotency_key_once PRIMARY KEY (partner_id, idempotency_key)
 );
-CALL make_append_only('idempotency_keys');
+CREATE INDEX idempotency_keys_recorded ON idempotency_keys (recorded_at);
+
+CREATE FUNCTION idempotency_key_may_go(kept idempotency_keys) RETURNS boolean STABLE LANGUAGE sql
+RETURN kept.recorded_at < now() - interval '30 days';
+CALL make_append_only('idempotency_keys', 'DELETE', 'idempotency_key_may_go(OLD)');
+CALL grant_to_app('DELETE', 'idempotency_keys');

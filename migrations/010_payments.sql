@@ -56,7 +56,7 @@ CREATE TABLE bank_lines (
   is_reversal boolean NOT NULL,
   return_code text,
   raw text NOT NULL,
-  CONSTRAINT bank_line_once UNIQUE (account, identity),
+  CONSTRAINT bank_line_once UNIQUE (identity, account),
   CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
@@ -80,21 +80,48 @@ CREATE TABLE bank_statement_lines (
 CREATE INDEX bank_statement_lines_of_line ON bank_statement_lines (bank_line_id);
 CALL make_fact('bank_statement_lines');
 
--- Lines that may be one, with the same day, direction, amount and currency: lines of two accounts with the same reference
--- (or text), and lines of one account that stand in different files only. Two lines of one file are two.
-CREATE VIEW equal_bank_lines AS
-SELECT l.bank_line_id, t.bank_line_id AS equal_line_id
-FROM bank_lines l
-JOIN bank_lines t
-  ON (t.currency, t.amount, t.bank_booked_on, t.direction) = (l.currency, l.amount, l.bank_booked_on, l.direction)
-  AND t.bank_line_id <> l.bank_line_id
-  AND CASE WHEN t.account <> l.account THEN t.identity = l.identity
-           ELSE NOT EXISTS (
-             SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-             JOIN bank_statements o ON o.bank_file_id = s.bank_file_id
-             JOIN bank_statement_lines y ON y.bank_statement_id = o.bank_statement_id
-             WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id) END;
-CALL grant_to_app('SELECT', 'equal_bank_lines');
+-- Lines that may be one of these, with the same day, direction, amount and currency: lines of two accounts with the same
+-- reference (or text), and lines of one account that stand in different files only. Two lines of one file are two. Lines
+-- that are alike are compared by the sets of files that have them, not one by one: a file may have 50,000 of one amount.
+-- The planner knows nothing of the lines that an import has just added, and would look each one up among all the others.
+CREATE FUNCTION equal_bank_lines(line_ids bigint[]) RETURNS TABLE (bank_line_id bigint, equal_line_id bigint)
+STABLE LANGUAGE plpgsql SET enable_nestloop = on AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('enable_nestloop', (cardinality(line_ids) < 500)::text, true);
+  RETURN QUERY
+  WITH lines AS MATERIALIZED (
+    SELECT l.bank_line_id, l.account, l.identity, l.currency, l.amount, l.bank_booked_on, l.direction
+    FROM unnest(line_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+  ), in_files AS (
+    SELECT t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
+           coalesce(array_agg(s.bank_file_id ORDER BY s.bank_file_id) FILTER (WHERE s.bank_file_id IS NOT NULL), '{}')
+             AS files
+    FROM (SELECT DISTINCT account, currency, amount, bank_booked_on, direction FROM lines) AS k
+    JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
+    LEFT JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
+    LEFT JOIN bank_statements s USING (bank_statement_id)
+    GROUP BY t.bank_line_id
+  ), sets AS (
+    SELECT account, currency, amount, bank_booked_on, direction, files, array_agg(bank_line_id) AS ids
+    FROM in_files GROUP BY 1, 2, 3, 4, 5, 6
+  ), alike AS (
+    SELECT array_agg(files::text) AS files, array_agg(ids::text) AS ids
+    FROM sets GROUP BY account, currency, amount, bank_booked_on, direction HAVING count(*) > 1
+  )
+  SELECT l.bank_line_id, t.bank_line_id
+  FROM lines l JOIN bank_lines t USING (identity, currency, amount, bank_booked_on, direction)
+  WHERE t.account <> l.account
+  UNION ALL
+  SELECT one.id, other.id
+  FROM alike a
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS o (files, ids)
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS t (files, ids)
+  CROSS JOIN LATERAL unnest(o.ids::bigint[]) AS one (id)
+  CROSS JOIN LATERAL unnest(t.ids::bigint[]) AS other (id)
+  WHERE NOT o.files::bigint[] && t.files::bigint[] AND one.id IN (SELECT lines.bank_line_id FROM lines);
+END
+$$;
 
 -- How far the bank has reported each account: to its latest closing balance, or its latest booked day where that is later.
 -- A missing file is noticed only where the files state balances.
@@ -444,6 +471,9 @@ CALL make_fact('refund_matches');
 
 -- Events of the processor.
 
+CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
+RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
+
 -- Stored as received before it is processed. An event without an outcome waits for its turn or for its payment.
 CREATE TABLE processor_events (
   processor_event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -453,15 +483,18 @@ CREATE TABLE processor_events (
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamptz NOT NULL,
-  payload jsonb NOT NULL,
+  -- It names payers. NULL: it was erased (processor_event_erasures); its hash stays.
+  payload jsonb,
+  payload_sha256 text NOT NULL,
   received_at timestamptz NOT NULL,
-  CONSTRAINT processor_event_once UNIQUE (account, id)
+  CONSTRAINT processor_event_once UNIQUE (account, id),
+  CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
-CALL make_append_only('processor_events');
 
--- What a seal covers of an event, beside its outcome: the payload has personal data.
+-- What a seal covers of an event, beside its outcome. A payload that was erased does not change it.
 CREATE FUNCTION processor_event_sha256(processor_event_id bigint) RETURNS text STABLE LANGUAGE sql AS $$
-  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
+           coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
   FROM processor_events e WHERE e.processor_event_id = $1
 $$;
 
@@ -513,6 +546,36 @@ CREATE TABLE payment_exception_closings (
     CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1)
 );
 CALL make_fact('payment_exception_closings');
+
+-- The payloads that were erased. Recording it erases the payload; nothing else can.
+CREATE TABLE processor_event_erasures (
+  processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_fact('processor_event_erasures');
+
+CREATE FUNCTION is_erasure(before processor_events, after processor_events) RETURNS boolean STABLE LANGUAGE sql
+RETURN after.payload IS NULL AND to_jsonb(after) - 'payload' = to_jsonb(before) - 'payload'
+  AND EXISTS (SELECT FROM processor_event_erasures x WHERE x.processor_event_id = before.processor_event_id);
+CALL make_append_only('processor_events', 'UPDATE', 'is_erasure(OLD, NEW)');
+
+-- Run as the owner, so that the program needs no right to update events.
+CREATE FUNCTION erase_payloads(processor_event_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+  UPDATE processor_events e SET payload = NULL
+  WHERE e.processor_event_id = ANY (processor_event_ids) AND e.payload IS NOT NULL;
+END;
+
+CREATE FUNCTION erase_recorded_payloads() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM erase_payloads((SELECT array_agg(processor_event_id) FROM added));
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
 
 -- What counts: the facts that were not undone.
 
@@ -584,6 +647,27 @@ FROM (
   FROM payments p
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
+
+-- Nobody needs the payload of an event any more: it was processed, finance decided what was left to it, and its payment is
+-- applied or given back and not disputed.
+CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
+RETURN EXISTS (
+  SELECT FROM processor_events e JOIN processor_event_outcomes o ON o.processor_event_id = e.processor_event_id
+  WHERE e.processor_event_id = payload_may_go.processor_event_id AND e.received_at < now() - interval '30 days'
+    AND (o.outcome <> 'manual_review' OR EXISTS (
+      SELECT FROM payment_exception_closings c WHERE c.processor_event_id = o.processor_event_id))
+    AND NOT EXISTS (SELECT FROM payment_balances b WHERE b.payment_id = o.payment_id AND b.unapplied <> 0)
+    AND NOT EXISTS (SELECT FROM disputes d WHERE d.payment_id = o.payment_id
+                      AND NOT EXISTS (SELECT FROM dispute_outcomes w WHERE w.dispute_id = d.dispute_id)));
+
+CREATE FUNCTION refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the payload of processor event % is still needed', NEW.processor_event_id
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'erased_payload_is_not_needed';
+END
+$$;
+CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW
+  WHEN (payload_may_go(NEW.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure();
 
 -- What is unapplied of each payment, by the partner whose cash it is.
 CREATE VIEW payment_cash AS

@@ -23,15 +23,19 @@ BEGIN
 END
 $function$;
 
-CREATE PROCEDURE make_append_only(IN target regclass)
+CREATE PROCEDURE make_append_only(IN target regclass, IN allowed text DEFAULT NULL::text, IN condition text DEFAULT NULL::text)
  LANGUAGE plpgsql
 AS $procedure$
 BEGIN
-  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON %s
-                  FOR EACH ROW EXECUTE FUNCTION refuse_change()', target);
+  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE %s ON %s FOR EACH ROW EXECUTE FUNCTION refuse_change()',
+                 CASE allowed WHEN 'DELETE' THEN 'UPDATE' WHEN 'UPDATE' THEN 'DELETE' ELSE 'UPDATE OR DELETE' END, target);
   EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
                   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
   CALL grant_to_app('SELECT, INSERT', target);
+  IF allowed IS NOT NULL THEN
+    EXECUTE format('CREATE TRIGGER kept_rows BEFORE %s ON %s FOR EACH ROW WHEN ((%s) IS NOT TRUE)
+                    EXECUTE FUNCTION refuse_change()', allowed, target, condition);
+  END IF;
 END
 $procedure$;
 
@@ -166,8 +170,17 @@ CREATE TABLE job_runs (
   CONSTRAINT job_runs_pkey PRIMARY KEY (job_run_id)
 );
 CREATE INDEX job_runs_latest ON job_runs USING btree (job, finished_at DESC);
-GRANT INSERT, SELECT ON job_runs TO reckoner_app;
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON job_runs FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON job_runs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER kept_rows BEFORE DELETE ON job_runs FOR EACH ROW WHEN (job_run_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON job_runs TO reckoner_app;
 GRANT SELECT ON SEQUENCE job_runs_job_run_id_seq TO reckoner_app;
+
+CREATE FUNCTION job_run_may_go(run job_runs)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((run).finished_at < (now() - '400 days'::interval)) AND (EXISTS (SELECT FROM job_runs later WHERE ((later.job = (job_run_may_go.run).job) AND (ROW(later.finished_at, later.job_run_id) > ROW((job_run_may_go.run).finished_at, (job_run_may_go.run).job_run_id)) AND (((job_run_may_go.run).exit_status <> 0) OR (later.exit_status = 0))))));
 
 CREATE TABLE security_events (
   security_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -616,6 +629,7 @@ CREATE TABLE policies (
   partner_cut_rate numeric NOT NULL,
   price_rate numeric,
   price_minimum numeric,
+  largest_price numeric,
   inactive_since timestamp with time zone,
   CONSTRAINT policies_pkey PRIMARY KEY (partner_id, policy_id),
   CONSTRAINT policy_id_form CHECK (is_identifier(policy_id)),
@@ -624,6 +638,7 @@ CREATE TABLE policies (
   CONSTRAINT partner_cut_rate_range CHECK (partner_cut_rate >= 0::numeric AND partner_cut_rate <= 1::numeric),
   CONSTRAINT price_rate_range CHECK (price_rate >= 0::numeric),
   CONSTRAINT price_minimum_range CHECK (price_minimum >= 0::numeric),
+  CONSTRAINT largest_price_positive CHECK (largest_price > 0::numeric),
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL)),
   CONSTRAINT policies_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
@@ -1037,9 +1052,17 @@ CREATE TABLE quotes (
   CONSTRAINT quote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX quotes_of_partner ON quotes USING btree (partner_id, quoted_at);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX quotes_expired ON quotes USING btree (expires_at, quote_id);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON quotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON quotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON quotes TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON quotes FOR EACH ROW WHEN (quote_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON quotes TO reckoner_app;
+
+CREATE FUNCTION quote_may_go(quote quotes)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((quote).expires_at < (now() - '30 days'::interval)) AND (NOT (EXISTS (SELECT FROM ledger_rows e WHERE ((e.partner_id = (quote_may_go.quote).partner_id) AND (e.kind = 'quote_accepted') AND ((own_id(e.*))::text = (quote_may_go.quote).quote_id))))));
 
 CREATE TABLE quote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
@@ -1095,9 +1118,17 @@ CREATE TABLE requotes (
   CONSTRAINT requote_client_is_the_partners FOREIGN KEY (client_id, partner_id) REFERENCES api_clients(client_id, partner_id)
 );
 CREATE INDEX requotes_of_quote ON requotes USING btree (quote_id);
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX requotes_expired ON requotes USING btree (expires_at, requote_id);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON requotes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON requotes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON requotes TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON requotes FOR EACH ROW WHEN (requote_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON requotes TO reckoner_app;
+
+CREATE FUNCTION requote_may_go(requote requotes)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((requote).expires_at < (now() - '30 days'::interval)) AND (NOT (EXISTS (SELECT FROM ledger_rows e WHERE ((e.partner_id = (requote_may_go.requote).partner_id) AND (e.kind = 'requote_accepted') AND ((own_id(e.*))::text = (requote_may_go.requote).requote_id))))));
 
 CREATE TABLE requote_acceptances (
   quote_id text COLLATE "C" NOT NULL,
@@ -1138,9 +1169,17 @@ CREATE TABLE idempotency_keys (
   CONSTRAINT idempotency_request_is_a_hash CHECK (request_sha256 ~ '^[0-9a-f]{64}$'),
   CONSTRAINT idempotency_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE INDEX idempotency_keys_recorded ON idempotency_keys USING btree (recorded_at);
+CREATE TRIGGER append_only_rows BEFORE UPDATE ON idempotency_keys FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON idempotency_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-GRANT INSERT, SELECT ON idempotency_keys TO reckoner_app;
+CREATE TRIGGER kept_rows BEFORE DELETE ON idempotency_keys FOR EACH ROW WHEN (idempotency_key_may_go(old.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT DELETE, INSERT, SELECT ON idempotency_keys TO reckoner_app;
+
+CREATE FUNCTION idempotency_key_may_go(kept idempotency_keys)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN ((kept).recorded_at < (now() - '30 days'::interval));
 
 -- 006_seals -----------------------------------------------------------------------------------------------------------
 
@@ -2366,7 +2405,7 @@ CREATE TABLE bank_lines (
   raw text NOT NULL,
   fact_id bigint NOT NULL,
   CONSTRAINT bank_lines_pkey PRIMARY KEY (bank_line_id),
-  CONSTRAINT bank_line_once UNIQUE (account, identity),
+  CONSTRAINT bank_line_once UNIQUE (identity, account),
   CONSTRAINT bank_line_of_account UNIQUE (bank_line_id, account, currency),
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_direction_known CHECK (direction = ANY (ARRAY['credit', 'debit'])),
@@ -2406,20 +2445,48 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON bank_statement_lines FOR EACH STA
 CREATE TRIGGER not_while_paused BEFORE INSERT ON bank_statement_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON bank_statement_lines TO reckoner_app;
 
-CREATE VIEW equal_bank_lines AS
- SELECT l.bank_line_id, t.bank_line_id AS equal_line_id
-   FROM bank_lines l
-     JOIN bank_lines t ON t.currency = l.currency AND t.amount = l.amount AND t.bank_booked_on = l.bank_booked_on AND t.direction = l.direction AND t.bank_line_id <> l.bank_line_id AND
-        CASE
-            WHEN t.account <> l.account THEN t.identity = l.identity
-            ELSE NOT (EXISTS ( SELECT
-               FROM bank_statement_lines x
-                 JOIN bank_statements s USING (bank_statement_id)
-                 JOIN bank_statements o ON o.bank_file_id = s.bank_file_id
-                 JOIN bank_statement_lines y ON y.bank_statement_id = o.bank_statement_id
-              WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id))
-        END;
-GRANT SELECT ON equal_bank_lines TO reckoner_app;
+CREATE FUNCTION equal_bank_lines(line_ids bigint[])
+ RETURNS TABLE(bank_line_id bigint, equal_line_id bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_nestloop TO 'on'
+AS $function$
+#variable_conflict use_column
+BEGIN
+  PERFORM set_config('enable_nestloop', (cardinality(line_ids) < 500)::text, true);
+  RETURN QUERY
+  WITH lines AS MATERIALIZED (
+    SELECT l.bank_line_id, l.account, l.identity, l.currency, l.amount, l.bank_booked_on, l.direction
+    FROM unnest(line_ids) AS i (bank_line_id) JOIN bank_lines l USING (bank_line_id)
+  ), in_files AS (
+    SELECT t.bank_line_id, t.account, t.currency, t.amount, t.bank_booked_on, t.direction,
+           coalesce(array_agg(s.bank_file_id ORDER BY s.bank_file_id) FILTER (WHERE s.bank_file_id IS NOT NULL), '{}')
+             AS files
+    FROM (SELECT DISTINCT account, currency, amount, bank_booked_on, direction FROM lines) AS k
+    JOIN bank_lines t USING (account, currency, amount, bank_booked_on, direction)
+    LEFT JOIN bank_statement_lines x ON x.bank_line_id = t.bank_line_id
+    LEFT JOIN bank_statements s USING (bank_statement_id)
+    GROUP BY t.bank_line_id
+  ), sets AS (
+    SELECT account, currency, amount, bank_booked_on, direction, files, array_agg(bank_line_id) AS ids
+    FROM in_files GROUP BY 1, 2, 3, 4, 5, 6
+  ), alike AS (
+    SELECT array_agg(files::text) AS files, array_agg(ids::text) AS ids
+    FROM sets GROUP BY account, currency, amount, bank_booked_on, direction HAVING count(*) > 1
+  )
+  SELECT l.bank_line_id, t.bank_line_id
+  FROM lines l JOIN bank_lines t USING (identity, currency, amount, bank_booked_on, direction)
+  WHERE t.account <> l.account
+  UNION ALL
+  SELECT one.id, other.id
+  FROM alike a
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS o (files, ids)
+  CROSS JOIN LATERAL unnest(a.files, a.ids) AS t (files, ids)
+  CROSS JOIN LATERAL unnest(o.ids::bigint[]) AS one (id)
+  CROSS JOIN LATERAL unnest(t.ids::bigint[]) AS other (id)
+  WHERE NOT o.files::bigint[] && t.files::bigint[] AND one.id IN (SELECT lines.bank_line_id FROM lines);
+END
+$function$;
 
 CREATE VIEW bank_feeds AS
  SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
@@ -2959,6 +3026,12 @@ CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_match
 GRANT INSERT, SELECT ON refund_matches TO reckoner_app;
 GRANT SELECT ON SEQUENCE refund_matches_refund_match_id_seq TO reckoner_app;
 
+CREATE FUNCTION payload_hash(payload jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE STRICT
+RETURN encode(sha256(convert_to((payload)::text, 'UTF8'::name)), 'hex');
+
 CREATE TABLE processor_events (
   processor_event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   account text COLLATE "C" NOT NULL,
@@ -2966,13 +3039,16 @@ CREATE TABLE processor_events (
   type text NOT NULL,
   livemode boolean NOT NULL,
   created timestamp with time zone NOT NULL,
-  payload jsonb NOT NULL,
+  payload jsonb,
+  payload_sha256 text NOT NULL,
   received_at timestamp with time zone NOT NULL,
   CONSTRAINT processor_events_pkey PRIMARY KEY (processor_event_id),
-  CONSTRAINT processor_event_once UNIQUE (account, id)
+  CONSTRAINT processor_event_once UNIQUE (account, id),
+  CONSTRAINT processor_event_payload_is_hashed CHECK (payload_sha256 = payload_hash(payload) OR payload IS NULL)
 );
-CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_rows BEFORE DELETE ON processor_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER kept_rows BEFORE UPDATE ON processor_events FOR EACH ROW WHEN (is_erasure(old.*, new.*) IS NOT TRUE) EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON processor_events TO reckoner_app;
 GRANT SELECT ON SEQUENCE processor_events_processor_event_id_seq TO reckoner_app;
 
@@ -2981,7 +3057,8 @@ CREATE FUNCTION processor_event_sha256(processor_event_id bigint)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created, e.payload), 'UTF8')), 'hex')
+  SELECT encode(sha256(convert_to(concat_ws(' ', e.account, e.id, e.type, e.livemode, e.created,
+           coalesce(payload_hash(e.payload), e.payload_sha256)), 'UTF8')), 'hex')
   FROM processor_events e WHERE e.processor_event_id = $1
 $function$;
 
@@ -3090,6 +3167,52 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON payment_exception_closings FOR 
 GRANT INSERT, SELECT ON payment_exception_closings TO reckoner_app;
 GRANT SELECT ON SEQUENCE payment_exception_closings_payment_exception_closing_id_seq TO reckoner_app;
 
+CREATE TABLE processor_event_erasures (
+  processor_event_id bigint NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT processor_event_erasures_pkey PRIMARY KEY (processor_event_id),
+  CONSTRAINT processor_event_erasures_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT processor_event_erasures_processor_event_id_fkey FOREIGN KEY (processor_event_id) REFERENCES processor_event_outcomes(processor_event_id),
+  CONSTRAINT processor_event_erasures_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX processor_event_erasures_fact ON processor_event_erasures USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON processor_event_erasures FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW WHEN (payload_may_go(new.processor_event_id) IS NOT TRUE) EXECUTE FUNCTION refuse_erasure(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON processor_event_erasures FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON processor_event_erasures FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads(); -- enabled: A
+GRANT INSERT, SELECT ON processor_event_erasures TO reckoner_app;
+
+CREATE FUNCTION is_erasure(before processor_events, after processor_events)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (((after).payload IS NULL) AND ((to_jsonb(after) - 'payload') = (to_jsonb(before) - 'payload')) AND (EXISTS (SELECT FROM processor_event_erasures x WHERE (x.processor_event_id = (is_erasure.before).processor_event_id))));
+
+CREATE FUNCTION erase_payloads(processor_event_ids bigint[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ UPDATE processor_events e SET payload = NULL::jsonb
+   WHERE ((e.processor_event_id = ANY (erase_payloads.processor_event_ids)) AND (e.payload IS NOT NULL));
+END;
+
+CREATE FUNCTION erase_recorded_payloads()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM erase_payloads((SELECT array_agg(processor_event_id) FROM added));
+  RETURN NULL;
+END
+$function$;
+
 CREATE VIEW live_payment_applications AS
  SELECT payment_application_id, payment_id, document_id, partner_id, currency, amount, applied_on, entry_on,
     confidence, evidence, recorded_at, event_id, fact_id
@@ -3182,6 +3305,22 @@ CREATE VIEW payment_balances AS
                   WHERE r.payment_id = p.payment_id AND r.kind = 'other') AS booked_to_other
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
+
+CREATE FUNCTION payload_may_go(processor_event_id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM (processor_events e JOIN processor_event_outcomes o ON ((o.processor_event_id = e.processor_event_id))) WHERE ((e.processor_event_id = payload_may_go.processor_event_id) AND (e.received_at < (now() - '30 days'::interval)) AND ((o.outcome <> 'manual_review') OR (EXISTS (SELECT FROM payment_exception_closings c WHERE (c.processor_event_id = o.processor_event_id)))) AND (NOT (EXISTS (SELECT FROM payment_balances b WHERE ((b.payment_id = o.payment_id) AND (b.unapplied <> (0)::numeric))))) AND (NOT (EXISTS (SELECT FROM disputes d WHERE ((d.payment_id = o.payment_id) AND (NOT (EXISTS (SELECT FROM dispute_outcomes w WHERE (w.dispute_id = d.dispute_id)))))))))));
+
+CREATE FUNCTION refuse_erasure()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the payload of processor event % is still needed', NEW.processor_event_id
+    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'erased_payload_is_not_needed';
+END
+$function$;
 
 CREATE VIEW payment_cash AS
  SELECT payment_id, partner_id, sum(amount) AS amount

@@ -36,6 +36,8 @@ export const FAILPOINTS = [
   'release.committed',
   'write_off_undo.recorded',
   'write_off_undo.committed',
+  'purge.recorded',
+  'purge.committed',
   'pause.recorded',
   'pause.committed',
   'resume.recorded',

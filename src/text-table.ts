@@ -79,3 +79,15 @@ export function wrapped(text: string, width: number, indent = ''): string[] {
   }
   return lines;
 }
+
+/** Wraps the lines that are longer, below what follows the label or the dash that they begin with. */
+export function fitLines(text: string, width = Number.POSITIVE_INFINITY): string {
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      if (stringWidth(line) <= width) return [line];
+      const label = /^(- |\s*\S+( \S+)? {2,})/.exec(line)?.[0] ?? '  ';
+      return wrapped(line, width, ' '.repeat(label.length < 16 ? label.length : 2));
+    })
+    .join('\n');
+}

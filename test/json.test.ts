@@ -194,6 +194,14 @@ describe('reading the fields of a request', () => {
       ...{ a: new ExactNumber('5'), b: '5', c: '\u0000number:5', d: '\u0000string:x', e: '"', f: '\\' },
     });
   });
+
+  test('does not begin with a text of more fields or items than any call takes', () => {
+    const fields = (count: number) => `{${Array.from({ length: count }, (_, nth) => `"k${nth}":1`).join(',')}}`;
+    expect(() => parseExactFields(fields(501))).not.toThrow();
+    for (const text of [fields(502), `{"a":[${'{},'.repeat(20_000)}1]}`]) {
+      expect(() => parseExactFields(text)).toThrow('it has more than 500 commas');
+    }
+  });
 });
 
 describe('text that would take the program long, or that the database cannot hold', () => {

@@ -74,7 +74,7 @@ test('the package brings its dependencies along, in the versions that were teste
 
 test('every package that production installs has a license that allows its use', () => {
   const free =
-    /^\(?(MIT|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|Python-2\.0|Unlicense|BlueOak-1\.0\.0|MIT-0|MPL-2\.0)( (OR|or) .*)?\)?$/;
+    /^\(?(MIT|ISC|0BSD|BSD-[23]-Clause|Apache-2\.0|Python-2\.0|Unlicense|BlueOak-1\.0\.0|MIT-0|MPL-2\.0|OFL-1\.1)( (OR|or) .*)?\)?$/;
   // MIT, by its LICENSE file alone.
   const unnamed = ['node_modules/png-js'];
   expect(production.filter(([, { license }]) => !free.test(license ?? '')).map(([path]) => path)).toEqual(unnamed);

@@ -189,6 +189,13 @@ describe('the payment link', () => {
     expect(byTemplate(template)).toContain(`payment_link.template: ${reason}`);
   });
 
+  test('by a template that never expires takes no days', () => {
+    expect(byTemplate('https://pay.example/{number}', { expires_days: 5 })).toContain(
+      'payment_link.expires_days: needs {expires}',
+    );
+    expect(byTemplate('https://pay.example/{number}?until={expires}', { expires_days: 5 })).toBe('');
+  });
+
   test('by a template may name where the signature goes', () => {
     expect(byTemplate('https://pay.example/{number}?signature=1', { signature_parameter: 'sig' })).toBe('');
     expect(byTemplate('https://pay.example/{number}', { signature_parameter: 'a b' })).toContain('query parameter');

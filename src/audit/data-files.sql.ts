@@ -177,7 +177,7 @@ const partners = (): string =>
 
 const policies = (): string =>
   `SELECT partner_id, policy_id, name, kind, inactive_since IS NULL AS active, partner_cut_rate::text,
-          price_rate::text AS "price.rate", price_minimum::text AS "price.minimum"
+          price_rate::text AS "price.rate", price_minimum::text AS "price.minimum", largest_price::text
    FROM policies ORDER BY partner_id, policy_id`;
 
 const eventsIn = ({ facts: { after, to } }: ExportRange) =>

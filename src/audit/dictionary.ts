@@ -298,6 +298,7 @@ const POLICIES = {
   partner_cut_rate: RATE,
   'price.rate': ['decimal', 'Price as a share of the insured amount'],
   'price.minimum': ['decimal', 'Lowest price'],
+  largest_price: ['decimal', 'The most that a quote may come to; empty: no limit'],
 } satisfies Columns;
 
 const PARTNER_CHANGES = {

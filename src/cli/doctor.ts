@@ -2,6 +2,7 @@
  * What `reckoner doctor` looks at: this machine, the home, the database, the mail server and the address that partners use. Each
  * check says what is wrong and what to do; none writes anything, and one that fails keeps no other from running.
  */
+import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,9 +11,11 @@ import nodemailer from 'nodemailer';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { type Database, openDatabase } from '../database/database.ts';
+import { compareSchema } from '../database/schema.ts';
 import { queryOne, type Transaction } from '../database/transaction.ts';
 import { installedFonts } from '../documents/printable.ts';
 import { reasonOf } from '../errors/refusals.ts';
+import { type DkimRecord, dkimRecord } from '../mail/dkim.ts';
 import { serverOf } from '../mail/transport.ts';
 import { requiredNode } from '../package.ts';
 import { readReadiness } from '../reports/readiness.ts';
@@ -23,6 +26,8 @@ export interface Finding {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'problem';
   readonly says: string;
+  /** A record that the DNS should have. */
+  readonly publish?: DkimRecord;
 }
 
 const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
@@ -47,7 +52,8 @@ export async function examine(): Promise<Finding[]> {
     found.push(ok('fonts', `Noto Sans, and ${plural(fonts.length, 'font')} of templates/fonts`));
   }
   found.push(...(await checkDatabase(environment, settings)), ...(await checkMail(environment)));
-  if (settings !== undefined) found.push(...(await checkPublicUrl(environment, settings)));
+  if (settings === undefined) return found;
+  found.push(...(await checkDkim({ environment, settings })), ...(await checkPublicUrl(environment, settings)));
   return found;
 }
 
@@ -144,6 +150,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
     return await database.reading(async (tx) => {
       const facts = await readServerFacts(tx);
       const found = facts === undefined ? [] : describeServer(facts, environment);
+      found.push(...(await checkSchema(tx)));
       if (settings === undefined) return found;
       const { missing } = await readReadiness(tx, { environment, settings });
       if (environment.name === 'production' && missing.length > 0) {
@@ -162,6 +169,15 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   } finally {
     await database.close();
   }
+}
+
+/** A restore that went wrong, a change by hand, or a build before the first release. */
+async function checkSchema(tx: Transaction): Promise<Finding[]> {
+  const { differences } = await compareSchema(tx);
+  const [first] = differences;
+  if (first === undefined) return [];
+  const says = `${plural(differences.length, 'difference')} from what the migrations make, first ${first.object}`;
+  return [problem('schema', `${says}: see 'reckoner verify'`)];
 }
 
 /** The clocks, a server that only reads, poolers, migrations and grants are checked when the database is opened. */
@@ -212,6 +228,44 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
     return [problem('mail', host === '' ? reasonOf(error) : `${host}: ${reasonOf(error)}`)];
   }
 }
+
+/** What `checkDkim` asks; of tests, another. */
+export type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
+
+/** Without the record of its key, a signature counts for nothing, and a policy (DMARC) may have e-mails rejected. */
+export async function checkDkim(
+  context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
+  resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
+  patience = PATIENCE_MILLISECONDS,
+): Promise<Finding[]> {
+  const record = dkimRecord(context);
+  if (record === null) return [];
+  const late = setTimeout(() => resolver.cancel(), patience);
+  try {
+    const texts = (await resolver.resolveTxt(record.name)).map((chunks) => chunks.join(''));
+    if (texts.length === 1 && texts.some((text) => publicKeyOf(text) === publicKeyOf(record.value))) {
+      return [ok('dkim', `${record.name} has the key that signs e-mails`)];
+    }
+    const says = texts.length > 1 ? `has ${texts.length} TXT records: only one counts` : 'has another key';
+    return [{ ...problem('dkim', `${record.name} ${says}. Publish the record below`), publish: record }];
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code !== NODATA && code !== NOTFOUND) {
+      const says = `the DNS did not say whether ${record.name} is there (${code || reasonOf(error)})`;
+      return [warning('dkim', `${says}: look at /etc/resolv.conf`)];
+    }
+    return [{ ...problem('dkim', `${record.name} is not in the DNS. Publish the record below`), publish: record }];
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** RFC 6376, 3.6.1: tags between semicolons, with white space anywhere. */
+const publicKeyOf = (record: string): string | undefined =>
+  record
+    .split(';')
+    .map((tag) => tag.replaceAll(/\s/g, ''))
+    .find((tag) => tag.startsWith('p='));
 
 /** From outside a name may mean another machine; here it must at least mean a server that answers. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {

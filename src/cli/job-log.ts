@@ -1,8 +1,16 @@
-/** What cron's jobs and standing workers log: one line a fact. */
+/** What cron's jobs and standing workers log, one line a fact, and how they record that they ran. */
 import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
+import { recordJobRun } from '../reports/status.ts';
+import type { Context } from './context.ts';
+
+/** Records that a job ran from then until now. */
+export const recordRun = (
+  { database, environment }: Context,
+  run: { readonly job: string; readonly startedAt: string; readonly exitStatus: number },
+): Promise<void> => database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));
 
 /** Logs why something failed: a refusal with its code and facts. */
 export function logFailure(log: Logger, thrown: unknown): void {

@@ -5,7 +5,7 @@ import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, Refusal } from '../errors/refusals.ts';
+import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention } from '../mail/queries.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
@@ -14,7 +14,8 @@ import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
-import { readStatus, recordJobRun } from '../reports/status.ts';
+import { purge } from '../reports/purge.ts';
+import { readStatus, readStatusAndAttention } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
@@ -22,7 +23,7 @@ import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
-import { logFailure, logOf } from './job-log.ts';
+import { logFailure, logOf, recordRun } from './job-log.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -40,16 +41,13 @@ async function runJob(
     return await withContext(
       async (context) => {
         const startedAt = context.environment.now().toISO();
-        const exit = await context.database
+        const exitStatus = await context.database
           .reading(async (tx) => whilePaused || (await refuseWhilePaused(tx)))
           .then(() => work({ ...context, name, log }))
           .catch(failed(log));
-        const finishedAt = context.environment.now().toISO();
-        await context.database.transaction((tx) =>
-          recordJobRun(tx, { job: name, startedAt, finishedAt, exitStatus: exit }),
-        );
-        log.info({ exit }, 'finished');
-        return exit;
+        await recordRun(context, { job: name, startedAt, exitStatus });
+        log.info({ exit: exitStatus }, 'finished');
+        return exitStatus;
       },
       { job: true, by: name },
     );
@@ -72,8 +70,6 @@ const failed =
     logFailure(log, error);
     return exitOf(known);
   };
-
-const exitOf = (error: unknown): number => (error instanceof Refusal ? error.exit : EXIT.failed);
 
 /** Once a day: reminds partners of what they owe, by the dunning levels of the settings. */
 export function runRemind(): Promise<number> {
@@ -151,10 +147,11 @@ export function runWatch(): Promise<number> {
     'watch',
     async (job) => {
       const { database, log } = job;
-      const status = await database.reading((tx) => readStatus(tx, job));
-      for (const sentence of status.attention) log.warn(sentence);
+      const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
+      for (const { sentence } of attention) log.warn(sentence);
       const found = {
-        ...{ job: job.name, items: status.attention.map((item) => ({ item, count: 1 })) },
+        // Not the sentences: they hold times and counts, and would be new each day.
+        ...{ job: job.name, items: attention.flatMap(({ about }) => about) },
         ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
       };
       const untold = await database.transaction((tx) => readUntold(tx, found));
@@ -198,6 +195,14 @@ export function runVerify(): Promise<number> {
     },
     { whilePaused: true },
   );
+}
+
+/** Once a night: deletes what has no further use. */
+export function runPurge(): Promise<number> {
+  return runJob('purge', async (job) => {
+    job.log.info(await purge(job.database, job), 'deleted');
+    return EXIT.done;
+  });
 }
 
 /** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */

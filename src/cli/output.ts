@@ -4,13 +4,16 @@ import { SingleBar } from 'cli-progress';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
-import { printableLines, table as textTable } from '../text-table.ts';
+import { fitLines, printableLines, table as textTable } from '../text-table.ts';
 
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
 
 /** A table for people. A terminal's width is kept; in a pipe or a file nothing is shortened. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
+
+/** Prose for people, wrapped at a terminal's width. */
+export const fitted = (text: string): string => fitLines(text, outputWidth());
 
 /** The columns of the terminal; undefined in a pipe or a file. */
 export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);

@@ -84,6 +84,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
+  purge: ['Delete what has no further use: old keys, unaccepted quotes', () => [import('./commands/purge.ts')]],
   pause: ['Pause the ledger: nothing closes, is issued, sent or recorded', () => [import('./commands/pause.ts')]],
   resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
   doctor: ['Say what is wrong with this machine', () => [import('./commands/doctor.ts')]],

@@ -30,6 +30,7 @@ import {
   refuseMissingFeeds,
   refuseStrangers,
 } from './feeds.ts';
+import { holdOddInvoices } from './holds.ts';
 import {
   type LedgerState,
   readLedgerState,
@@ -122,6 +123,7 @@ export async function closeNext(
   await draftMonth(tx, month, previous);
   await issueDocuments(tx, batch);
   failpoint('close.issued');
+  await holdOddInvoices(tx, context, batch);
   await recordClosedMonth(tx, batch, previous);
   failpoint('close.recorded');
   // A preview seals nothing: its month may not have ended.

@@ -35,6 +35,24 @@ const smallDifferenceSchema = z
       if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
     }
   });
+/** Which invoices a close holds: above an amount of their currency, or above so many times the partner's largest. */
+const holdsSchema = z
+  .strictObject({
+    above: z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string()).default({}),
+    times: z
+      .string()
+      .regex(/^[1-9]\d{0,5}(\.\d{1,4})?$/, 'must be a decimal from 1, such as "3" or "2.5"')
+      .nullable()
+      .default(null),
+  })
+  .superRefine(({ above }, context) => {
+    for (const [currency, amount] of Object.entries(above)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (reason !== undefined) context.addIssue({ code: 'custom', path: ['above', currency], message: reason });
+    }
+  });
+
 /** `203.0.113.7` or `203.0.113.0/24`, of either family. */
 const network = z.union(
   [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
@@ -69,6 +87,14 @@ const quotesSchema = z.strictObject({
       z.string().regex(/^[1-9]\d{0,14}$/, 'must be a whole amount such as "1000000"'),
     )
     .default({ '*': '1000000' }),
+});
+
+/** Days; null: for ever. The database deletes nothing before its 30 days. */
+const retentionSchema = z.strictObject({
+  /** For which quotes and requotes that nobody accepted are kept after they expired. */
+  quotes_days: z.int().min(30).max(3660).nullable().default(90),
+  /** For which the data of the processor's events is kept after it was received. */
+  processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
 export const settingsSchema = z.strictObject({
@@ -122,6 +148,8 @@ export const settingsSchema = z.strictObject({
   payment_link: paymentLinkSchema.default({ provider: 'page' }),
   bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
   small_difference: smallDifferenceSchema.default({}),
+  /** Which invoices a close holds for finance to look at; by default none. */
+  holds: holdsSchema.prefault({}),
   /** Names in bank lines that mark payouts of the processor. */
   payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
   /** Partners that a month may close without rows of; true: no feed is expected. */
@@ -144,6 +172,7 @@ export const settingsSchema = z.strictObject({
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .default('X-Service-Partner-Id'),
   quotes: quotesSchema.prefault({}),
+  retention: retentionSchema.prefault({}),
   http: httpSchema.prefault({}),
   console: consoleSchema.prefault({}),
 });

@@ -1,6 +1,6 @@
 /**
  * Migrations: the SQL files of the folder `migrations` in the order of their names, after those of the queue.
- * Refusals: database_not_migrated, database_newer, database_not_owner, database_busy.
+ * Refusals: database_not_migrated, database_newer, database_unreleased, database_not_owner, database_busy.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 import { grantToApp, ownsTables, refuseUnlessOwner } from './grants.ts';
 import { LOCKS } from './locks.ts';
+import { readMigratedColumns } from './schema.ts';
 import { connectClient, openClientPool } from './session.ts';
 import { LOCK_TIMEOUT, sqlstate } from './transaction.ts';
 
@@ -91,7 +92,9 @@ async function holders(asking: { query: (sql: string) => Promise<{ rows: { who: 
 export async function migrate(owner: Knex, connection: pg.ClientConfig, patience = PATIENCE): Promise<string[]> {
   const work = async () => {
     const isOwner = await ownsTables(owner);
-    if (!isOwner && (await pendingMigrations(owner)).length === 0) return [];
+    const pending = await pendingMigrations(owner);
+    if (pending.length === 0) await refuseUnreleased(owner);
+    if (!isOwner && pending.length === 0) return [];
     await refuseUnlessOwner(owner, 'migrate');
     await prepareQueue(connection);
     const done = await migrateTo(owner, MIGRATION_NAMES);
@@ -99,6 +102,20 @@ export async function migrate(owner: Knex, connection: pg.ClientConfig, patience
     return done;
   };
   return whileNobodyMigrates(connection, 'alone', () => withPatience(owner, patience, work), patience);
+}
+
+/** Builds before the first release had migrations of these names with less in them. Nothing upgrades their databases. */
+async function refuseUnreleased(owner: Knex): Promise<void> {
+  const { rows } = (await owner.raw(
+    `SELECT c.relname || '.' || a.attname AS name
+     FROM pg_class home JOIN pg_class c ON c.relnamespace = home.relnamespace
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE home.oid = to_regclass(?)`,
+    [TABLE],
+  )) as { rows: { name: string }[] };
+  const there = new Set(rows.map(({ name }) => name));
+  const missing = readMigratedColumns().filter((name) => !there.has(name));
+  if (missing.length > 0) throw refuse('database_unreleased', { missing });
 }
 
 /** Without limit, a migration that waits for a table makes everybody else wait for it, too. */

@@ -1,16 +1,18 @@
 /**
  * Connection poolers. One that gives a client another server connection for each transaction (PgBouncer's transaction and
  * statement modes) mixes up what sessions are set to: roles, time limits, prepared statements and advisory locks. It is
- * refused; session mode works. Refusal: database_pooled.
+ * refused; session mode works, where it has enough connections. Refusals: database_pooled, database_pool_small.
  */
 import type { Knex } from 'knex';
 import type pg from 'pg';
-import { refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { connectClient } from './session.ts';
 
 const BACKEND = 'SELECT pg_backend_pid() AS pid';
 /** A pooler that uses its server connections in turn gives the first one back after as many as it has. */
 const QUESTIONS = 5;
+/** In session mode a client waits for a server connection until another client goes. */
+const WAIT_MILLISECONDS = 15_000;
 
 async function backendOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>(BACKEND);
@@ -26,13 +28,27 @@ export async function refusePooled(connection: pg.ClientConfig, pool: Knex, name
   } finally {
     await pool.client.releaseConnection(pooled);
   }
-  const [first, second] = [await connectClient(connection), await connectClient(connection)];
+  const clients: pg.Client[] = [];
   try {
+    for (let made = 0; made < 2; made += 1) clients.push(await connectBehindPooler(connection, name));
+    const [first, second] = clients as [pg.Client, pg.Client];
     if (await changesBackends(first, second)) throw refuse('database_pooled', { database: name });
   } finally {
-    await Promise.allSettled([first.end(), second.end()]);
+    await Promise.allSettled(clients.map((client) => client.end()));
   }
 }
+
+async function connectBehindPooler(connection: pg.ClientConfig, name: string): Promise<pg.Client> {
+  try {
+    return await connectClient({ ...connection, query_timeout: WAIT_MILLISECONDS });
+  } catch (error) {
+    if (!NO_CONNECTION.test(reasonOf(error))) throw error;
+    throw refuse('database_pool_small', { database: name, seconds: WAIT_MILLISECONDS / 1000 });
+  }
+}
+
+/** What pg says after its two limits, and PgBouncer after its own. */
+const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
 
 /** Whether a transaction of the second client gets the first one's server connection, or one of them gets another. */
 async function changesBackends(first: pg.Client, second: pg.Client): Promise<boolean> {

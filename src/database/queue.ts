@@ -2,6 +2,8 @@
 import './no-queue-config.ts';
 import { Logger, type RunnerOptions, run, runMigrations, runOnce } from 'graphile-worker';
 import type pg from 'pg';
+import type { Logger as Log } from 'pino';
+import { openLog } from '../log.ts';
 
 export type { RunnerOptions, WorkerEvents } from 'graphile-worker';
 export { run, runOnce };
@@ -14,9 +16,12 @@ export const QUEUE_OPTIONS = {
 } as const satisfies RunnerOptions;
 
 /** Logs only failures of the queue itself. The worker pool reports failed deliveries. */
-export const quietQueueLogger = new Logger(() => (level, message) => {
-  if (level === 'error' && !message.startsWith('Failed task')) process.stderr.write(`queue: ${message}\n`);
-});
+export const queueLoggerTo = (log: () => Log): Logger =>
+  new Logger(() => (level, message) => {
+    if (level === 'error' && !message.startsWith('Failed task')) log().error({ code: 'queue' }, message);
+  });
+
+export const quietQueueLogger = queueLoggerTo(() => openLog({ part: 'queue' }));
 
 export const migrateQueue = (pgPool: pg.Pool): Promise<void> =>
   runMigrations({ ...QUEUE_OPTIONS, pgPool, logger: quietQueueLogger });

@@ -370,12 +370,15 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
  * its audit events: nothing refers to those of a fresh home.
  */
 async function clearFreshHome(tx: Transaction): Promise<void> {
-  for (const table of ['installation', 'audit_events']) {
-    await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER append_only_rows`);
+  for (const [table, guard] of Object.entries({
+    installation: 'append_only_rows',
+    audit_events: 'append_only_rows',
+    job_runs: 'kept_rows',
+  })) {
+    await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER ${guard}`);
     await execute(tx, `DELETE FROM ${table}`);
-    await execute(tx, `ALTER TABLE ${table} ENABLE ALWAYS TRIGGER append_only_rows`);
+    await execute(tx, `ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${guard}`);
   }
-  await execute(tx, `DELETE FROM job_runs`);
 }
 
 /** Loads the rows into the current schema, which has the backup's migrations. Returns the tables missing in the schema. */

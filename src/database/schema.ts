@@ -165,6 +165,10 @@ export const OBJECTS_FILE = join(packageRoot, 'migrations', 'objects.json');
 const readMigratedObjects = (): Readonly<Record<string, string>> =>
   JSON.parse(readFileSync(OBJECTS_FILE, 'utf8')) as Record<string, string>;
 
+/** The columns that the migrations make: `documents.number`. */
+export const readMigratedColumns = (): string[] =>
+  Object.keys(readMigratedObjects()).flatMap((object) => /^column (.+)$/.exec(object)?.[1] ?? []);
+
 /** Half of a SHA-256: enough to be told apart, and the list is read by people. */
 export const hashOfDefinition = (definition: string): string =>
   createHash('sha256').update(definition).digest('hex').slice(0, 32);

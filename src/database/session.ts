@@ -63,9 +63,15 @@ export async function connectClient(
 ): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => {});
-  await client.connect();
-  await client.query(setupOf({ role }));
-  return client;
+  try {
+    await client.connect();
+    await client.query(setupOf({ role }));
+    return client;
+  } catch (error) {
+    // What is not ended keeps the process from ending.
+    await client.end().catch(() => {});
+    throw error;
+  }
 }
 
 /** A pool for the queue, which does not go through knex. */

@@ -41,6 +41,7 @@ export async function foreseeHolds(
     const { number, partner_id } = document;
     const email = emails.get(document.document_id);
     try {
+      if (document.held_at !== null) throw new HoldReason(document.hold_reason ?? '');
       refuseUnpayable(context, links, document);
       const instructions = instructionsFor(context.settings, document.currency) ?? null;
       const printed = { paymentLink: null, instructions, instructionsChanged: false };

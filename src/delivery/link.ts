@@ -26,8 +26,6 @@ export interface LinkProvider {
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
   /** Whether a printed link would be printed alike today: if not, it takes a new document to change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** The URL behind our page's button that needs no call to make; undefined where there is none. */
-  readonly behindPage: (token: string, facts: LinkFacts) => string | undefined;
   /** The processor that is to make links, by which methods; undefined where none is to be made. */
   readonly wanted: WantedLinks | undefined;
   /** Processors with a key: links that they made before must be closed under any settings. */
@@ -60,10 +58,6 @@ export function linkProvider(settings: Settings, environment: Environment): Link
       if (now.kind === 'url') return now.url === kept?.url;
       return now.kind === 'made' ? kept?.provider === link.provider : kept === null;
     },
-    behindPage(token, facts) {
-      const url = provider.url(token, facts);
-      return url.kind === 'url' ? url.url : undefined;
-    },
     wanted: provider.methods === undefined ? undefined : { provider: link.provider, methods: provider.methods },
     processors: new Map(
       PROCESSORS.flatMap(({ name, access, paymentLinks }): [string, PaymentLinks][] => {
@@ -72,6 +66,17 @@ export function linkProvider(settings: Settings, environment: Environment): Link
       }),
     ),
   };
+}
+
+/** The URL behind our page's button that needs no call to make; undefined where there is none. */
+export function urlBehindPage(
+  { payment_link: link }: Pick<Settings, 'payment_link'>,
+  environment: Environment,
+  token: string,
+  facts: LinkFacts,
+): string | undefined {
+  const url = openProvider(link, environment).url(token, facts);
+  return url.kind === 'url' ? url.url : undefined;
 }
 
 /** Whether links at a processor can be closed, or made, here and now. */

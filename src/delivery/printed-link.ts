@@ -24,6 +24,7 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   partnerId: document.partner_id,
   amount: Amount.of(document.amount_due, document.currency),
   dueOn: document.due_on ?? '',
+  expiresAfter: document.due_on ?? document.issued_on,
 });
 
 /** Why the document cannot have the link that the settings want; undefined where it can, as far as is known here. */

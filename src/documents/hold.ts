@@ -19,12 +19,13 @@ type HoldContext = Pick<IssueContext, 'environment' | 'actor'>;
 export async function holdDocument(
   tx: Transaction,
   { environment, actor }: HoldContext,
-  { number, reason }: { number: string; reason: string },
+  { number, reason, by }: { number: string; reason: string; by?: 'close' },
 ): Promise<void> {
   const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const now = environment.now().toISO();
-  const eventId = await recordEvent(tx, actor, { action: 'invoice.hold', subject: number, details: { reason }, now });
+  const details = { reason, ...(by && { by }) };
+  const eventId = await recordEvent(tx, actor, { action: 'invoice.hold', subject: number, details, now });
   await insertHold(tx, { documentId, reason, why: whyHeld(now, reason), now, eventId });
 }
 

@@ -1,15 +1,16 @@
 /**
  * Resuming a paused ledger. After a restore, documents may have been issued that are not in it: their numbers are skipped
  * for good, with a fact that explains the gap, so that no number stands for two documents.
- * Refusals: not_paused, numbers_not_ahead, numbers_implausible.
+ * Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
  */
+import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { insertResumptions, readPauses } from '../people/pauses.ts';
+import { insertResumptions, type Pause, readPauses } from '../people/pauses.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
 /** More are rather a typing error than a month that was lost. */
@@ -24,23 +25,48 @@ export interface NumberParts {
 /** INV-2026-000176. */
 export const numberOf = ({ series, sequence }: NumberParts): string => `${series}-${String(sequence).padStart(6, '0')}`;
 
-/** The parts of a document's number; undefined for anything else. */
+/** Invoices, credit notes, statements. */
+const KINDS = ['INV', 'CN', 'ST'];
+const NUMBER = new RegExp(`^((?:${KINDS.join('|')})-\\d{4})-(\\d{6,9})$`);
+
+/** The parts of a document's number, or of the 000000 before the first one; undefined for anything else. */
 export function partsOf(number: string): NumberParts | undefined {
-  const [, series, digits] = /^((?:INV|CN|ST)-\d{4})-(\d{6,9})$/.exec(number) ?? [];
+  const [, series, digits] = NUMBER.exec(number) ?? [];
   const parts = series === undefined ? undefined : { series, sequence: Number(digits) };
-  return parts !== undefined && parts.sequence > 0 && numberOf(parts) === number ? parts : undefined;
+  return parts !== undefined && numberOf(parts) === number ? parts : undefined;
 }
 
-/** Ends every open pause and skips the numbers up to those given. Returns the ranges that it skipped. */
+type SeriesContext = Pick<ActorContext, 'environment' | 'settings'>;
+
+/** The series in which numbers may have been given that a restored ledger does not know; of any other pause none. */
+export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: SeriesContext): string[] {
+  const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
+  if (states.length === 0) return [];
+  const first = DateTime.min(...states)?.setZone(settings.time_zone).year ?? 0;
+  const last = Number(todayOf({ environment, settings }).slice(0, 4));
+  const years = Array.from({ length: Math.max(0, last - first) + 1 }, (_, index) => first + index);
+  return years.flatMap((year) => KINDS.map((kind) => `${kind}-${year}`));
+}
+
+/**
+ * Ends every open pause and skips the numbers up to those given; after a restore, one for each series in doubt, or none at
+ * all where no document was issued. Returns the ranges that it skipped.
+ */
 export async function resumeLedger(
   tx: Transaction,
   { environment, settings, actor }: ActorContext,
   { numbersAfter }: { numbersAfter: readonly NumberParts[] },
 ): Promise<SkippedRange[]> {
   await lockLedgerWhole(tx);
-  const [pause] = await readPauses(tx);
+  const pauses = await readPauses(tx);
+  const [pause] = pauses;
   if (pause === undefined) throw refuse('not_paused', {});
   const last = new Map((await readLastNumbers(tx)).map((each) => [each.series, each.last]));
+  // A series that is forgotten would give its numbers again.
+  const missing = seriesInDoubt(pauses, { environment, settings })
+    .filter((series) => !numbersAfter.some((each) => each.series === series))
+    .map((series) => numberOf({ series, sequence: last.get(series) ?? 0 }));
+  if (numbersAfter.length > 0 && missing.length > 0) throw refuse('numbers_missing', { last: missing });
   const year = todayOf({ environment, settings }).slice(0, 4);
   const ranges = numbersAfter.flatMap((number) => rangeTo(number, last.get(number.series) ?? 0, year));
   const now = environment.now().toISO();

@@ -26,6 +26,11 @@ export const PAUSES = {
   not_paused: refused<Record<string, never>>(
     () => "The ledger is not paused, so there is nothing to resume. 'reckoner pause --reason REASON' pauses it.",
   ),
+  numbers_missing: refused<{ last: readonly string[] }>(
+    (f) =>
+      `Not resumed: say the last number of every series, or it would give its numbers again. Missing, with the last number here: ` +
+      `${f.last.join(', ')}. Where nobody has seen a later one, add ${f.last.map((each) => `--numbers-after ${each}`).join(' ')}.`,
+  ),
   numbers_not_ahead: refused<{ number: string; last: string }>(
     (f) =>
       `${f.number} is before ${f.last}, the last number in this ledger, so it cannot be the last one that was issued. ` +

@@ -33,6 +33,18 @@ export const QUOTES = {
     422,
     (f) => `The price would exceed ${f.largest} ${f.currency}, the largest that is quoted. Insure less, or contact us.`,
   ),
+  policy_price_exceeded: defineAnswer<{
+    policy_id: string;
+    price: string;
+    currency: string;
+    largest: string;
+    in: string;
+  }>(
+    422,
+    (f) =>
+      `The price would come to ${f.price} ${f.currency}, above ${f.largest} ${f.in}, the largest of policy ${f.policy_id}. ` +
+      'Insure less, or ask us to raise it.',
+  ),
   price_too_small: defineAnswer<{ price: string; least: string; currency: string }>(
     422,
     (f) =>

@@ -3,7 +3,7 @@
  * status and an HTTP status. A bug is an ordinary exception, never a refusal.
  */
 import { CLOSE } from './close.ts';
-import type { Definition, ExitStatus } from './definition.ts';
+import { type Definition, EXIT, type ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { HTTP } from './http.ts';
@@ -69,6 +69,9 @@ export class Refusal extends Error {
     this.exit = CATALOGUE[code].exit;
   }
 }
+
+/** The exit status of a command or a job that ended with this error. */
+export const exitOf = (error: unknown): ExitStatus => (error instanceof Refusal ? error.exit : EXIT.failed);
 
 /** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code decides which facts it needs. */
 export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {

@@ -39,6 +39,12 @@ export const SETUP = {
       `The database was migrated by a newer version: this version does not know ${f.unknown.join(', ')}. ` +
       'Use that version or a later one.',
   ),
+  database_unreleased: refused<{ missing: readonly string[] }>(
+    (f) =>
+      `The database was made by a build before the first release, or changed by hand: it lacks ${f.missing.slice(0, 3).join(', ')}` +
+      `${f.missing.length > 3 ? ` and ${f.missing.length - 3} more columns` : ''}. Nothing upgrades it: use that build, or an ` +
+      'empty database.',
+  ),
   database_environment: refused<{ database: string; program: string }>(
     (f) =>
       `This is a ${f.database} database, but RECKONER_ENVIRONMENT is ${f.program}. ` +
@@ -70,6 +76,12 @@ export const SETUP = {
       `The database ${f.database} is behind a connection pooler that gives each transaction another connection. Roles, ` +
       'time limits and locks belong to a connection, so nothing can be recorded safely. Set pool_mode = session for this ' +
       'database, or connect to PostgreSQL directly.',
+  ),
+  database_pool_small: failed<{ database: string; seconds: number }>(
+    (f) =>
+      `The connection pooler of the database ${f.database} gave no connection within ${duration(f.seconds)}: it has too few, ` +
+      'or all are in use. A command opens 3 to 9, a worker 14, a server up to 33. Raise its limits (default_pool_size, ' +
+      'max_db_connections), or connect to PostgreSQL directly.',
   ),
   database_privileges: failed<{ reason: string }>(
     (f) =>

@@ -9,7 +9,7 @@ import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { type EventType, readPartnerEvents } from '../partner-events/event.ts';
+import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
 import { readLastPosition } from '../partner-events/queries.ts';
 import { readPartners } from '../partners/queries.ts';
@@ -93,8 +93,8 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const policies = all.filter(({ policy_id: id }) => after === undefined || id > after);
     return pageOf(shared, operations.listPolicies, {
       query,
-      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price }) => ({
-        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price },
+      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price, largest_price }) => ({
+        ...{ policy_id, name, kind, active, currency: partner?.currency, partner_cut_rate, price, largest_price },
       })),
       cursorOf: ({ policy_id: id }) => id,
     });
@@ -142,11 +142,26 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
     const filter = { partnerId, after, type: type as EventType | undefined, limit: limit + 1 };
     return pageOf(shared, listEvents, {
       query,
-      items: await readPartnerEvents(tx, filter),
+      items: await readInSlices(tx, filter),
       cursorOf: ({ position }) => position,
     });
   };
   serve(app, shared, listEvents, read, publish);
+}
+
+/** So many events take 8 ms of the event loop; between slices other callers are answered. */
+const EVENTS_OF_SLICE = 100;
+
+/** Reads in one snapshot, so the slices are one page. */
+async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter): Promise<PartnerEvent[]> {
+  const events: PartnerEvent[] = [];
+  for (let after = filter.after; events.length < limit; after = (events.at(-1) as PartnerEvent).position) {
+    const wanted = Math.min(EVENTS_OF_SLICE, limit - events.length);
+    const slice = await readPartnerEvents(tx, { ...filter, after, limit: wanted });
+    events.push(...slice);
+    if (slice.length < wanted) break;
+  }
+  return events;
 }
 
 /** Seconds in which a PDF that is missing may be there. */

@@ -66,26 +66,27 @@ export type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined,
   z.output<Query>
 >;
 
-type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = (
+type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before> = (
   tx: Transaction,
   call: CallOf<Params, Body, Query>,
+  before: Before | undefined,
 ) => Promise<unknown>;
 
 /**
  * A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
- * what must be committed before that transaction begins.
+ * what must be done before that transaction begins, and `work` is given its result.
  */
-export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
+export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, Body, Query>,
-  work: Handler<Params, Body, Query>,
-  before?: () => Promise<void>,
+  work: Handler<Params, Body, Query, Before>,
+  before?: (call: CallOf<Params, Body, Query>) => Promise<Before | undefined>,
 ): void {
   route(app, shared, operation, async (call, key) => {
-    await before?.();
+    const prepared = await before?.(call);
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
-      const result = await work(tx, call);
+      const result = await work(tx, call, prepared);
       if (result instanceof Content) return result;
       if (result instanceof Known) return { status: 200, text: writeExactJson(result.result) };
       return { status: operation.status, text: writeExactJson(result) };
@@ -294,6 +295,9 @@ function readQuery(operation: Operation, request: FastifyRequest): unknown {
   });
 }
 
+/** The most problems that a refusal of a body lists. */
+const PROBLEMS_TOLD = 20;
+
 const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
 
 /** Refuses a body of another type, and none. */
@@ -329,6 +333,7 @@ function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
     throw refuse('request_invalid', { problems: [{ path: twice, reason: 'is given more than once' }] });
   }
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
+  if (!parsed.success)
+    throw refuse('request_invalid', { problems: fieldProblems(parsed.error).slice(0, PROBLEMS_TOLD) });
   return parsed.data;
 }

@@ -10,8 +10,8 @@ import { countOther } from './limits.ts';
 import { readMigrationNames } from './queries.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
-/** Probes ask every few seconds; whoever asks more often gets the answer of this long ago. */
-const READY_FOR_MS = 1000;
+/** Probes and scrapes come every few seconds; whoever asks more often gets the answer of this long ago. */
+const REMEMBERED_MS = 1000;
 
 export function addHealth(app: FastifyInstance, shared: Shared): void {
   const { database, metrics, limits } = shared;
@@ -20,7 +20,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
 
   // Ready: the database answers, has the migrations of this version and takes writes, and the clocks agree. Also while the
   // ledger is paused: what reads is answered as always, and to send what records elsewhere would help nobody.
-  const ready = remembered(READY_FOR_MS, async () => {
+  const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = MIGRATION_NAMES.filter((name) => !done.includes(name));
     if (pending.length > 0) throw refuse('database_not_migrated', { pending });
@@ -31,9 +31,10 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   app.get('/readyz', fixed, ready);
 
   const isAllowed = metricsReaders(shared);
+  const readMetrics = remembered(REMEMBERED_MS, metrics.read);
   app.get('/metrics', fixed, async (request, reply) => {
     if (!isAllowed(request)) throw refuse('address_not_allowed', { address: request.ip });
-    return reply.type(metrics.contentType).send(await metrics.read());
+    return reply.type(metrics.contentType).send(await readMetrics());
   });
 
   const text = securityText(shared);

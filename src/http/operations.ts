@@ -104,6 +104,7 @@ export const createQuote = operation({
     'partner_inactive',
     'policy_inactive',
     'price_too_large',
+    'policy_price_exceeded',
     'price_too_small',
   ],
 });
@@ -149,7 +150,14 @@ export const acceptQuote = operation({
     ...PRICES,
   },
   refusals: [
-    ...(['quote_unknown', 'partner_inactive', 'policy_inactive', 'quote_expired', 'recorded_otherwise'] as const),
+    ...([
+      'quote_unknown',
+      'partner_inactive',
+      'policy_inactive',
+      'quote_expired',
+      'policy_price_exceeded',
+      'recorded_otherwise',
+    ] as const),
     ...(['prefetch_refused', 'ledger_busy'] as const),
     'request_invalid',
   ],
@@ -180,6 +188,7 @@ export const createRequote = operation({
     'requote_lower',
     'increment_too_small',
     'price_too_large',
+    'policy_price_exceeded',
   ],
 });
 
@@ -225,7 +234,14 @@ export const acceptRequote = operation({
     ...INCREMENTS,
   },
   refusals: [
-    ...(['requote_unknown', 'requote_stale', 'quote_expired', 'quote_reversed', 'recorded_otherwise'] as const),
+    ...([
+      'requote_unknown',
+      'requote_stale',
+      'quote_expired',
+      'policy_price_exceeded',
+      'quote_reversed',
+      'recorded_otherwise',
+    ] as const),
     ...(['partner_inactive', 'policy_inactive', 'prefetch_refused', 'ledger_busy'] as const),
     'request_invalid',
   ],
@@ -301,6 +317,7 @@ export const listPolicies = operation({
       currency: 'USD',
       partner_cut_rate: '0.30',
       price: { rate: '0.085', minimum: '2.00' },
+      largest_price: '5000.00',
     },
   ],
   refusals: ['request_invalid'],

@@ -7,7 +7,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
+import { urlBehindPage } from '../delivery/link.ts';
 import { readPdf } from '../documents/queries.ts';
+import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
@@ -47,11 +49,21 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
     const found = await find(request.params.token);
     if (found === undefined) return unknown(reply);
     const now = present();
-    const view = viewOf(found, {
-      token: request.params.token,
-      instructions: instructionsFor(now, found.document.currency),
-      today: todayOf({ environment, settings: now }),
+    const { token } = request.params;
+    const { document } = found;
+    const today = todayOf({ environment, settings: now });
+    // Over what is owed now, and valid from now on, whatever the invoice printed.
+    const url = urlBehindPage(now, environment, token, {
+      number: document.number,
+      partnerId: document.partner_id,
+      amount: Amount.of(document.balance, document.currency),
+      dueOn: document.due_on ?? '',
+      expiresAfter: document.due_on === null || document.due_on < today ? today : document.due_on,
     });
+    const view = viewOf(
+      { ...found, processor_url: found.processor_url ?? url ?? null },
+      { token, instructions: instructionsFor(now, document.currency), today },
+    );
     return sendPage(reply, paymentPage(view));
   });
 

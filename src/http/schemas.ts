@@ -231,6 +231,7 @@ export const policyAnswer = named(
       .object({ rate: text, minimum: decimalText('The least price') })
       .nullable()
       .meta({ description: 'spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted' }),
+    largest_price: decimalText('The most that a quote may come to, with its requotes').nullable(),
   }),
 );
 

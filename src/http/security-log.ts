@@ -2,6 +2,7 @@
  * The security log: who was refused at the door, by kind, network and client. A row is written for the first try of an
  * hour, and then for the 10th, 100th and 1000th, with how many there were since the row before; the rest of an hour is
  * written with the next refusal after it, or when the server stops. So an attack is seen at once and cannot fill the disk.
+ * A server that is killed loses the tries since the last row of the hour, which are less than nine times those written.
  */
 import { hostname } from 'node:os';
 import { execute } from '../database/transaction.ts';
@@ -40,6 +41,7 @@ export class SecurityLog {
   private hour = '';
   private due: Tries[] = [];
   private timer: NodeJS.Timeout | undefined;
+  private writing: Promise<unknown> = Promise.resolve();
 
   constructor(service: Pick<Service, 'database' | 'environment' | 'log'>) {
     this.service = service;
@@ -89,9 +91,11 @@ export class SecurityLog {
     );
   }
 
-  async close(): Promise<void> {
+  /** Writes all that is counted, and waits for what is being written. */
+  async flush(): Promise<void> {
     this.due.push(...[...this.tries.values()].filter(({ unwritten }) => unwritten > 0).map(taken));
-    await this.write();
+    void this.write();
+    await this.writing;
   }
 
   private async write(): Promise<void> {
@@ -99,7 +103,7 @@ export class SecurityLog {
     this.timer = undefined;
     const rows = this.due.splice(0);
     if (rows.length === 0) return;
-    await this.service.database
+    const written = this.service.database
       .transaction((tx) =>
         execute(
           tx,
@@ -112,6 +116,8 @@ export class SecurityLog {
         ),
       )
       .catch((error: unknown) => this.service.log.error({ reason: reasonOf(error), rows }, 'security log not written'));
+    this.writing = Promise.all([this.writing, written]);
+    await written;
   }
 }
 

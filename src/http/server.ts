@@ -101,9 +101,11 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
+  // Before the requests under way are waited for, which may take longer than a supervisor does; and what they add.
+  app.addHook('preClose', () => security.flush());
   app.addHook('onClose', async () => {
     shared.limits.close();
-    await security.close();
+    await security.flush();
   });
   app.setErrorHandler(sendProblem);
 

@@ -4,8 +4,9 @@ import { z } from 'zod';
 import { Amount } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
+import type { SettlementReading } from '../splits/read-settlement.ts';
 import type { SettlementFileState } from '../splits/settlement-files.sql.ts';
-import { MOST_LINES, readSettlementFile, sendSettlementFile } from '../splits/settlement-files.ts';
+import { MOST_LINES, readSentFile, readSettlementFile, sendSettlementFile } from '../splits/settlement-files.ts';
 import { Known, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
@@ -68,10 +69,16 @@ export const readFile = operation({
 
 export function addSettlementFiles(app: FastifyInstance, shared: Shared): void {
   const acting = { environment: shared.environment, settings: shared.settings, actor: thisProcess('http') };
-  serve(app, shared, sendFile, async (tx, { body, caller }) => {
-    const { file, fresh } = await sendSettlementFile(tx, acting, body, caller);
-    return fresh ? answer(file) : new Known(answer(file));
-  });
+  serve(
+    app,
+    shared,
+    sendFile,
+    async (tx, { body, caller }, reading: SettlementReading | undefined) => {
+      const { file, fresh } = await sendSettlementFile(tx, acting, body, caller, reading);
+      return fresh ? answer(file) : new Known(answer(file));
+    },
+    ({ body, caller }) => readSentFile(shared.database, acting, body, caller.partnerId),
+  );
   serve(app, shared, readFile, async (tx, { params, caller: { partnerId } }) =>
     answer(await readSettlementFile(tx, { partnerId, sha256: params.sha256 })),
   );

@@ -45,7 +45,7 @@ export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string =>
   settings.public_url === '' ? 'http://127.0.0.1:8080' : settings.public_url.replace(/\/+$/, '');
 
 /** What proxies add to a request. */
-const FORWARDED = [
+export const FORWARDED = [
   'x-forwarded-for',
   'forwarded',
   'x-real-ip',

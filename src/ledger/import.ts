@@ -26,10 +26,10 @@ import {
   surveyStaged,
   touchedMonths,
 } from './queries.ts';
-import { type DifferingCuts, findDifferingQuotes, readStagedCuts } from './quoted.ts';
+import { type DifferingCuts, findAboveLargest, findDifferingQuotes, readStagedCuts } from './quoted.ts';
 import { readRecords, type SourceFile } from './read.ts';
 import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
-import { inMinorUnits, rowProblem } from './row.ts';
+import { inTenThousandths, rowProblem } from './row.ts';
 import { createStaging, openStager, type Staged } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
@@ -162,6 +162,7 @@ async function judge(tx: Transaction, { skipInvalid, acceptDiffering = false }: 
   await findUnknownSellers(tx);
   if (!acceptDiffering) await findDifferingQuotes(tx);
   await findRepeatedRows(tx);
+  await findAboveLargest(tx, { skipInvalid });
   await findOrphans(tx, { skipInvalid });
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
   if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
@@ -179,8 +180,9 @@ function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileO
   for (const row of ordered) {
     const quote = `${row.partner_id} ${row.quote_id}`;
     const before =
-      balances.get(quote) ?? [row.spot_price_before, row.partner_cut_before, row.invoice_amount_before].map(exact);
-    const own = [row.spot_price, row.partner_cut, row.invoice_amount].map(exact);
+      balances.get(quote) ??
+      [row.spot_price_before, row.partner_cut_before, row.invoice_amount_before].map(inTenThousandths);
+    const own = [row.spot_price, row.partner_cut, row.invoice_amount].map(inTenThousandths);
     const after = before.map((amount, index) => amount + (own[index] as bigint));
     const tooLow = row.kind === 'reversal' && after.some((amount) => amount < 0n);
     if (tooLow) tooMany.push(row.seq);
@@ -188,9 +190,6 @@ function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileO
   }
   return tooMany;
 }
-
-/** A decimal as an integer of ten-thousandths: no currency has more than four minor digits. */
-const exact = (text: string): bigint => inMinorUnits(text, 4);
 
 function distinct(zoneMonths: readonly ZoneMonth[]): ZoneMonth[] {
   return [...new Map(zoneMonths.map((each) => [`${each.time_zone} ${each.month}`, each])).values()];

@@ -1,36 +1,121 @@
 /**
- * What rows of files say against what was agreed: the quote that our API made under the same id, and the cut of the
- * policy. A row that differs from a quote is a conflict; a cut that is not the policy's is reported.
+ * What rows of files say against what was agreed: the quote that our API made under the same id, the largest price of the
+ * policy and its cut. A row that differs from a quote is a conflict, one that was accepted when its quote had expired or is
+ * above the largest price is refused; a cut that is not the policy's is reported.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { plural } from '../text.ts';
+import { inTenThousandths } from './row.ts';
 
 const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq)`;
 
-/** Staged rows whose id our API gave to a quote or requote of other content. */
+/** Staged rows whose id our API gave to a quote or requote of other content, or of one that had expired by then. */
 export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, a.field, 'conflict',
-            format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or record it '
-                   'as it is with --accept-differing', s.own_id, a.currency, a.spot_price, a.partner_cut,
+     SELECT s.seq, CASE WHEN d.differs THEN a.field ELSE 'accepted_at' END,
+            CASE WHEN d.differs THEN 'conflict' ELSE 'quote_expired' END,
+            CASE WHEN d.differs
+            THEN format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or '
+                   'record it as it is with --accept-differing', s.own_id, a.currency, a.spot_price, a.partner_cut,
                    a.invoice_amount)
+            ELSE format('%s could be accepted until %s. Correct the row, or record it as it is with --accept-differing',
+                        s.own_id, to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
      FROM staged s JOIN (
        SELECT 'quote_accepted' AS kind, 'quote_id' AS field, partner_id, quote_id AS own_id, quote_id, policy_id,
-              currency, spot_price, partner_cut, invoice_amount
+              currency, spot_price, partner_cut, invoice_amount, expires_at
        FROM quotes
        UNION ALL
        SELECT 'requote_accepted', 'requote_id', r.partner_id, r.requote_id, r.quote_id, q.policy_id, r.currency,
               r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
-              r.invoice_amount - r.accepted_invoice_amount
+              r.invoice_amount - r.accepted_invoice_amount, r.expires_at
        FROM requotes r JOIN quotes q USING (quote_id)
      ) AS a ON a.own_id = s.own_id AND a.kind = s.kind AND a.partner_id = s.partner_id
-     WHERE ${UNJUDGED}
-       AND (s.quote_id, s.policy_id, s.currency, s.spot_price, s.partner_cut, s.invoice_amount)
-           IS DISTINCT FROM
-           (a.quote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount)`,
+     CROSS JOIN LATERAL (
+       SELECT (s.quote_id, s.policy_id, s.currency, s.spot_price, s.partner_cut, s.invoice_amount)
+              IS DISTINCT FROM
+              (a.quote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount) AS differs) AS d
+     WHERE ${UNJUDGED} AND (d.differs OR s.accepted_at >= a.expires_at)`,
+  );
+}
+
+/** A row of a quote that comes above the largest price of its policy, if all of its staged rows are added up. */
+interface LimitedRow {
+  readonly seq: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly kind: string;
+  readonly currency: string;
+  readonly spot_price: string;
+  /** Of the quote in the ledger. */
+  readonly price_before: string;
+  readonly largest_price: string;
+  readonly largest_in: string;
+}
+
+/**
+ * Quotes and requotes that take a quote above the largest price of their policy, or are in another currency than that. The
+ * quote's other rows count, those of the ledger and those of this import: an earlier row of the file that is not itself too
+ * dear, and a reversal if no bad row can be left out, for then it is recorded with them.
+ */
+export async function findAboveLargest(tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<void> {
+  const rows = await query<LimitedRow>(
+    tx,
+    `WITH limited AS MATERIALIZED (
+       SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.currency, s.spot_price, o.largest_price,
+              p.currency AS largest_in
+       FROM policies o JOIN partners p USING (partner_id) JOIN staged s USING (partner_id, policy_id)
+       WHERE o.largest_price IS NOT NULL AND ${UNJUDGED} ${skipInvalid ? `AND s.kind <> 'reversal'` : ''}
+     ), totals AS (
+       SELECT l.*, coalesce((
+                SELECT sum(e.spot_price) FROM (
+                  SELECT spot_price FROM ledger_rows
+                  WHERE partner_id = l.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = l.quote_id
+                  UNION ALL
+                  SELECT spot_price FROM ledger_rows
+                  WHERE partner_id = l.partner_id AND quote_id = l.quote_id AND kind <> 'quote_accepted') AS e), 0)
+                AS price_before,
+              sum(l.spot_price) OVER in_order AS added
+       FROM limited l
+       WINDOW in_order AS (PARTITION BY l.partner_id, l.quote_id ORDER BY l.kind <> 'reversal', l.kind, l.seq)
+     )
+     SELECT seq, partner_id, quote_id, kind, currency, spot_price, price_before, largest_price, largest_in
+     FROM totals
+     WHERE (partner_id, quote_id) IN (
+       SELECT partner_id, quote_id FROM totals
+       WHERE kind <> 'reversal' AND (price_before + added > largest_price OR currency <> largest_in))
+     ORDER BY kind <> 'reversal', kind, seq`,
+  );
+  await recordAboveLargest(tx, tooDear(rows));
+}
+
+/** The rows that are too dear, each with what its quote would come to; what is left out adds nothing. */
+function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
+  const prices = new Map<string, bigint>();
+  return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {
+    const quote = `${row.partner_id} ${row.quote_id}`;
+    const price = (prices.get(quote) ?? inTenThousandths(price_before)) + inTenThousandths(spot_price);
+    const isAbove = currency !== largest_in || price > inTenThousandths(largest_price);
+    if (kind !== 'reversal' && isAbove) return [{ seq, price: String(price) }];
+    prices.set(quote, price);
+    return [];
+  });
+}
+
+async function recordAboveLargest(tx: Transaction, dear: readonly { seq: number; price: string }[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     SELECT s.seq, CASE WHEN s.currency = p.currency THEN 'spotPrice' ELSE 'currency' END, 'policy_price_exceeded',
+            format('%s takes its quote to %s %s, above %s %s, the largest price of policy %s. Correct the row, or '
+                   'raise largest_price in the partner''s file and import that first', s.own_id,
+                   round(d.price / 10000, minor_digits(s.currency)), s.currency, round(o.largest_price,
+                   minor_digits(p.currency)), p.currency, s.policy_id)
+     FROM json_to_recordset(:dear::json) AS d (seq bigint, price numeric)
+     JOIN staged s USING (seq) JOIN partners p USING (partner_id) JOIN policies o USING (partner_id, policy_id)`,
+    { dear: JSON.stringify(dear) },
   );
 }
 

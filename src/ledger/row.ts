@@ -160,11 +160,14 @@ function amountsProblem(row: RowTexts): RowProblem | undefined {
 }
 
 /** A plain decimal with at most that many significant decimals, as an integer in the smallest unit. */
-export function inMinorUnits(text: string, digits: number): bigint {
+function inMinorUnits(text: string, digits: number): bigint {
   const point = text.indexOf('.');
   if (point === -1) return BigInt(text + '0'.repeat(digits));
   return BigInt(text.slice(0, point) + text.slice(point + 1, point + 1 + digits).padEnd(digits, '0'));
 }
+
+/** A decimal as an integer of ten-thousandths: no currency has more than four minor digits. */
+export const inTenThousandths = (text: string): bigint => inMinorUnits(text, 4);
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d)?)?$/;
 /** February 29 is checked separately. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
-import { amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { amountProblem, isCurrency, isZero, minorDigits } from '../money.ts';
 import { isMonth, isTimeZone, type Month } from '../month.ts';
 
 /** 1 to 128 of A-Z a-z 0-9 . _ : -, starting with a letter or digit. */
@@ -29,6 +29,8 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.string().regex(RATE, 'must be a decimal from 0 to 1'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
+  /** The most that one quote may come to, with its requotes, in the partner's currency; null: no limit. */
+  largest_price: decimal.nullable().default(null),
 });
 
 const text = z.union([z.literal(''), line(500)]).default('');
@@ -95,6 +97,14 @@ const partnerSchema = z
     partner.policies.forEach((policy, index) => {
       const problem = policy.price && amountProblem(policy.price.minimum, minimumDigits);
       if (problem) complain(`policies.${index}.price.minimum`, problem.reason);
+      const { largest_price: largest } = policy;
+      const reason =
+        largest === null
+          ? undefined
+          : isZero(largest)
+            ? 'must be above zero'
+            : amountProblem(largest, minimumDigits)?.reason;
+      if (reason !== undefined) complain(`policies.${index}.largest_price`, reason);
     });
     repeated(partner.policies.map((policy) => policy.policy_id)).forEach((id) => {
       complain('policies', `names policy ${id} twice`);

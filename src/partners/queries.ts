@@ -85,22 +85,23 @@ export async function upsertPolicies(
   const changed = await query<{ partner_id: string }>(
     tx,
     `INSERT INTO policies AS stored (
-       partner_id, policy_id, name, kind, partner_cut_rate, price_rate, price_minimum, inactive_since)
-     SELECT f.partner_id, f.policy_id, f.name, f.kind, f.partner_cut_rate, f.rate, f.minimum,
+       partner_id, policy_id, name, kind, partner_cut_rate, price_rate, price_minimum, largest_price, inactive_since)
+     SELECT f.partner_id, f.policy_id, f.name, f.kind, f.partner_cut_rate, f.rate, f.minimum, f.largest_price,
             CASE WHEN NOT f.active THEN :now::timestamptz END
      FROM json_to_recordset(:policies::json) AS f (
        partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, rate numeric, minimum numeric,
-       active boolean)
+       largest_price numeric, active boolean)
      ON CONFLICT (partner_id, policy_id) DO UPDATE SET
        name = excluded.name, kind = excluded.kind, partner_cut_rate = excluded.partner_cut_rate,
        price_rate = excluded.price_rate, price_minimum = excluded.price_minimum,
+       largest_price = excluded.largest_price,
        inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
                              ELSE coalesce(stored.inactive_since, excluded.inactive_since) END
      WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.price_rate, stored.price_minimum,
-            stored.inactive_since IS NULL)
+            stored.largest_price, stored.inactive_since IS NULL)
        IS DISTINCT FROM
            (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.price_rate, excluded.price_minimum,
-            excluded.inactive_since IS NULL)
+            excluded.largest_price, excluded.inactive_since IS NULL)
      RETURNING partner_id`,
     { policies: JSON.stringify(policies), now },
   );
@@ -218,7 +219,8 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,
                        'price', CASE WHEN o.price_rate IS NOT NULL THEN
-                         json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END)
+                         json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END,
+                       'largest_price', o.largest_price::text)
                      ORDER BY o.policy_id)
               FROM policies o WHERE o.partner_id = p.partner_id), '[]') AS policies
      FROM partners p

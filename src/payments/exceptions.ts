@@ -90,13 +90,12 @@ export async function listExceptions(
   });
 }
 
-/** How many exceptions of each kind are open. */
-export async function countExceptions(
-  tx: Transaction,
-  settings: Pick<Settings, 'small_difference'>,
-): Promise<Partial<Record<ExceptionKind, number>>> {
+/** How many exceptions of each kind there are. */
+export function countKinds(
+  exceptions: readonly Pick<PaymentException, 'kind'>[],
+): Partial<Record<ExceptionKind, number>> {
   const counts: Partial<Record<ExceptionKind, number>> = {};
-  for (const { kind } of await listExceptions(tx, settings)) counts[kind] = (counts[kind] ?? 0) + 1;
+  for (const { kind } of exceptions) counts[kind] = (counts[kind] ?? 0) + 1;
   return counts;
 }
 

@@ -17,7 +17,7 @@ export interface OutgoingLine {
   readonly freed: boolean;
 }
 
-/** A line that may be the same as another (`equal_bank_lines`). */
+/** A line that may be the same as another (SQL function equal_bank_lines). */
 export interface EqualDebit {
   readonly bank_line_id: number;
   readonly equal_line_id: number;
@@ -111,12 +111,11 @@ export function readEqualDebits(tx: Transaction, lineIds: readonly number[]): Pr
              JOIN bank_files f USING (bank_file_id)
              WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file,
             coalesce(d.number, 'payment ' || v.payment_id) AS pays
-     FROM equal_bank_lines e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
+     FROM equal_bank_lines(:lineIds::bigint[]) AS e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
      LEFT JOIN live_refund_matches m ON m.bank_line_id = e.equal_line_id
      LEFT JOIN credit_refunds c ON c.credit_refund_id = m.credit_refund_id
      LEFT JOIN documents d ON d.document_id = c.document_id
      LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id
-     WHERE e.bank_line_id = ANY (:lineIds::bigint[])
      ORDER BY e.bank_line_id, e.equal_line_id`,
     { lineIds },
   );

@@ -88,6 +88,17 @@ function byName({ texts, payee }: OutgoingLine, refund: RecordedRefund): Matched
   return [{ refund, evidence: `the same amount, and the line names ${name}` }];
 }
 
+/** Rows by their bank line, in their order. */
+export function byLine<Row extends { readonly bank_line_id: number }>(rows: readonly Row[]): Map<number, Row[]> {
+  const found = new Map<number, Row[]>();
+  for (const row of rows) {
+    const own = found.get(row.bank_line_id);
+    if (own === undefined) found.set(row.bank_line_id, [row]);
+    else own.push(row);
+  }
+  return found;
+}
+
 /**
  * Matches debits to the recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
  * however many files report it.
@@ -97,14 +108,16 @@ export async function matchDebits(context: PaymentContext, lines: readonly Outgo
   const held = new Map<number, EqualDebit>();
   const rows: NewRefundMatch[] = [];
   const open = new Set(await readOpenRefunds(context.tx, lines));
-  const equals = await readEqualDebits(
-    context.tx,
-    lines.map((each) => each.bank_line_id),
+  const equals = byLine(
+    await readEqualDebits(
+      context.tx,
+      lines.map((each) => each.bank_line_id),
+    ),
   );
   for (const line of lines) {
     const { bank_line_id } = line;
-    const paidEquals = equals.filter(
-      (each) => each.bank_line_id === bank_line_id && (each.pays !== null || paid.has(each.equal_line_id)),
+    const paidEquals = (equals.get(bank_line_id) ?? []).filter(
+      (each) => each.pays !== null || paid.has(each.equal_line_id),
     );
     const found = refundOf(line, [...open], paidEquals);
     const [first] = paidEquals;

@@ -2,7 +2,7 @@
  * Accepts quotes and requotes: each becomes one ledger row at that instant. Accepting again, or concurrently, gives the
  * same answer and records nothing. Any number are checked and recorded together, each with its own answer.
  * Refusals: token_invalid (the client was revoked), quote_unknown, requote_unknown,
- * partner_inactive, policy_inactive, quote_expired, quote_reversed, requote_stale, recorded_otherwise.
+ * partner_inactive, policy_inactive, quote_expired, policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
 import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -22,7 +22,7 @@ import {
   readRequotes,
   recordAcceptances,
 } from './queries.ts';
-import { type Asked, refuseInactive } from './quote.ts';
+import { type Asked, refuseAbove, refuseInactive } from './quote.ts';
 
 /** An acceptance that a partner's client asks for. */
 export interface Wanted extends Asked {
@@ -125,6 +125,7 @@ function judgeQuote(wanted: Wanted, quote: QuoteState | undefined): Verdict {
   if (quote.imported) throw refuse('recorded_otherwise', { id: wanted.id });
   refuseInactive(quote, quote.partner_id, quote.policy_id);
   refuseExpired(quote.quote_id, quote.expires_at, wanted);
+  refuseAbove(quote, Amount.of(quote.spot_price, quote.currency));
   return {
     due: {
       wanted,
@@ -148,6 +149,7 @@ function judgeRequote(wanted: Wanted, requote: RequoteState | undefined, quote: 
   refuseOvertaken(requote, quote);
   refuseInactive(quote, quote.partner_id, quote.policy_id);
   refuseExpired(requote.requote_id, requote.expires_at, wanted);
+  refuseAbove(quote, Amount.of(requote.spot_price, requote.currency));
   return {
     due: {
       wanted,

@@ -12,8 +12,14 @@ export interface Caller {
   readonly clientId: string;
 }
 
+/** The most that a quote of a policy may come to, in the currency of its partner; null: no limit of its own. */
+export interface PolicyLimit {
+  readonly largest_price: string | null;
+  readonly partner_currency: string;
+}
+
 /** The terms that a policy is quoted by; null if it has no price. */
-export interface PolicyTerms {
+export interface PolicyTerms extends PolicyLimit {
   readonly currency: string;
   readonly price_rate: string | null;
   readonly price_minimum: string | null;
@@ -28,7 +34,8 @@ export async function readPolicyTerms(
 ): Promise<PolicyTerms | undefined> {
   const rows = await query<PolicyTerms>(
     tx,
-    `SELECT p.currency, o.price_rate, o.price_minimum, o.partner_cut_rate,
+    `SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.partner_cut_rate,
+            o.largest_price,
             coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
             coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
      FROM policies o JOIN partners p USING (partner_id)
@@ -66,7 +73,7 @@ export interface QuoteFacts extends Terms {
 }
 
 /** A quote with its ledger rows and all that decides on its acceptance. */
-export interface QuoteState extends QuoteFacts {
+export interface QuoteState extends QuoteFacts, PolicyLimit {
   readonly time_zone: string;
   readonly partner_inactive: boolean;
   readonly policy_inactive: boolean;
@@ -106,6 +113,7 @@ const READ_QUOTES = prepared(
     LEFT JOIN LATERAL (
       SELECT q.quote_id, q.partner_id, q.policy_id, q.currency, q.insured_amount, q.price_rate, q.price_minimum,
              q.partner_cut_rate, q.spot_price, q.partner_cut, q.invoice_amount, q.quoted_at, q.expires_at, p.time_zone,
+             o.largest_price, p.currency AS partner_currency,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
              CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,

@@ -1,7 +1,7 @@
 /**
  * Quotes and requotes: offered prices, which never change. The ledger has nothing of them until they are accepted.
  * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings' limit),
- * price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower,
+ * policy_price_exceeded, price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed, requote_lower,
  * increment_too_small, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
@@ -17,6 +17,7 @@ import {
   insertQuote,
   insertRequote,
   isConnected,
+  type PolicyLimit,
   type QuoteFacts,
   type QuoteState,
   type RequoteFacts,
@@ -50,6 +51,24 @@ function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: 
   return price;
 }
 
+/** Refuses a price above the policy's largest, and one in another currency, which cannot be compared with it. */
+export function refuseAbove(
+  { policy_id, largest_price, partner_currency }: PolicyLimit & { readonly policy_id: string },
+  price: Amount,
+): void {
+  if (largest_price === null) return;
+  const { currency } = price;
+  if (currency === partner_currency && !Amount.of(largest_price, currency).isLessThan(price)) return;
+  const largest = Amount.of(largest_price, partner_currency).toString();
+  throw refuse('policy_price_exceeded', {
+    policy_id,
+    price: price.toString(),
+    currency,
+    largest,
+    in: partner_currency,
+  });
+}
+
 export async function makeQuote(
   tx: Transaction,
   wanted: { policyId: string; insuredAmount: string },
@@ -65,6 +84,7 @@ export async function makeQuote(
   const terms = { currency, price_rate, price_minimum, partner_cut_rate };
   const insured = insuredAmount(wanted.insuredAmount, currency);
   const price = allowedPrice(insured, terms, rules);
+  refuseAbove({ ...policy, policy_id: policyId }, price.spotPrice);
   const least = await leastAbove(tx, price.spotPrice, { partnerId, now });
   if (least !== undefined) throw refuse('price_too_small', { price: price.spotPrice.toString(), least, currency });
   const quote: QuoteFacts = {
@@ -97,6 +117,7 @@ export async function makeRequote(
   refuseInactive(quote, partnerId, quote.policy_id);
   const insured = insuredAmount(wanted.insuredAmount, currency);
   const price = allowedPrice(insured, quote, rules);
+  refuseAbove(quote, price.spotPrice);
   const accepted = {
     spotPrice: Amount.of(quote.accepted_spot_price, currency),
     partnerCut: Amount.of(quote.accepted_partner_cut, currency),

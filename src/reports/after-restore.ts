@@ -3,8 +3,9 @@
  * payment links that may exist without being in it.
  */
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { numberOf } from '../documents/resume.ts';
+import { numberOf, seriesInDoubt } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
 import { readWebhooks } from '../partner-events/webhook-queries.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
@@ -15,6 +16,8 @@ export interface AfterRestore {
   readonly pauses: readonly Pause[];
   /** The last number of each series here: after these, others may have been issued. */
   readonly numbers: readonly { readonly series: string; readonly last: string }[];
+  /** Series without a number here in which others may have been given. */
+  readonly unused: readonly string[];
   /** What is still to be sent here may have been sent already: how much, and the first of it. */
   readonly emails: {
     readonly unsent: number;
@@ -36,7 +39,10 @@ export interface AfterRestore {
 
 const LISTED = 10;
 
-export async function readAfterRestore(tx: Transaction): Promise<AfterRestore> {
+export async function readAfterRestore(
+  tx: Transaction,
+  context: { readonly environment: Environment; readonly settings: Settings },
+): Promise<AfterRestore> {
   const { unsent, documents } = await queryOne<{ unsent: number; documents: string[] }>(
     tx,
     `SELECT count(*) AS unsent,
@@ -57,12 +63,15 @@ export async function readAfterRestore(tx: Transaction): Promise<AfterRestore> {
     `SELECT account, max(closed_on) AS reported_to FROM bank_statements WHERE closed_on IS NOT NULL
      GROUP BY account ORDER BY account`,
   );
+  const pauses = await readPauses(tx);
+  const numbers = (await readLastNumbers(tx)).map(({ series, last: sequence }) => ({
+    series,
+    last: numberOf({ series, sequence }),
+  }));
   return {
-    pauses: await readPauses(tx),
-    numbers: (await readLastNumbers(tx)).map(({ series, last: sequence }) => ({
-      series,
-      last: numberOf({ series, sequence }),
-    })),
+    pauses,
+    numbers,
+    unused: seriesInDoubt(pauses, context).filter((series) => !numbers.some((each) => each.series === series)),
     emails: { unsent, documents },
     webhooks: (await readWebhooks(tx)).map(({ partner_id, acknowledged, last: to }) => ({
       ...{ partner_id, acknowledged, last: to },
@@ -74,7 +83,7 @@ export async function readAfterRestore(tx: Transaction): Promise<AfterRestore> {
 
 /** The same for people, within 80 columns. */
 export function describeAfterRestore(found: AfterRestore, environment: Pick<Environment, 'webhookKey'>): string {
-  const { pauses, numbers, emails, webhooks, last, bank_accounts: accounts } = found;
+  const { pauses, numbers, unused, emails, webhooks, last, bank_accounts: accounts } = found;
   const restored = pauses.find((each) => each.state_of !== null);
   const sections = pauses.map(({ paused_at, reason }) => `Paused since ${minuteOf(paused_at)}:\n  ${reason}`);
   if (restored !== undefined) {
@@ -84,11 +93,11 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
     );
   }
   sections.push(
-    numbers.length === 0
+    numbers.length + unused.length === 0
       ? 'Numbers: no document was issued here.'
       : `Numbers that may have been given after these:\n${table(
           ['series', 'last number here'],
-          numbers.map((each) => [each.series, each.last]),
+          [...numbers.map((each) => [each.series, each.last]), ...unused.map((series) => [series, 'none'])],
         )}`,
   );
   if (emails.unsent > 0) {

@@ -1,9 +1,9 @@
 /** The books in the status: to which month they are closed, which are open, and which the job should have closed. */
-
 import { readBooksState } from '../close/books.sql.ts';
 import { type BooksContext, booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { type Attention, attention } from './job-attention.ts';
 
 export interface BooksStatus {
   /** The last month whose books are closed. */
@@ -11,7 +11,13 @@ export interface BooksStatus {
   /** The months closed for billing whose books are open. */
   readonly open: readonly Month[];
   /** Of these, those whose day of the settings has come, each with what keeps its books from closing. */
-  readonly due: readonly { readonly month: Month; readonly due_on: string; readonly obstacles: readonly string[] }[];
+  readonly due: readonly {
+    readonly month: Month;
+    readonly due_on: string;
+    readonly obstacles: readonly string[];
+    /** The code of each obstacle. */
+    readonly codes: readonly string[];
+  }[];
 }
 
 export async function readBooksStatus(
@@ -21,16 +27,22 @@ export async function readBooksStatus(
   const state = await readBooksState(tx);
   const due: BooksStatus['due'][number][] = [];
   for (const month of dueBooks(state, context)) {
-    const obstacles = await findObstacles(tx, context, { month });
+    const found = await findObstacles(tx, context, { month });
+    const obstacles = found.filter(({ code }) => code !== 'earlier_books_open');
     due.push({
       month,
       due_on: booksDueOn(month, context.settings) ?? '',
-      obstacles: obstacles.filter(({ code }) => code !== 'earlier_books_open').map(({ message }) => message),
+      obstacles: obstacles.map(({ message }) => message),
+      codes: obstacles.map(({ code }) => code),
     });
   }
   return { closed_to: state.last_books, open: openBooks(state), due };
 }
 
 /** Books that the job could not close on their day; it closes those that nothing keeps open in its next run. */
-export const attentionToBooks = ({ due }: BooksStatus): string[] =>
-  due.flatMap(({ obstacles, due_on }) => obstacles.map((message) => `${message} They were due on ${due_on}.`));
+export const attentionToBooks = ({ due }: BooksStatus): Attention[] =>
+  due.flatMap(({ month, obstacles, codes, due_on }) =>
+    obstacles.map((message, at) =>
+      attention(`${message} They were due on ${due_on}.`, `books of ${month} ${codes[at]}`),
+    ),
+  );

@@ -101,7 +101,7 @@ function changes(report: CloseReport, width?: number): string[] {
     ]);
     const headings = [
       `~${currency}`,
-      'document',
+      '~document',
       '>this month',
       ...(previous === null ? [] : [`>against ${previous}`]),
     ];

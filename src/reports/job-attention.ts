@@ -1,14 +1,27 @@
 /**
  * What needs attention when a job ends. A job that runs every ten minutes alarms once about each thing, and again after a day
- * if it is still there: an alarm that repeats itself is switched off. `status` always names everything.
+ * if it is still there, or at once if there is more of it: an alarm that repeats itself is switched off. `status` always
+ * names everything.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export interface AttentionItem {
-  /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`. */
+  /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`: nothing that changes while it stays. */
   readonly item: string;
   readonly count: number;
 }
+
+/** Something that needs attention, as a sentence for people, which may hold times and counts, and as what it is about. */
+export interface Attention {
+  readonly sentence: string;
+  readonly about: readonly AttentionItem[];
+}
+
+/** One sentence about these things, each given by its name alone where it is one. */
+export const attention = (sentence: string, ...about: readonly (string | AttentionItem)[]): Attention => ({
+  sentence,
+  about: about.map((each) => (typeof each === 'string' ? { item: each, count: 1 } : each)),
+});
 
 interface Found {
   readonly job: string;
@@ -23,13 +36,16 @@ interface Found {
 const DAY_HOURS = 20;
 export const WEEK_HOURS = 6 * 24 + DAY_HOURS;
 
-/** The things to tell now: new since the last run, or told so long ago that they are told again. */
+/** The things to tell now: new since the last run, more than then, or told so long ago that they are told again. */
 export async function readUntold(tx: Transaction, found: Found): Promise<string[]> {
   const rows = await query<{ item: string }>(
     tx,
-    `SELECT g.item FROM json_to_recordset(:items::json) AS g (item text)
+    `SELECT g.item
+     FROM (SELECT item, sum(count) AS count
+           FROM json_to_recordset(:items::json) AS i (item text, count bigint) GROUP BY item) AS g
      LEFT JOIN job_attention a ON a.job = :job AND a.item = g.item
-     WHERE a.item IS NULL OR a.told_at <= :now::timestamptz - make_interval(hours => :againAfterHours::integer)
+     WHERE a.item IS NULL OR g.count > a.count
+        OR a.told_at <= :now::timestamptz - make_interval(hours => :againAfterHours::integer)
      ORDER BY g.item`,
     { ...found, items: JSON.stringify(found.items) },
   );
@@ -49,13 +65,18 @@ export async function recordAttention(tx: Transaction, found: Found): Promise<vo
      INSERT INTO job_attention AS a (job, item, count, told_at)
      SELECT :job, item, count, :now::timestamptz FROM given
      ON CONFLICT (job, item) DO UPDATE SET count = EXCLUDED.count,
-       told_at = CASE WHEN a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)
+       told_at = CASE WHEN EXCLUDED.count > a.count
+                        OR a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)
                       THEN EXCLUDED.told_at ELSE a.told_at END
      WHERE a.count <> EXCLUDED.count
         OR a.told_at <= EXCLUDED.told_at - make_interval(hours => :againAfterHours::integer)`,
     { ...found, items: JSON.stringify(found.items) },
   );
 }
+
+/** What a job found when it ran last. */
+export const readFound = (tx: Transaction, job: string): Promise<AttentionItem[]> =>
+  query(tx, `SELECT item, count FROM job_attention WHERE job = :job ORDER BY item`, { job });
 
 /** Stores what a job found and gives the things to tell now. */
 export async function tellAttention(tx: Transaction, found: Omit<Found, 'againAfterHours'>): Promise<string[]> {

@@ -30,7 +30,7 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
   ];
   if (waiting.length > 0) {
     const rows = waiting.map((each) => [each.number, each.partner_id, each.status, each.reason ?? '']);
-    sections.push(table(['document', '~partner', 'state', 'reason'], rows, width));
+    sections.push(table(['document', '~partner', 'state', '~reason'], rows, width));
   }
   if (emails.length > 0) {
     const rows = emails.map((each) => [
@@ -41,7 +41,7 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
       each.since.slice(0, 16).replace('T', ' '),
       each.reason ?? '',
     ]);
-    sections.push(table(['>e-mail', 'about', '~to', 'state', 'since (UTC)', 'reason'], rows, width));
+    sections.push(table(['>e-mail', '~about', '~to', 'state', 'since (UTC)', '~reason'], rows, width));
   }
   if (connected.accounts.length > 0) {
     const rows = connected.accounts.map((each) => [

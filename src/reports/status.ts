@@ -15,6 +15,7 @@ import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import {
   countDeliveries,
   countOtherEmails,
+  nameNeedingAttention,
   type RefusedInARow,
   readMailFailure,
   readRefusedInARow,
@@ -22,7 +23,7 @@ import {
 import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
-import { countExceptions } from '../payments/exceptions.ts';
+import { countKinds, listExceptions } from '../payments/exceptions.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
@@ -31,6 +32,7 @@ import { type AccountHealth, readAccountHealth } from '../splits/account-health.
 import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
+import { type Attention, readFound } from './job-attention.ts';
 
 export interface Status {
   readonly environment: string;
@@ -110,10 +112,19 @@ export interface Status {
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
-export async function readStatus(
+interface StatusContext {
+  readonly environment: Environment;
+  readonly settings: Settings;
+}
+
+export const readStatus = async (tx: Transaction, context: StatusContext): Promise<Status> =>
+  (await readStatusAndAttention(tx, context)).status;
+
+/** The status, and what its sentences about attention are about. */
+export async function readStatusAndAttention(
   tx: Transaction,
-  context: { readonly environment: Environment; readonly settings: Settings },
-): Promise<Status> {
+  context: StatusContext,
+): Promise<{ status: Status; attention: Attention[] }> {
   const now = context.environment.now();
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
     tx,
@@ -124,24 +135,14 @@ export async function readStatus(
   const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
-  const { delayed, on_hold, bounced } = await queryOne<{ delayed: number; on_hold: number; bounced: number }>(
-    tx,
-    `SELECT count(*) FILTER (WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz) AS delayed,
-            count(*) FILTER (WHERE status = 'held' AND EXISTS (
-              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
-            count(*) FILTER (WHERE status = 'bounced') AS bounced
-     FROM latest_emails e
-     WHERE status IN ('queued', 'sending', 'held', 'bounced')
-       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
-    { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
-  );
+  const undelivered = await readUndelivered(tx, now);
   const others = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
   const unfinished_emails = others.map((email) => ({
     ...{ email: email.email_id, kind: email.kind, about: nameOf(email), to: email.to, status: email.status },
     ...{ since: email.attempted_at ?? email.queued_at, reason: email.reason, remedies: remediesOf(email) },
   }));
   const links = await readLinkTroubles(tx);
-  const exceptions = await countExceptions(tx, context.settings);
+  const exceptions = await listExceptions(tx, context.settings);
   const connected = await readAccountHealth(tx, now);
   const jobs = await readLastRuns(tx);
   const found = {
@@ -172,10 +173,40 @@ export async function readStatus(
     told_not_seen: await readToldNotSeen(tx),
     webhooks: await readWebhookHealth(tx, context.environment),
     jobs,
-    payment_exceptions: exceptions,
+    payment_exceptions: countKinds(exceptions),
   } as const;
-  return { ...found, attention: attentionOf({ ...found, links, delayed, on_hold, bounced }, now) };
+  const attention = attentionOf(
+    {
+      ...{ ...found, ...undelivered, links },
+      needing: (await nameNeedingAttention(tx)).documents,
+      verified: await readFound(tx, 'verify'),
+      exceptions: exceptions.map(({ exception }) => exception),
+    },
+    now,
+  );
+  return { status: { ...found, attention: attention.map(({ sentence }) => sentence) }, attention };
 }
+
+/** The documents whose e-mails wait too long, are held by finance, or came back, beside what `countDeliveries` counts. */
+const readUndelivered = (
+  tx: Transaction,
+  now: DateTime<true>,
+): Promise<{ delayed: string[]; on_hold: number; held_by_close: string[]; bounced: number }> =>
+  queryOne(
+    tx,
+    `SELECT coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (
+              WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz), '{}') AS delayed,
+            count(*) FILTER (WHERE status = 'held' AND EXISTS (
+              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
+            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE EXISTS (
+              SELECT FROM current_holds h JOIN audit_events v USING (event_id)
+              WHERE h.document_id = e.document_id AND v.details->>'by' = 'close')), '{}') AS held_by_close,
+            count(*) FILTER (WHERE status = 'bounced') AS bounced
+     FROM latest_emails e JOIN documents d USING (document_id)
+     WHERE status IN ('queued', 'sending', 'held', 'bounced')
+       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
+    { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
+  );
 
 const readLastRuns = (tx: Transaction): Promise<Status['jobs'][number][]> =>
   query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);

@@ -195,6 +195,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('processor_event_outcomes', 'processor_event_id outcome payment_id reason recorded_at event_id', undefined, {
     event_sha256: 'processor_event_sha256(processor_event_id)',
   }),
+  sealed('processor_event_erasures', 'processor_event_id recorded_at event_id'),
   sealed(
     'payment_exception_closings',
     `payment_exception_closing_id processor_event_id bank_line_id bank_statement_id payment_id reason recorded_at
@@ -271,7 +272,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_link_changes: 'secret tokens, never exported; each change has an audit event',
   logos: 'issuer versions have their hashes',
   emails: 'a changing state; each attempt to send one is sealed',
-  processor_events: 'raw data of the processor, which includes personal data; their outcomes are sealed with its hash',
+  processor_events:
+    'raw data of the processor, which includes personal data; outcomes are sealed with its hash, erasures as facts',
   payment_link_intents: 'requests to a processor',
   payment_link_attempts: 'requests to a processor',
   payment_link_objects: 'state at a processor',

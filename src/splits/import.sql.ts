@@ -3,7 +3,6 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
-import type { SettlementLine } from './settlement.ts';
 
 /** Of these, those that were recorded with another currency or amount: a balance transaction never changes. */
 export function findChangedBalanceTransactions(
@@ -63,6 +62,7 @@ export async function insertSettlementFile(
   return rows[0]?.settlement_file_id;
 }
 
+/** Of the JSON of settlement lines. */
 const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS n`;
 
 /**
@@ -72,7 +72,7 @@ const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS 
 export function findConflictingLines(
   tx: Transaction,
   partnerId: string,
-  lines: readonly SettlementLine[],
+  lines: string,
 ): Promise<{ line: number; known: string }[]> {
   return query(
     tx,
@@ -112,7 +112,7 @@ export function findConflictingLines(
        FROM beside WHERE line > 0
      )
      SELECT line, known FROM judged WHERE known IS NOT NULL ORDER BY line`,
-    { partnerId, lines: JSON.stringify(lines) },
+    { partnerId, lines },
   );
 }
 
@@ -120,7 +120,7 @@ export function findConflictingLines(
 export function insertSettlementLines(
   tx: Transaction,
   file: { fileId: number; partnerId: string },
-  lines: readonly SettlementLine[],
+  lines: string,
 ): Promise<number> {
   return execute(
     tx,
@@ -132,7 +132,7 @@ export function insertSettlementLines(
      FROM ${LINES}
      ORDER BY n.line
      ON CONFLICT ON CONSTRAINT settlement_line_once DO NOTHING`,
-    { ...file, lines: JSON.stringify(lines) },
+    { ...file, lines },
   );
 }
 

@@ -5,7 +5,6 @@
  * file_format_unknown.
  */
 import { createHash } from 'node:crypto';
-import { parse } from 'csv-parse/sync';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
@@ -35,7 +34,8 @@ import {
 } from './import.sql.ts';
 import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
-import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
+import { PROBLEMS_TOLD, readSettlementText, type SettlementReading } from './read-settlement.ts';
+import { lineProblem, type SettlementProblem } from './settlement.ts';
 
 /** The result of an import. */
 export interface ImportReport {
@@ -51,9 +51,6 @@ export interface ImportFile {
   readonly name: string;
   readonly text: string;
 }
-
-/** The most problems that a refusal lists. */
-const TOLD = 20;
 
 /** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
 export async function importBalanceTransactions(
@@ -72,7 +69,7 @@ export async function importBalanceTransactions(
     return [];
   });
   if (problems.length > 0)
-    throw refuse('balance_transactions_invalid', { source: file.name, problems: problems.slice(0, TOLD) });
+    throw refuse('balance_transactions_invalid', { source: file.name, problems: problems.slice(0, PROBLEMS_TOLD) });
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
@@ -108,38 +105,39 @@ export async function recordBalanceTransactions(
       path: id,
       reason: `was ${currency} ${net} before: a balance transaction never changes`,
     }));
-    throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, TOLD) });
+    throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, PROBLEMS_TOLD) });
   }
   return insertBalanceTransactions(tx, account, balance_transactions, recording);
 }
 
 /**
  * Imports a partner's settlement file. Its lines are the balance transactions of accounts that have no other source.
- * `clientId` is that of a call's client.
+ * `clientId` is that of a call's client, `reading` what was read before the transaction.
  */
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
-  file: ImportFile & { readonly clientId?: string },
+  file: ImportFile & { readonly clientId?: string; readonly reading?: SettlementReading | undefined },
   partnerId: string,
 ): Promise<ImportReport> {
   const { clientId } = file;
   const partner = await connectedPartner(tx, acting, partnerId);
-  const refuseFile = (problems: readonly SettlementProblem[]) =>
+  const refuseFile = (problems: readonly SettlementProblem[], count = problems.length) =>
     refuse('settlement_invalid', {
-      ...{ file: file.name, problems: problems.slice(0, TOLD), problem_count: problems.length },
+      ...{ file: file.name, problems: problems.slice(0, PROBLEMS_TOLD), problem_count: count },
     });
-  const records = recordsOf(file.text);
-  if ('problem' in records) throw refuseFile([records.problem]);
-  const now = acting.environment.now().toMillis();
-  const { lines, problems } = readSettlement(records.records, { partnerCurrency: partner.currency, now });
-  if (problems.length > 0) throw refuseFile(problems);
+  const { currency } = partner;
+  const { lines, json, problems, problemCount } =
+    file.reading?.currency === currency
+      ? file.reading
+      : readSettlementText({ text: file.text, currency, now: acting.environment.now().toMillis() });
+  if (problems.length > 0) throw refuseFile(problems, problemCount);
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
-    details: { partner_id: partnerId, lines: lines.length, ...(clientId !== undefined && { client_id: clientId }) },
+    details: { partner_id: partnerId, lines, ...(clientId !== undefined && { client_id: clientId }) },
   });
-  const changed = await findConflictingLines(tx, partnerId, lines);
+  const changed = await findConflictingLines(tx, partnerId, json);
   if (changed.length > 0) {
     throw refuseFile(
       changed.map(({ line, known }) => {
@@ -148,15 +146,15 @@ export async function importSettlement(
       }),
     );
   }
-  const entry = { partnerId, sha256: sha256Of(file.text), name: file.name, lines: lines.length };
+  const entry = { partnerId, sha256: sha256Of(file.text), name: file.name, lines };
   const fileId = await insertSettlementFile(tx, entry, recording);
-  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, lines);
+  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, json);
   await insertSettlementTransactions(tx, { partnerId, account: partner.account }, recording);
   failpoint('processor.recorded');
   return {
-    read: lines.length,
+    read: lines,
     recorded,
-    duplicates: lines.length - recorded,
+    duplicates: lines - recorded,
     matched: await allocateShares(tx, acting, recording),
   };
 }
@@ -171,33 +169,28 @@ export async function allocateShares(tx: Transaction, acting: IssueContext, reco
 /** The SHA-256 of a settlement file, by which it is recorded once. */
 export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Refuses a partner that never had a connected account. */
-export async function connectedPartner(
+/** Undefined for a partner that never had a connected account. */
+export function findConnectedPartner(
   tx: Transaction,
   { environment, settings }: IssueContext,
   partnerId: string,
-): Promise<ConnectedPartner> {
+): Promise<ConnectedPartner | undefined> {
   const month = environment.now().setZone(settings.time_zone).toFormat('yyyy-MM');
-  const partner = await readConnectedPartner(tx, { partnerId, month });
+  return readConnectedPartner(tx, { partnerId, month });
+}
+
+/** Refuses a partner that never had a connected account. */
+export async function connectedPartner(
+  tx: Transaction,
+  acting: IssueContext,
+  partnerId: string,
+): Promise<ConnectedPartner> {
+  const partner = await findConnectedPartner(tx, acting, partnerId);
   if (partner !== undefined) return partner;
   const known = (await readPartners(tx, partnerId)).length > 0;
   throw known
     ? refuse('partner_not_connected', { partner_id: partnerId })
     : refuse('partner_unknown', { partner_id: partnerId });
-}
-
-function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: SettlementProblem } {
-  try {
-    const parsed = parse(text, {
-      bom: true,
-      info: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-    }) as unknown as { record: string[]; info: { lines: number } }[];
-    return { records: parsed.map(({ record, info }) => ({ line: info.lines, cells: record })) };
-  } catch (error) {
-    return { problem: { path: '', line: null, code: 'csv_malformed', reason: `is no CSV: ${reasonOf(error)}` } };
-  }
 }
 
 /** Records the event of an act, under the locks: no month closes while what it records is dated. */

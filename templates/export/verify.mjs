@@ -223,8 +223,9 @@ const INTERPRETED = {
 const INTERPRETED_FOR = {
   events: { audit_events: EVENT.join(' ') },
   partners: { audit_events: EVENT.join(' ') },
-  payments: { audit_events: 'event_id action' },
 };
+/** All else needs of the events that skipped numbers; payments need the action of the others, too. */
+const RESUMPTION = { audit_events: 'event_id action details' };
 const ROW = ['entry_id', 'posted_month', ...BILL, 'policy_id', 'kind', ...SUMS];
 const ENTRY = words('fact fact_id entry_on dated_on debit credit currency amount document reference');
 const ACCOUNT = words('control account currency amount');
@@ -281,7 +282,7 @@ const DATA_COLUMNS = {
       'tax_id purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id ' +
       'merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
   ),
-  policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum'),
+  policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price'),
   'partner-changes': words(
     'event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via',
   ),
@@ -920,7 +921,7 @@ function hashOfFile(path, bytes) {
 
 /** Reads all .tsv files: malformed ones refuse the pack. All else that is wrong is kept for the check that it belongs to. */
 function readTables(pack) {
-  const interpreted = { ...INTERPRETED, ...INTERPRETED_FOR[pack.manifest.kind] };
+  const interpreted = { ...INTERPRETED, ...(INTERPRETED_FOR[pack.manifest.kind] ?? RESUMPTION) };
   for (const record of pack.records.values()) {
     const seen = new Set();
     // Events first: other facts name them.
@@ -1000,7 +1001,13 @@ function readFacts(pack, record, table, wanted, seen) {
       addToCheckpoint(table, fact, line);
       if (entry > 0 && fields[entry] !== null) checkDated(pack, name, fact, fields[entry]);
       if (event > 0 && fields[event] !== null) checkEvent(pack, name, table, fact, Number(fields[event]));
-      if (take !== undefined) into.push({ ...take(fields, row), fact, sealed_in: record.month });
+      if (take === undefined) return;
+      const values = take(fields, row);
+      if (table === 'audit_events' && !(pack.manifest.kind in INTERPRETED_FOR) && values.action !== 'ledger.resume') {
+        if (pack.manifest.kind !== 'payments') return;
+        delete values.details;
+      }
+      into.push({ ...values, fact, sealed_in: record.month });
     };
   });
   if (rows !== expected.rows || tree.root() !== expected.hash) found('is not what was sealed');
@@ -1174,6 +1181,7 @@ function arrangeDocuments(pack, found) {
 function checkDocuments(pack) {
   const found = (problem) => pack.found('documents', problem);
   arrangeDocuments(pack, found);
+  checkSkipped(pack, found);
   const sequences = new Map();
   for (const skipped of skippedNumbers(pack, found)) groupBy(sequences, skipped.series).push(skipped.range);
   const billed = new Set();
@@ -1228,6 +1236,25 @@ function checkReplaced({ documents, fromTheStart }, { number, replaces }, found)
   if (replaced.void === undefined) found(`${number} replaces ${replaced.number}, which is not void`);
   if (replaced.replacedBy !== undefined) found(`${replaced.number} is replaced twice`);
   replaced.replacedBy = number;
+}
+
+/** The numbers that were skipped are those that the events of the resumptions name. */
+function checkSkipped(pack, found) {
+  const numbered = (series, sequence) => `${series}-${String(Number(sequence)).padStart(6, '0')}`;
+  const skipped = new Map();
+  for (const { series, first_sequence, last_sequence, event_id: event } of pack.of('skipped_numbers')) {
+    const [first, last] = [numbered(series, first_sequence), numbered(series, last_sequence)];
+    skipped.set(`${event} ${first} ${last}`, `${first} to ${last} are skipped, and event ${event} does not say so`);
+  }
+  for (const { action, event_id: event, details } of pack.of('audit_events')) {
+    if (action !== 'ledger.resume') continue;
+    const ranges = jsonOrEmpty(details).skipped;
+    for (const each of Array.isArray(ranges) ? ranges : []) {
+      if (!skipped.delete(`${event} ${each?.from} ${each?.to}`))
+        found(`event ${event} skipped ${each?.from} to ${each?.to}, and they are not`);
+    }
+  }
+  for (const problem of skipped.values()) found(problem);
 }
 
 /** The numbers that were skipped: each is a gap that its event explains. */

@@ -732,7 +732,9 @@ COLUMNS = {
     ).split(),
     "share_payments": ["share_allocation_id", "amount"],
 }
-EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT, "payments": ["event_id", "action"]}
+EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT}
+# All else needs of the events that skipped numbers; payments need the action of the others, too.
+RESUMPTION = ["event_id", "action", "details"]
 # The table's own number, and the tables whose facts have the number of another fact.
 NUMBERED = {
     "documents": "document_id",
@@ -895,7 +897,7 @@ class Pack:
         return "%d files as in the manifest" % len(self.manifest.files), None
 
     def _tables(self, _):
-        interpreted = {**COLUMNS, "audit_events": EVENTS_OF_KIND.get(self.manifest.kind)}
+        interpreted = {**COLUMNS, "audit_events": EVENTS_OF_KIND.get(self.manifest.kind, RESUMPTION)}
         for record in self.records.values():
             self._checkpoints(record)
         for record in self.records.values():
@@ -953,6 +955,10 @@ class Pack:
                 forms(number, fields)
                 row = {column: fields[at] for column, at in zip(interpreted, places)}
                 row["sealed_in"] = record.month
+                if interpreted is RESUMPTION and row["action"] != "ledger.resume":
+                    if self.manifest.kind != "payments":
+                        continue
+                    del row["details"]
                 self.facts[name].append(row)
         expected, root = record.tables[name]
         self._count(table, (expected, None), problem)
@@ -1457,8 +1463,33 @@ def given(fact):
     return int(fact.get("first_sequence", fact.get("sequence"))), int(fact.get("last_sequence", fact.get("sequence")))
 
 
+def numbered(series, sequence):
+    return "%s-%s" % (series, str(sequence).rjust(6, "0"))
+
+
+def check_skipped(pack, problem):
+    """The numbers that were skipped are those that the events of the resumptions name."""
+    skipped, told = set(), set()
+    for skip in pack.facts["skipped_numbers"]:
+        first, last = given(skip)
+        skipped.add((skip["event_id"], numbered(skip["series"], first), numbered(skip["series"], last)))
+    for event in pack.facts["audit_events"]:
+        if event["action"] != "ledger.resume":
+            continue
+        details = parse_json(event["details"] or "{}", "the details of event %s" % event["event_id"])
+        ranges = details.get("skipped") if isinstance(details, dict) else None
+        for each in ranges if isinstance(ranges, list) else ():
+            if isinstance(each, dict):
+                told.add((event["event_id"], str(each.get("from")), str(each.get("to"))))
+    for event, first, last in sorted(skipped - told):
+        problem("%s to %s are skipped, and event %s does not say so" % (first, last, event))
+    for event, first, last in sorted(told - skipped):
+        problem("event %s skipped %s to %s, and they are not" % (event, first, last))
+
+
 def check_documents(pack, problem):
     arrange_documents(pack, problem)
+    check_skipped(pack, problem)
     series, billed = defaultdict(list), set()
     pack.bills = defaultdict(list)
     for skip in pack.facts["skipped_numbers"]:
@@ -2561,7 +2592,7 @@ PARTNER = (
     "purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id merchant_of_record "
     "split connected_account_type connected_account_state balance_transactions_from"
 ).split()
-POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum".split()
+POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price".split()
 CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
 TYPES = "text integer decimal amount date month instant boolean list object json".split()
 

@@ -1,6 +1,6 @@
 /**
- * What attacks over HTTP do to others: while each kind of attackers.ts is under way, how long `/healthz` and acceptances
- * of another partner take, and how much memory the server has. `reckoner serve` runs on a fresh embedded database with one
+ * What attacks over HTTP do to others: while each kind of attackers.ts is under way, how long `/healthz` takes on the port
+ * that is attacked and on the management port, how long acceptances of another partner take, and how much memory the server has. `reckoner serve` runs on a fresh embedded database with one
  * invoice of many rows; nothing outside this machine is asked.
  *
  *   npm run --silent build && npx tsc -p test/bench
@@ -56,6 +56,8 @@ interface Measured {
   readonly attack: string;
   readonly connections: number;
   readonly health: Latency;
+  /** `/healthz` of the management port. */
+  readonly management: Latency;
   /** Of a server that does nothing and is not attacked: what this machine itself takes. */
   readonly floor: Latency;
   readonly accepting: Latency;
@@ -66,6 +68,7 @@ interface Measured {
 
 interface Bench {
   readonly url: string;
+  readonly management: string;
   readonly pid: number;
   /** The address of the server that is not attacked. */
   readonly floor: string;
@@ -160,15 +163,22 @@ async function factsOf(client: pg.Client, credentials: Credentials) {
   };
 }
 
-async function serve(home: string, env: NodeJS.ProcessEnv): Promise<{ child: ChildProcess; url: string }> {
+interface Serving {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly management: string;
+}
+
+async function serve(home: string, env: NodeJS.ProcessEnv): Promise<Serving> {
   const log = openSync(join(home, 'serve.log'), 'a');
   const heap = `--max-old-space-size=${options.heap}`;
-  const child = spawn(process.execPath, [heap, PROGRAM, '--json', 'serve', '--port', '0'], {
+  const child = spawn(process.execPath, [heap, PROGRAM, '--json', 'serve', '--port', '0', '--management-port', '0'], {
     env: { ...env, STRIPE_WEBHOOK_SECRET: 'whsec_attacked' },
     stdio: ['ignore', 'pipe', log],
   });
   const [said] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
-  return { child, url: (JSON.parse(said.toString()) as { listening: string }).listening };
+  const { listening, management } = JSON.parse(said.toString()) as { listening: string; management: string };
+  return { child, url: listening, management };
 }
 
 const IDLE = `const server = require('node:http').createServer((_, answer) => answer.end('{}'));
@@ -239,10 +249,14 @@ async function measure(bench: Bench, name: string): Promise<Measured> {
   const { token, partner: partnerId } = bench.facts;
   const own = { authorization: `Bearer ${token}`, 'x-service-partner-id': partnerId };
   const accept = () => get(agent, `${bench.url}/api/v1/quote/${bench.quotes.next().value}/accept`, own);
-  const [floor, health, accepting] = await Promise.all([
+  const [floor, management, health, accepting] = await Promise.all([
     sample(
       () => over,
       () => get(agent, bench.floor),
+    ),
+    sample(
+      () => over,
+      () => get(agent, `${bench.management}/healthz`),
     ),
     sample(
       () => over,
@@ -257,6 +271,7 @@ async function measure(bench: Bench, name: string): Promise<Measured> {
   const { stdout } = await attacking;
   return {
     ...{ attack: name, connections, mebibytes: memoryOf(bench.pid), outcomes: JSON.parse(stdout) as Outcomes },
+    management: latencyOf([management]),
     ...{ health: latencyOf([health]), floor: latencyOf([floor]), accepting: latencyOf(accepting) },
   };
 }
@@ -278,13 +293,20 @@ try {
   await client.connect();
   const facts = await factsOf(client, credentials.own);
   await client.end();
-  const { child, url } = await serve(home, env);
+  const { child, url, management } = await serve(home, env);
   serving = child;
   const idle = spawn(process.execPath, ['-e', IDLE], { stdio: ['ignore', 'pipe', 'inherit'] });
   others.push(idle);
   const [floor] = (await once(idle.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
   const bench: Bench = {
-    ...{ url, floor: floor.toString(), pid: child.pid as number, quotes: quoteIds(), seconds: Number(options.seconds) },
+    ...{
+      url,
+      management,
+      floor: floor.toString(),
+      pid: child.pid as number,
+      quotes: quoteIds(),
+      seconds: Number(options.seconds),
+    },
     facts: {
       ...facts,
       token: await tokenFor(url, credentials.own),
@@ -313,17 +335,19 @@ const counts = (outcomes: Outcomes) =>
   Object.entries(outcomes)
     .map(([outcome, count]) => `${outcome}: ${count}`)
     .join(', ');
-const rows = measured.map(({ attack, connections, health, floor, accepting, mebibytes, outcomes }) => [
-  ...[attack, connections, health.p50, health.p99, health.worst, floor.p99, accepting.p50, accepting.p99],
-  ...[health.failed + accepting.failed, mebibytes, counts(outcomes)],
+const rows = measured.map(({ attack, connections, health, management, floor, accepting, mebibytes, outcomes }) => [
+  ...[attack, connections, health.p50, health.p99, management.p50, management.p99, floor.p50, floor.p99],
+  ...[accepting.p50, accepting.p99, health.failed + management.failed + accepting.failed, mebibytes, counts(outcomes)],
 ]);
 const headings = [
   'attack',
   '>callers',
   '>health p50',
   '>p99',
-  '>worst',
-  '>idle p99',
+  '>management p50',
+  '>p99',
+  '>idle p50',
+  '>p99',
   '>accept p50',
   '>p99',
   '>failed',

@@ -62,3 +62,19 @@ test('with --keep the folder has the latest backups, and nothing else is deleted
     'reckoner-sandbox-mine.backup',
   ]);
 });
+
+test('the backup of each night is a run of the job backup, whether it works or not; one taken by hand is none', async () => {
+  const folder = join(world.home, 'nights');
+  mkdirSync(folder);
+  const runs = () =>
+    world.sql(`SELECT finished_at::text, exit_status FROM job_runs WHERE job = 'backup' ORDER BY job_run_id`);
+  const before = (await runs()).length;
+  const at = (day: string) => ({ RECKONER_NOW: `2026-12-${day}T02:40:00Z` });
+  expect((await run(['backup', folder, '--keep', '2'], at('02'))).status).toBe(0);
+  expect((await run(['backup', folder, '--keep', '2'], at('02'))).status).toBe(3);
+  expect((await run(['backup', join(folder, 'by-hand.backup')], at('03'))).status).toBe(0);
+  expect((await runs()).slice(before)).toEqual([
+    { finished_at: expect.stringContaining('2026-12-02 02:40:00'), exit_status: 0 },
+    { finished_at: expect.stringContaining('2026-12-02 02:40:00'), exit_status: 3 },
+  ]);
+});

@@ -220,10 +220,10 @@ async function closesSeptember(allowEmpty: false | readonly string[], ...args: s
 }
 
 /** Runs a command while the world is paused. */
-async function whilePaused(run: () => Promise<Ran>): Promise<Ran> {
-  await inWorld(['pause', '--reason', 'the server moves']);
+async function whilePaused(run: () => Promise<Ran>, ...stateOf: string[]): Promise<Ran> {
+  await inWorld(['pause', '--reason', 'the server moves', ...stateOf]);
   const ran = await run();
-  await inWorld(['resume']);
+  await inWorld(['resume', '--none-issued']);
   return ran;
 }
 
@@ -339,6 +339,15 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['status'], { DATABASE_URL: pooler.url(world.databaseUrl) }).finally(pooler.stop);
     },
   },
+  database_pool_small: {
+    when: 'the database is behind PgBouncer in session mode with a single connection',
+    exit: 1,
+    says: /gave no connection within 15 seconds: it has too few.* Raise its limits/,
+    run: async () => {
+      const pooler = await startPgBouncer('session', ['max_db_connections = 1', 'query_wait_timeout = 2']);
+      return inWorld(['status'], { DATABASE_URL: pooler.url(world.databaseUrl) }).finally(pooler.stop);
+    },
+  },
   database_failed: {
     when: 'the server ends the connection in the middle of an import',
     exit: 1,
@@ -374,6 +383,19 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
         return await inWorld(['status']);
       } finally {
         await world.sql(`DELETE FROM migrations WHERE name = '999_from_the_future'`);
+      }
+    },
+  },
+  database_unreleased: {
+    when: 'a build before the first release made the database, and it is to be migrated',
+    exit: 3,
+    says: /it lacks job_attention\.told_at\. Nothing upgrades it/,
+    run: async () => {
+      await world.sql('ALTER TABLE job_attention RENAME told_at TO told');
+      try {
+        return await inWorld(['migrate']);
+      } finally {
+        await world.sql('ALTER TABLE job_attention RENAME told TO told_at');
       }
     },
   },
@@ -1385,6 +1407,16 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 3,
     says: /not paused/,
     run: () => inWorld(['resume']),
+  },
+  numbers_missing: {
+    when: 'a restored ledger is resumed with the numbers of one series alone',
+    exit: 3,
+    says: /Missing, with the last number here: CN-2026-00000\d, ST-2026-00000\d\./,
+    run: () =>
+      whilePaused(
+        () => inWorld(['resume', '--numbers-after', 'INV-2026-000900']),
+        ...['--state-of', '2026-08-10T09:00Z'],
+      ),
   },
   numbers_not_ahead: {
     when: 'numbers are to be skipped after one that is not the last',

@@ -183,8 +183,10 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
      LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id) ORDER BY invoice_dispute_id`,
   );
+  const runs = await world.sql(`SELECT finished_at FROM job_runs WHERE job = 'purge' ORDER BY job_run_id`);
   return {
     documents,
+    runs,
     statements,
     disputes,
     bounces,

@@ -1,6 +1,7 @@
 /** Transactions in one round trip: recorded whole or not at all, whichever side an error comes from. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { query, type Transaction } from '../../src/database/transaction.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -8,7 +9,7 @@ beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world.end());
-beforeEach(() => world.sql('DELETE FROM job_runs'));
+beforeEach(() => world.sql(`${GUARDS_OFF} DELETE FROM job_runs; ${GUARDS_ON}`));
 
 const RUN = `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
              VALUES (:job, '2026-08-01', '2026-08-01', 0) RETURNING job`;

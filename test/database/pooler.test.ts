@@ -47,3 +47,10 @@ test('session mode works, with workers and migrations', async () => {
     await database.close();
   });
 });
+
+test.each([1, 2])('session mode with a pool of %i is refused, and does not wait for the pooler', async (size) => {
+  await behind(await startPgBouncer('session', [`max_db_connections = ${size}`]), async (databaseUrl) => {
+    const opened = openDatabase({ ...world.environment, databaseUrl });
+    expect(await refusalOf(opened.then((database) => database.close()))).toMatchObject({ code: 'database_pool_small' });
+  });
+});

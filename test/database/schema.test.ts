@@ -85,7 +85,7 @@ test.each<[what: string, change: () => Promise<string> | string]>([
     () => 'ALTER TABLE holds ALTER CONSTRAINT hold_follows_a_release NOT DEFERRABLE',
   ],
   ['a missing index', () => 'DROP INDEX ledger_rows_known_once'],
-  ['another type', () => 'ALTER TABLE job_runs ALTER COLUMN exit_status TYPE bigint'],
+  ['another type', () => 'ALTER TABLE job_attention ALTER COLUMN count TYPE integer'],
   ['another default', () => `ALTER TABLE documents ALTER COLUMN reason SET DEFAULT 'none'`],
   ['a nullable column', () => 'ALTER TABLE job_runs ALTER COLUMN job DROP NOT NULL'],
   ['another storage', () => 'ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTENDED'],

@@ -186,6 +186,14 @@ describe('a quote', () => {
     });
   });
 
+  test('of many unknown fields the refusal names the first twenty', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 300 }, (_, nth) => [`k${nth}`, '1']));
+    const body = { policy_id: 'ticket-protection', insured_amount: '1', ...fields };
+    const answer = await harbour.post('/api/v1/quote', body);
+    expect(answer).toMatchObject({ status: 400, body: { code: 'request_invalid' } });
+    expect(answer.body['problems']).toHaveLength(20);
+  });
+
   test('says that a string was expected instead of a number', async () => {
     const answer = await harbour.post('/api/v1/quote', '{"policy_id":5,"insured_amount":"1"}');
     expect(answer).toMatchObject({

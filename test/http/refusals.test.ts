@@ -220,6 +220,17 @@ const CASES: Record<
     },
   },
   price_too_large: { when: 'the price has sixteen digits', run: () => quote('dear', '999999999999999') },
+  policy_price_exceeded: {
+    when: 'the price is above the largest of the policy',
+    run: async () => {
+      await world.partners([partner({ policies: [{ ...PRICED.policies[0], largest_price: '84.99' }] })]);
+      try {
+        return await quote('ticket-protection', '1000');
+      } finally {
+        await world.partners([partner(PRICED)]);
+      }
+    },
+  },
   price_too_small: {
     when: 'a connected account would have to charge less than the processor does',
     run: () => connected.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '5.00' }),

@@ -1,4 +1,5 @@
 /** The security log: who was refused is seen at once, and an attack does not fill the disk. */
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute } from '../../src/database/transaction.ts';
 import { readSecurityEvents } from '../../src/reports/security.ts';
@@ -36,6 +37,40 @@ test('300 wrong secrets of one client are few rows, which count each of them', a
   const listed = await world.database.reading((tx) => readSecurityEvents(tx, { since: null, limit: 100 }));
   expect(listed.map(({ event }) => event)).toEqual(expect.arrayContaining(['exchange_refused', 'exchange_locked']));
   expect(listed.find(({ event }) => event === 'client.create')?.subject).toBeDefined();
+});
+
+test('what is counted is written when the server stops, before the requests under way have ended', async () => {
+  const own = await serveWorld(world);
+  const before = await world.sql(`SELECT FROM security_events`);
+  for (let each = 0; each < 5; each += 1) {
+    const { status } = await ask(`${own.url}/api/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: 'nobody', client_secret: `no-${each}` }),
+    });
+    expect([401, 429]).toContain(status);
+  }
+  const { hostname, port } = new URL(own.url);
+  const slow = connect(Number(port), hostname);
+  slow.on('error', () => {});
+  slow.write(
+    `POST /api/oauth/token HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const ended = own.end();
+  await expect
+    .poll(
+      async () => {
+        const rows = await world.sql<{ tries: number }>(
+          `SELECT tries::int FROM security_events ORDER BY security_event_id OFFSET ${before.length}`,
+        );
+        return rows.reduce((sum, { tries }) => sum + tries, 0);
+      },
+      { timeout: 8000 },
+    )
+    .toBeGreaterThanOrEqual(5);
+  slow.destroy();
+  await ended;
 });
 
 test('the program changes and deletes no row; the owner of the database may delete addresses', async () => {

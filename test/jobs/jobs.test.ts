@@ -192,6 +192,48 @@ describe('what needs attention', () => {
     expect(mails()).toBe(2);
   });
 
+  test('is not e-mailed as new because its sentence holds another time or count, but a second thing of its kind is', async () => {
+    const mails = () => readdirSync(join(troubled.home, 'outbox')).filter((name) => name.startsWith('status')).length;
+    const before = mails();
+    // The sentence names the time of the last run.
+    const failed = (time: string) =>
+      troubled.sql(
+        `INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('remind', '${time}', '${time}', 1)`,
+      );
+    await failed('2026-08-11T07:00:00Z');
+    expect((await job('watch', at('2026-08-11T07:30:00Z'))).status).toBe(4);
+    await failed('2026-08-12T07:00:00Z');
+    expect((await job('watch', at('2026-08-12T07:30:00Z'))).status).toBe(0);
+    expect(mails()).toBe(before + 1);
+    const differences = (count: number) =>
+      troubled.sql(
+        `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
+         VALUES ('verify', '2026-08-13T03:0${count}:00Z', '2026-08-13T03:0${count}:00Z', 4);
+         DELETE FROM job_attention WHERE job = 'verify';
+         INSERT INTO job_attention (job, item, count, told_at)
+         VALUES ('verify', 'ledger_rows', ${count}, '2026-08-13T03:00:00Z')`,
+      );
+    const exits: [number | null, number][] = [];
+    for (const [count, hour] of [
+      [2, '07'],
+      [2, '08'],
+      [3, '09'],
+      [1, '10'],
+      [2, '11'],
+    ] as const) {
+      await differences(count);
+      exits.push([(await job('watch', at(`2026-08-13T${hour}:30:00Z`))).status, mails() - before]);
+    }
+    expect(exits).toEqual([
+      [4, 2],
+      [0, 2],
+      [4, 3],
+      [0, 3],
+      [4, 4],
+    ]);
+    await troubled.sql(`DELETE FROM job_runs WHERE job IN ('remind', 'verify')`);
+  });
+
   test('is nothing any more once it is mended', async () => {
     await troubled.partners([partner()]);
     expect((await job('deliver', at('2026-08-10T08:00:00Z'))).status).toBe(0);

@@ -294,6 +294,13 @@ describe('publishing', () => {
     const ids = seen.map(({ data }) => data['quote_id']);
     expect(ids).toHaveLength(3 * 12 + 2 * 4 * 25);
     expect(new Set(ids).size).toBe(ids.length);
+    // Pages that are read in several slices.
+    const positionsOf = async (query: string) => (await eventsOf(caller, query)).map(({ position }) => position);
+    const all = Array.from({ length: last }, (_, index) => index + 1);
+    for (const limit of [99, 100, 101, 200, 230])
+      expect(await positionsOf(`?limit=${limit}`)).toEqual(all.slice(0, limit));
+    expect(await positionsOf('?limit=1000')).toEqual(all);
+    expect(await positionsOf('?limit=1000&cursor=30&type=quote.accepted')).toEqual(all.slice(30));
     await expectVerified(world);
   });
 });

@@ -141,6 +141,9 @@ test('a dry run shows what the close would issue once the ledger is resumed', as
   expect((await inRestored(['status'])).json()).toMatchObject({ months: { last_closed: '2026-07' }, paused: {} });
 });
 
+/** No credit note and no statement was issued after the backup. */
+const OTHER_SERIES = ['--numbers-after', 'CN-2026-000000', '--numbers-after', 'ST-2026-000000'];
+
 test('resume shows what may have happened after the backup, and asks for the numbers that were issued', async () => {
   const ran = await inRestored(['resume']);
   expect(ran.status).toBe(3);
@@ -148,12 +151,16 @@ test('resume shows what may have happened after the backup, and asks for the num
     resumed: false,
     pauses: [{ cause: 'restore', state_of: '2026-08-15T02:00:00Z' }],
     numbers: [{ series: 'INV-2026', last: 'INV-2026-000003' }],
+    unused: ['CN-2026', 'ST-2026'],
     emails: { unsent: 0 },
   });
   for (const [given, code] of [
-    [['--numbers-after', 'INV-2026-000002'], 'numbers_not_ahead'],
-    [['--numbers-after', 'INV-2026-900000'], 'numbers_implausible'],
-    [['--numbers-after', 'INV-2027-000006'], 'numbers_implausible'],
+    [['--numbers-after', 'INV-2026-000002', ...OTHER_SERIES], 'numbers_not_ahead'],
+    [['--numbers-after', 'INV-2026-900000', ...OTHER_SERIES], 'numbers_implausible'],
+    [
+      ['--numbers-after', 'INV-2026-000003', '--numbers-after', 'INV-2027-000006', ...OTHER_SERIES],
+      'numbers_implausible',
+    ],
     [['--numbers-after', 'INV-26-6'], 'argument_invalid'],
     [['--numbers-after', 'INV-2026-000006', '--none-issued'], 'usage'],
   ] as const) {
@@ -162,8 +169,18 @@ test('resume shows what may have happened after the backup, and asks for the num
   }
 });
 
+test('a series that is not named would give its numbers again, so every series is asked for', async () => {
+  const refused = await inRestored(['resume', '--numbers-after', 'INV-2026-000006']);
+  expect([refused.status, refused.json()]).toMatchObject([
+    3,
+    { error: { code: 'numbers_missing', last: ['CN-2026-000000', 'ST-2026-000000'] } },
+  ]);
+  expect(refused.stderr).toContain('--numbers-after CN-2026-000000 --numbers-after ST-2026-000000');
+  expect((await inRestored(['status'])).json()).toMatchObject({ paused: {} });
+});
+
 test('resumed after the last number that anybody has seen, it gives no number twice', async () => {
-  const ran = await inRestored(['resume', '--numbers-after', 'INV-2026-000006']);
+  const ran = await inRestored(['resume', '--numbers-after', 'INV-2026-000006', ...OTHER_SERIES]);
   expect({ status: ran.status, said: ran.json() }).toEqual({
     status: 0,
     said: {
@@ -202,10 +219,16 @@ test('verify explains the gap by the skipped numbers, and finds one that nothing
   await owner.query('UPDATE skipped_numbers SET last_sequence = 5');
   await owner.query(GUARDS_ON);
   await owner.end();
-  const found = (await inRestored(['verify'])).json() as { checks: { check: string; differences: unknown[] }[] };
-  expect(found.checks.filter(({ differences }) => differences.length > 0)).toMatchObject([
-    { check: 'seals_recomputed' },
-    { check: 'numbers_without_gaps', differences: [{ subject: 'INV-2026-000007' }] },
+  const found = (await inRestored(['verify'])).json() as {
+    checks: { check: string; differences: { subject: string; detail: string }[] }[];
+  };
+  const wrong = found.checks.filter(({ differences }) => differences.length > 0);
+  expect(wrong.map(({ check }) => check)).toEqual(['seals_recomputed', 'numbers_without_gaps']);
+  // The gap, the range that the resumption skipped, and the range that it did not.
+  expect(wrong[1]?.differences.map(({ subject, detail }) => `${subject}: ${detail}`).sort()).toEqual([
+    expect.stringMatching(/^INV-2026-\d{6} to INV-2026-000005: skipped, and not by event \d+$/),
+    expect.stringMatching(/^INV-2026-\d{6} to INV-2026-000006: skipped by event \d+, and no longer there$/),
+    expect.stringMatching(/^INV-2026-000007: series INV-2026, after number 5/),
   ]);
   const skipped = await inRestored(['invoice', 'show', 'INV-2026-000005']);
   expect(skipped.status).toBe(2);

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
 import { partsOf, resumeLedger } from '../../src/documents/resume.ts';
 import { packageRoot } from '../../src/package.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
@@ -27,8 +28,8 @@ async function skipNumbers(beforeAugust: string[] = []): Promise<void> {
   await world.database.transaction((tx) =>
     pauseLedger(tx, world, { reason: 'a snapshot was mounted', stateOf: '2026-08-02T00:00:00Z' }),
   );
-  const after = partsOf('INV-2026-000006');
-  await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter: after ? [after] : [] }));
+  const numbersAfter = ['INV-2026-000006', 'CN-2026-000000', 'ST-2026-000000'].flatMap((each) => partsOf(each) ?? []);
+  await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter }));
   for (const statement of beforeAugust) await world.sql(statement);
   await world.close('2026-08');
 }
@@ -74,6 +75,51 @@ test('a gap that the skipped numbers do not reach is found by both', async () =>
   for (const { status, stdout } of verdicts(whole)) {
     expect(status).toBe(1);
     expect(stdout).toMatch(/INV-2026: (3 to 4 are missing|its numbers have a gap)/);
+  }
+});
+
+/** Whoever owns the database changes what was skipped, before the seal and after it. */
+test.each<[what: string, forged: string, said: RegExp]>([
+  [
+    'a row deleted',
+    'DELETE FROM skipped_numbers',
+    /event \d+ skipped INV-2026-000003 to INV-2026-000006, and they are not/,
+  ],
+  [
+    'a row changed',
+    'UPDATE skipped_numbers SET last_sequence = 5',
+    /INV-2026-000003 to INV-2026-000005 are skipped, and event \d+ does not say so/,
+  ],
+  [
+    'a row added, of a resumption that skipped others',
+    `INSERT INTO skipped_numbers (series, first_sequence, last_sequence, pause_id, recorded_at, event_id)
+     SELECT 'CN-2026', 1, 2, pause_id, recorded_at, event_id FROM skipped_numbers`,
+    /CN-2026-000001 to CN-2026-000002 are skipped, and event \d+ does not say so/,
+  ],
+])('a forgery of skipped numbers is found by verify and by both verifiers: %s', async (_, forged, said) => {
+  await skipNumbers([GUARDS_OFF, forged, GUARDS_ON]);
+  const failed = async () => {
+    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+  };
+  expect(await failed()).toEqual(['numbers_without_gaps']);
+  const whole = await pack('whole', '--month', '2026-07', '--to', '2026-08');
+  for (const { status, stdout } of verdicts(whole)) {
+    expect({ status, stdout }).toMatchObject({ status: 1 });
+    expect(stdout).toMatch(said);
+  }
+});
+
+test('skipped numbers that are forged after the seal break the seal', async () => {
+  await skipNumbers();
+  for (const forged of [
+    'UPDATE skipped_numbers SET pause_id = pause_id, recorded_at = now()',
+    'DELETE FROM skipped_numbers',
+  ]) {
+    for (const statement of [GUARDS_OFF, forged, GUARDS_ON]) await world.sql(statement);
+    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    const failed = checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+    expect(failed).toContain('seals_recomputed');
   }
 });
 

@@ -10,7 +10,8 @@ import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts'
 import { closeMonths } from '../../src/close/run.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
-import type { Transaction } from '../../src/database/transaction.ts';
+import { databaseFailure, type Transaction } from '../../src/database/transaction.ts';
+import { changeLink } from '../../src/delivery/change-link.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
@@ -19,6 +20,8 @@ import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
+import { type NumberParts, resumeLedger } from '../../src/documents/resume.ts';
+import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
@@ -31,6 +34,8 @@ import { sendStatements } from '../../src/month-end/emails/account-statement.ts'
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { pauseLedger } from '../../src/people/pauses.ts';
+import { purge } from '../../src/reports/purge.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
@@ -39,6 +44,7 @@ import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
 import { SPLIT_ACTS } from '../splits/acts.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import { partner, type World } from '../support/world.ts';
 
@@ -120,6 +126,13 @@ const delivering =
     server.behaviour = 'accept';
     return deliveries.length > 0;
   };
+
+/** The last number of every series, some of them further: what the world may have seen of a ledger that was lost. */
+const lostNumbers = async (history: History): Promise<NumberParts[]> =>
+  (await history.world.database.reading(readLastNumbers)).map(({ series, last }) => ({
+    series,
+    sequence: last + below(history, 3),
+  }));
 
 const aCreditNote = (document: DocumentJson) => document.document === 'credit_note';
 
@@ -555,6 +568,36 @@ export const ACTS: readonly Act[] = [
     run: uponEmail((tx, { world }, emailId) => dismissEmail(tx, world, { emailId, reason })),
   },
   {
+    name: "the link of an invoice's page is replaced or taken back",
+    weight: 2,
+    refusals: ['link_missing', 'link_revoked'],
+    run: upon((tx, history, { number }) => {
+      const to = one(history, ['rotate', 'rotate', 'revoke'] as const) ?? 'rotate';
+      return changeLink(tx, history.world, { number, to, reason });
+    }, anInvoice),
+  },
+  {
+    name: 'a pause, in which nothing is recorded, and its end',
+    weight: 1,
+    async run(history) {
+      const { world } = history;
+      const stateOf = history.random() < 0.5 ? null : new Date(history.now.getTime() - 3_600_000).toISOString();
+      await world.database.transaction((tx) => pauseLedger(tx, world, { reason, stateOf }));
+      const payment = { amount: '1', currency: 'USD', method: 'wire', reference: 'FT', partnerId: 'p-1' } as const;
+      const receivedOn = history.now.toISOString().slice(0, 10);
+      const code = await world.database
+        .transaction((tx) => recordPayment(tx, world, { ...payment, receivedOn }))
+        .then(
+          () => 'recorded',
+          (error: unknown) => (databaseFailure(error) as Refusal | undefined)?.code ?? (error as Refusal).code,
+        );
+      if (code !== 'paused') throw new Error(`while the ledger was paused, a payment was ${code}`);
+      const numbersAfter = stateOf === null ? [] : await lostNumbers(history);
+      await world.database.transaction((tx) => resumeLedger(tx, world, { numbersAfter }));
+      return true;
+    },
+  },
+  {
     name: 'backup, loss of everything, and restore',
     weight: 1,
     async run({ world }) {
@@ -565,6 +608,24 @@ export const ACTS: readonly Act[] = [
       await restoreBackup(world.database, checked, (tx) => verify(tx, undefined).catch(() => undefined));
       rmSync(file);
       return true;
+    },
+  },
+  {
+    name: 'the data of old processor events is erased',
+    weight: 1,
+    rare: true,
+    async run({ world }) {
+      // The database decides by its own clock what is old.
+      await world.sql(`${GUARDS_OFF}
+        UPDATE processor_events SET received_at = '2024-01-01T00:00:00Z'
+        WHERE processor_event_id IN (SELECT processor_event_id FROM processor_event_outcomes);
+        ${GUARDS_ON}`);
+      const retention = { quotes_days: 30, processor_events_days: 30 };
+      const { processor_events } = await purge(world.database, {
+        ...world,
+        settings: { ...world.settings, retention },
+      });
+      return processor_events > 0;
     },
   },
   ...SPLIT_ACTS,

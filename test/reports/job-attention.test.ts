@@ -25,3 +25,15 @@ test('two things of one name do not end the job', async () => {
   expect(await tell('2026-08-03T00:00:00Z', 'c', 'c')).toContain('c');
   expect(await tell('2026-08-03T00:10:00Z', 'c', 'c')).toEqual([]);
 });
+
+test('more of a thing is told at once, less of it is not', async () => {
+  const count = (now: string, counted: number) =>
+    world.database.transaction((tx) =>
+      tellAttention(tx, { job: 'verify', items: [{ item: 'd', count: counted }], now }),
+    );
+  expect(await count('2026-08-04T00:00:00Z', 2)).toEqual(['d']);
+  expect(await count('2026-08-04T01:00:00Z', 2)).toEqual([]);
+  expect(await count('2026-08-04T02:00:00Z', 3)).toEqual(['d']);
+  expect(await count('2026-08-04T03:00:00Z', 1)).toEqual([]);
+  expect(await count('2026-08-04T04:00:00Z', 2)).toEqual(['d']);
+});

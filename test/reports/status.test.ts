@@ -243,7 +243,9 @@ test('what the nightly verify found needs attention until a verify finds nothing
 test('a job that has stopped running needs attention, until it was given up for a month', async () => {
   await ran('month-close', '2026-08-01T06:59:00Z', 0);
   await ran('verify', '2026-07-30T03:15:00Z', 0);
+  await ran('backup', '2026-07-30T02:40:00Z', 0);
   expect((await status()).attention).toEqual([
+    'backup last ran at 2026-07-30 02:40 UTC. It should run more often: look at the scheduler.',
     'month-close last ran at 2026-08-01 06:59 UTC. It should run more often: look at the scheduler.',
     'verify last ran at 2026-07-30 03:15 UTC. It should run more often: look at the scheduler.',
   ]);

@@ -2,6 +2,7 @@
 import { failpoint } from '../../failpoint.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
+import { readBankFileAside } from '../../payments/bank/read-aside.ts';
 import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
 import type { LineReport } from '../../payments/bank-import/report.ts';
 import { plural } from '../../text.ts';
@@ -25,6 +26,12 @@ export const paymentImport = defineAct({
   subject: ({ file }) => file.name,
   partners: async () => 'all',
   perform: (tx, context, { file, ...options }) => importBankFile(tx, context, { ...file, ...options }),
+  async run({ permitted, ...context }, { file, ...options }) {
+    const given = { ...file, ...options };
+    // Before the transaction: while a file is read, none is open.
+    const read = await readBankFileAside(given, context.settings.bank_csv);
+    return permitted.transaction((tx) => importBankFile(tx, context, given, read));
+  },
   committed: () => failpoint('payments.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>
     Object.fromEntries(

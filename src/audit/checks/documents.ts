@@ -21,16 +21,26 @@ export const ONE_LIVE_DOCUMENT = `inspected AS (
 
 /**
  * Each series starts at 1 and has no gaps but those of skipped numbers, none of which is given; its dates never go back, and
- * its name matches each document's kind and year.
+ * its name matches each document's kind and year. The skipped numbers are those that the event of their resumption names.
  */
-export const NUMBERS_WITHOUT_GAPS = `numbers AS (
+export const NUMBERS_WITHOUT_GAPS = `skipped AS (
+  SELECT s.series, s.first_sequence, s.last_sequence, s.event_id, r.event_id AS resumed_by,
+         s.series || '-' || lpad(first_sequence::text, greatest(6, length(first_sequence::text)), '0') AS "from",
+         s.series || '-' || lpad(last_sequence::text, greatest(6, length(last_sequence::text)), '0') AS "to"
+  FROM skipped_numbers s JOIN resumptions r USING (pause_id)
+), told AS (
+  SELECT e.event_id, k."from", k."to", true AS is_told
+  FROM audit_events e
+  CROSS JOIN LATERAL json_to_recordset(CASE json_typeof(e.details::json->'skipped')
+    WHEN 'array' THEN e.details::json->'skipped' ELSE '[]' END) AS k ("from" text, "to" text)
+  WHERE e.action = 'ledger.resume'
+), numbers AS (
   SELECT number, series, sequence AS first, sequence AS last, issued_on,
          series = document_series(document, issued_on) AS named_right
   FROM documents
   UNION ALL
-  SELECT format('%s-%s to %s, skipped,', series, lpad(first_sequence::text, 6, '0'), last_sequence), series,
-         first_sequence, last_sequence, NULL, true
-  FROM skipped_numbers
+  SELECT format('%s to %s, skipped,', "from", last_sequence), series, first_sequence, last_sequence, NULL, true
+  FROM skipped
 ), inspected AS (
   SELECT number, series, first, last, issued_on, named_right, lag(last, 1, 0) OVER in_order AS previous,
          max(issued_on) OVER (in_order ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS previous_issued_on
@@ -40,6 +50,12 @@ export const NUMBERS_WITHOUT_GAPS = `numbers AS (
          format('series %s, after number %s dated %s', series, previous, coalesce(previous_issued_on::text, 'never'))
            AS detail
   FROM inspected WHERE first <> previous + 1 OR issued_on < previous_issued_on OR NOT named_right
+  UNION ALL
+  SELECT format('%s to %s', "from", "to"),
+         CASE WHEN s.series IS NULL THEN format('skipped by event %s, and no longer there', event_id)
+              ELSE format('skipped, and not by event %s', event_id) END
+  FROM skipped s FULL JOIN told t USING (event_id, "from", "to")
+  WHERE s.series IS NULL OR t.is_told IS NULL OR s.resumed_by <> event_id
 )`;
 
 /** A dispute is of an invoice and within its amount; only the last of an invoice is open. */

@@ -21,7 +21,8 @@ const ACTS = `(VALUES
     ('users', 'user.invite'), ('users', 'user.provision'), ('user_ends', 'user.deactivate'),
     ('user_roles', 'user.invite'), ('user_roles', 'user.provision'), ('user_roles', 'user.role'),
     ('user_roles', 'user.claims'), ('user_identities', 'user.identify'),
-    ('passkeys', 'user.add_passkey'), ('passkey_ends', 'user.remove_passkey')
+    ('passkeys', 'user.add_passkey'), ('passkey_ends', 'user.remove_passkey'),
+    ('processor_event_erasures', 'processor_event.erase')
   ) AS acts (fact, action)`;
 
 /**

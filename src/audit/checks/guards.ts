@@ -4,7 +4,7 @@ import { SEALED_TABLES } from '../../seals/canonical.ts';
 /** Not read from the catalog: an owner who drops a guard could change the catalog too. */
 const APPEND_ONLY = [
   ...SEALED_TABLES.map(({ name }) => name),
-  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'processor_events', 'partner_events'],
+  ...['installation', 'ledger_rows', 'closed_months', 'seals', 'logos', 'partner_events'],
   ...[
     'payment_links',
     'payment_link_changes',
@@ -13,24 +13,35 @@ const APPEND_ONLY = [
     'payment_link_objects',
     'payment_link_closings',
   ],
-  ...['signing_keys', 'quotes', 'requotes'],
-  'idempotency_keys',
+  'signing_keys',
 ];
 
-/** Both triggers exist and are enabled, and the role reckoner_app, if it exists, may only read and insert. */
+/** The same but for rows that `reckoner purge` may delete: what a third trigger keeps is all else. */
+const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
+/** The same but for payloads whose erasure is recorded. */
+const ERASED = ['processor_events'];
+
+const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'${table}'`).join(', ')}]`;
+
+/** The triggers exist and are enabled, and the role reckoner_app, if it exists, may only read, insert and purge. */
 export const APPEND_ONLY_GUARDS = `inspected AS (
-  SELECT unnest(ARRAY[${APPEND_ONLY.map((table) => `'${table}'`).join(', ')}])::regclass AS guarded
+  SELECT unnest(${listed(APPEND_ONLY)})::regclass AS guarded, 2 AS needed,
+         ARRAY['UPDATE', 'DELETE', 'TRUNCATE'] AS refused
+  UNION ALL
+  SELECT unnest(${listed(PURGED)})::regclass, 3, ARRAY['UPDATE', 'TRUNCATE']
+  UNION ALL
+  SELECT unnest(${listed(ERASED)})::regclass, 3, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
 ), guards AS (
-  SELECT guarded,
+  SELECT guarded, needed,
          (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = guarded AND t.tgenabled IN ('O', 'A')
-            AND t.tgname IN ('append_only_rows', 'append_only_table')) AS triggers,
-         (SELECT string_agg(privilege, ', ') FROM unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS privilege
+            AND t.tgname IN ('append_only_rows', 'append_only_table', 'kept_rows')) AS triggers,
+         (SELECT string_agg(privilege, ', ') FROM unnest(refused) AS privilege
           WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app')
             AND has_table_privilege('reckoner_app', guarded, privilege)) AS privileges
   FROM inspected
 ), differences AS (
   SELECT guarded::text AS subject,
-         format('%s of 2 guard triggers are enabled; reckoner_app may %s', triggers,
+         format('%s of %s guard triggers are enabled; reckoner_app may %s', triggers, needed,
            coalesce(privileges, 'change nothing')) AS detail
-  FROM guards WHERE triggers <> 2 OR privileges IS NOT NULL
+  FROM guards WHERE triggers <> needed OR privileges IS NOT NULL
 )`;

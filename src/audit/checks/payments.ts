@@ -86,11 +86,14 @@ export const BANK_LINES_ACCOUNTED_FOR = `inspected AS (
  * A debit pays one refund of its amount. Two equal debits, which may be one in two files, pay two refunds only where a
  * reference told them apart.
  */
-export const REFUND_MATCHES = `inspected AS (
+export const REFUND_MATCHES = `equals AS (
+  SELECT bank_line_id, equal_line_id
+  FROM equal_bank_lines(ARRAY(SELECT bank_line_id FROM live_refund_matches))
+), inspected AS (
   SELECT m.refund_match_id, m.bank_line_id, m.account,
          (SELECT count(*) FROM live_refund_matches o WHERE o.bank_line_id = m.bank_line_id) AS refunds,
          (SELECT string_agg('line ' || e.equal_line_id, ', ' ORDER BY e.equal_line_id)
-          FROM equal_bank_lines e JOIN live_refund_matches o ON o.bank_line_id = e.equal_line_id
+          FROM equals e JOIN live_refund_matches o ON o.bank_line_id = e.equal_line_id
           WHERE e.bank_line_id = m.bank_line_id
             AND NOT coalesce(m.evidence->'apart_from' @> to_jsonb(e.equal_line_id), false)
             AND NOT coalesce(o.evidence->'apart_from' @> to_jsonb(m.bank_line_id), false)) AS equal
@@ -299,18 +302,35 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   FROM inspected WHERE balance < 0
 )`;
 
-/** Processor events belong to this environment, and a payment named by their outcome has a processor source record. */
+/**
+ * Processor events belong to this environment, and a payment named by their outcome has a processor source record. A payload
+ * has the hash that was taken at its receipt; it is missing exactly if its erasure is recorded. An event of erasures says how
+ * many there were.
+ */
 export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
   SELECT e.id, e.type, e.livemode, o.outcome, o.payment_id, i.environment,
+         CASE WHEN e.payload IS NULL AND x.processor_event_id IS NULL
+              THEN 'its data is missing, and no erasure is recorded'
+              WHEN e.payload IS NOT NULL AND x.processor_event_id IS NOT NULL THEN 'its data is there, but was erased'
+              WHEN payload_hash(e.payload) <> e.payload_sha256 THEN 'its data is not what was received' END AS damage,
          o.payment_id IS NULL OR EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = o.payment_id
            AND s.source = 'processor') AS seen
   FROM processor_events e CROSS JOIN installation i LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+  LEFT JOIN processor_event_erasures x USING (processor_event_id)
 ), differences AS (
   SELECT format('event %s', id) AS subject,
          format('%s, %s, in %s, payment %s', type, coalesce(outcome, 'waiting'),
                 CASE WHEN livemode THEN 'live mode' ELSE 'test mode' END, coalesce(payment_id::text, 'none')) AS detail
   FROM inspected
   WHERE livemode <> (environment = 'production') OR NOT seen OR (outcome = 'effect' AND payment_id IS NULL)
+  UNION ALL
+  SELECT format('event %s', id), damage FROM inspected WHERE damage IS NOT NULL
+  UNION ALL
+  SELECT format('erasures of event %s', a.event_id),
+         format('%s recorded, and the event says %s', n.recorded, coalesce(a.details->>'erased', 'nothing'))
+  FROM audit_events a CROSS JOIN LATERAL (
+    SELECT count(*) AS recorded FROM processor_event_erasures x WHERE x.event_id = a.event_id) AS n
+  WHERE a.action = 'processor_event.erase' AND n.recorded::text IS DISTINCT FROM a.details->>'erased'
 )`;
 
 /** A won dispute has its reversal reinstated; an open or lost one has not. */

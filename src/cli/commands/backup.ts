@@ -7,9 +7,10 @@ import { encryptionTo } from '../../database/backup-encryption.ts';
 import type { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
 import { databaseFailure } from '../../database/transaction.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { EXIT, exitOf, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
+import { recordJobRun } from '../../reports/status.ts';
 import { repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -58,17 +59,27 @@ export async function backup(
   const encrypted = recipients.length > 0 && { encrypted_to: recipients };
   let progress: Progress | undefined;
   const [written, unrecorded] = await withDatabase(environment, { unmigrated: true }, async (database) => {
+    const run = keep === undefined ? undefined : startRun(database, environment);
     const made = await writeBackup(database, environment, file, {
       encrypt,
       onStart: (bytes) => {
         progress = output.progress('Backing up', bytes, ' bytes');
       },
       onProgress: (bytes) => progress?.advance(bytes),
-    }).finally(() => progress?.done());
+    })
+      .catch(async (error: unknown) => {
+        // What failed is said, whatever keeps the run from being recorded.
+        await run?.(exitOf(databaseFailure(error) ?? error)).catch(() => undefined);
+        throw error;
+      })
+      .finally(() => progress?.done());
     // The file is complete, whatever keeps its event from being recorded.
-    const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted }).catch(
-      (error: unknown) => databaseFailure(error) ?? error,
-    );
+    const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted })
+      .then(() => run?.(EXIT.done))
+      .then(
+        () => undefined,
+        (error: unknown) => databaseFailure(error) ?? error,
+      );
     return [made, failure] as const;
   });
   const deleted = keep === undefined ? [] : deleteAllBut(keep, place, own);
@@ -94,12 +105,25 @@ async function recordBackup(
   environment: Environment,
   made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
 ): Promise<void> {
-  if ((await database.asOwner((tx) => pendingMigrations(tx.knex), { readOnly: true })).length > 0) return;
+  if (await isOlder(database)) return;
   const { rows: _, file, ...rest } = made;
   const details = { file, ...rest, signed: environment.sealKey !== undefined };
   const event = { action: 'backup.take', subject: basename(file), details, now: environment.now().toISO() };
   await database.transaction((tx) => recordEvent(tx, thisProcess('command', output.by), event));
 }
+
+/** Records how a backup into a folder, as each night takes one, ended: it is missed, and its failure seen, as a job's. */
+function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
+  const startedAt = environment.now().toISO();
+  return async (exitStatus) => {
+    if (await isOlder(database)) return;
+    const run = { job: 'backup', startedAt, finishedAt: environment.now().toISO(), exitStatus };
+    await database.transaction((tx) => recordJobRun(tx, run));
+  };
+}
+
+const isOlder = async (database: Database): Promise<boolean> =>
+  (await database.asOwner((tx) => pendingMigrations(tx.knex), { readOnly: true })).length > 0;
 
 /** Their names have their times, so that they sort by age. */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {

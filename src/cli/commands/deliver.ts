@@ -9,13 +9,12 @@ import { openLog } from '../../log.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/queries.ts';
 import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
-import { recordJobRun } from '../../reports/status.ts';
 import { plural } from '../../text.ts';
 import { choiceArgument, instantArgument } from '../arguments.ts';
 import { type Context, withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { withProgress } from '../deliveries.ts';
-import { logFailure, logOf } from '../job-log.ts';
+import { logFailure, logOf, recordRun } from '../job-log.ts';
 import type { Output } from '../output.ts';
 
 export const define: Definition = (command, act) => {
@@ -109,17 +108,13 @@ const HEARTBEAT_MINUTES = 10;
 
 /** A standing worker: logs as cron's job `deliver` does, and is recorded among the runs of jobs, under a name of its own. */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
-  const { database, environment } = context;
   const log = openLog({ job: WORKER });
-  const startedAt = environment.now().toISO();
+  const startedAt = context.environment.now().toISO();
   const beat = () =>
-    database
-      .transaction((tx) => {
-        const run = { startedAt, finishedAt: environment.now().toISO(), exitStatus: EXIT.done };
-        return recordJobRun(tx, { job: WORKER, ...run });
-      })
-      // The work itself ends where the database is lost.
-      .catch((error: unknown) => logFailure(log, error));
+    // The work itself ends where the database is lost.
+    recordRun(context, { job: WORKER, startedAt, exitStatus: EXIT.done }).catch((error: unknown) =>
+      logFailure(log, error),
+    );
   const beating = setInterval(beat, HEARTBEAT_MINUTES * 60_000);
   try {
     await beat();

@@ -4,6 +4,7 @@ import { plural } from '../../text.ts';
 import type { Definition } from '../define.ts';
 import { examine } from '../doctor.ts';
 import { type Output, table, wrapped } from '../output.ts';
+import { describeDkim } from './mail.ts';
 
 export const define: Definition = (command, act) => {
   command.addHelpText('after', '\nExit status 4: there is a problem.').action(act(doctor));
@@ -20,7 +21,8 @@ async function doctor(output: Output): Promise<number> {
       return [[check, state, first], ...more.map((text) => ['', '', text])];
     });
     const summary = problems === 0 ? 'This machine can run Reckoner.' : `${plural(problems, 'problem')} to solve.`;
-    return `${table(['check', 'state', 'what'], rows)}\n\n${summary}`;
+    const records = findings.flatMap(({ publish }) => (publish === undefined ? [] : [describeDkim(publish)]));
+    return [table(['check', 'state', 'what'], rows), ...records, summary].join('\n\n');
   });
   return problems === 0 ? EXIT.done : EXIT.attention;
 }

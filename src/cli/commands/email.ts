@@ -46,7 +46,7 @@ async function emailList(
     emails.length === 0
       ? `There are no ${unfinished ? 'unfinished ' : ''}e-mails.`
       : table(
-          ['>e-mail', 'about', '~to', 'state', 'since (UTC)', 'reason'],
+          ['>e-mail', 'about', '~to', 'state', 'since (UTC)', '~reason'],
           emails.map((email) => [
             email.email_id,
             nameOf(email),

@@ -5,10 +5,10 @@ import { type Definition, REASON } from '../define.ts';
 import { doing } from '../run-act.ts';
 
 const HELP = `
-While the ledger is paused, nothing closes, is issued, sent or recorded: commands
-are refused (exit 3), jobs end at once (exit 0), and the API answers 503 to
-whatever records. Reading, verify, backup and --dry-run work. E-mails under way
-are finished. 'reckoner resume' ends the pause.
+While the ledger is paused, nothing closes, is issued, sent or recorded:
+commands are refused (exit 3), jobs end at once (exit 0), and the API answers
+503 to whatever records. Reading, verify, backup and --dry-run work. E-mails
+under way are finished. 'reckoner resume' ends the pause.
 
 'reckoner restore FILE' leaves a pause by itself. After a point-in-time recovery
 or from a snapshot of the disk, say so with --state-of: then 'reckoner resume'

@@ -20,8 +20,8 @@ import { counted, NOT_IN_A_BACKUP } from './backup.ts';
 const HELP = `
 If any part of the backup cannot be loaded, the database stays as it was. A
 backup of an older version is migrated. The restored ledger is paused until
-'reckoner resume'. settings.json, templates/, outbox/ and
-secrets are not in a backup: restore them separately.`;
+'reckoner resume'. settings.json, templates/, outbox/ and secrets are not in a
+backup: restore them separately.`;
 
 export const define: Definition = (command, act) => {
   command

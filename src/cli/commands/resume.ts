@@ -8,10 +8,13 @@ import { acting, type CommandContext, type Definition } from '../define.ts';
 
 const HELP = `
 After 'reckoner restore FILE', a first call shows what may have happened after
-the backup and resumes nothing (exit 3). Look for the last number that anybody has
-seen: in the mailbox of finance_email (close reports), in the mail server's log,
-with the partners or the auditor. Then resume with it, or with --none-issued.
-The numbers up to it are never given: a sealed fact explains the gap.`;
+the backup and resumes nothing (exit 3). Look for the last number that anybody
+has seen of invoices, credit notes and statements: in the mailbox of
+finance_email (close reports), in the mail server's log, with the partners or
+the auditor. Then resume with all of them, or with --none-issued. For a series
+without a later number give its last one here, 000000 if it has none. The
+numbers up to those given are never given again: a sealed fact explains the
+gap.`;
 
 export const define: Definition = (command, act) => {
   command
@@ -42,9 +45,12 @@ async function resume(
   if (noneIssued && numbersAfter.length > 0) {
     throw refuse('usage', { reason: '--none-issued contradicts --numbers-after' });
   }
-  const found = await database.reading(readAfterRestore);
+  const found = await database.reading((tx) => readAfterRestore(tx, context));
   if (found.pauses.some((each) => each.state_of !== null) && !noneIssued && numbersAfter.length === 0) {
-    output.print({ resumed: false, ...found }, () => `${describeAfterRestore(found, environment)}\n\n${UNDECIDED}`);
+    const numbers = [...found.numbers.map(({ last }) => last), ...found.unused.map((series) => `${series}-000000`)];
+    output.print({ resumed: false, ...found }, () =>
+      [describeAfterRestore(found, environment), undecided(numbers)].join('\n\n'),
+    );
     return EXIT.refused;
   }
   const skipped = await database.transaction((tx) => resumeLedger(tx, context, { numbersAfter }));
@@ -64,7 +70,10 @@ async function resume(
   return EXIT.done;
 }
 
-const UNDECIDED = `Not resumed. Say what was issued after that:
-  reckoner resume --numbers-after NUMBER    the last number that was issued;
-                                            once for each series
-  reckoner resume --none-issued             no document was issued`;
+const undecided = (
+  numbers: readonly string[],
+) => `Not resumed. If documents were issued after that, replace each number by the last
+one that was issued, and leave the others as they are:
+  reckoner resume${numbers.map((each) => ` \\\n    --numbers-after ${each}`).join('')}
+If none was issued:
+  reckoner resume --none-issued`;

@@ -3,7 +3,7 @@ import { readSealLetters, type SealLetter } from '../../reports/seal-letters.ts'
 import { sealTitle } from '../../seals/signature.ts';
 import type { Sheet } from '../../sheet.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
-import { table } from '../output.ts';
+import { outputWidth, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 
 export const define: Definition = (seal, act) => {
@@ -20,22 +20,28 @@ async function letters({ database, output }: CommandContext, options: PresentOpt
   const listed = () =>
     found.length === 0
       ? "Nothing is sealed yet. 'reckoner checkpoint' seals the open month so far."
-      : table(
-          ['seal of', 'seal', 'made (UTC)', 'letter', '~to', 'signed', 'stamped'],
-          found.map((each) => [
-            { month: each.name, books: `books ${each.name}`, checkpoint: `checkpoint ${each.name}` }[each.kind],
-            each.seal.slice(0, 16),
-            minute(each.made_at),
-            each.sent_at === null ? (each.letter ?? 'none') : minute(each.sent_at),
-            each.to?.join(', ') ?? '',
-            each.signed_by === null ? 'no' : 'yes',
-            each.stamped_at === null ? 'no' : 'yes',
-          ]),
-        );
+      : lettersTable(found, (outputWidth() ?? WIDE) >= WIDE);
   await present(output, options, found, () => sheetOf(found), listed);
 }
 
-const minute = (instant: string): string => instant.slice(0, 16).replace('T', ' ');
+/** From so many columns on, times stand beside the days. */
+const WIDE = 110;
+
+function lettersTable(found: readonly SealLetter[], isWide: boolean): string {
+  const time = (instant: string) => instant.slice(0, isWide ? 16 : 10).replace('T', ' ');
+  return table(
+    ['seal of', 'seal', 'made (UTC)', 'letter', '~to', ...(isWide ? ['signed', 'stamped'] : ['sig.', 'stamp'])],
+    found.map((each) => [
+      { month: each.name, books: `books ${each.name}`, checkpoint: `checkpoint ${each.name}` }[each.kind],
+      each.seal.slice(0, 16),
+      time(each.made_at),
+      each.sent_at === null ? (each.letter ?? 'none') : time(each.sent_at),
+      each.to?.join(', ') ?? '',
+      each.signed_by === null ? 'no' : 'yes',
+      each.stamped_at === null ? 'no' : 'yes',
+    ]),
+  );
+}
 
 const sheetOf = (found: readonly SealLetter[]): Sheet => ({
   name: 'Letters',

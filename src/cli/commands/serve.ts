@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { addConsole } from '../../console/plugin.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { openManagement } from '../../http/management.ts';
 import { buildServer } from '../../http/server.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
@@ -25,6 +26,12 @@ export const define: Definition = (command, act) => {
       'port to listen on (default: 8080; 0: any free port)',
       wholeNumberArgument('--port', 0, 65535),
     )
+    .option(
+      '--management-port <port>',
+      'answer /healthz, /readyz and /metrics on this port too, from a thread of its own (0: any free port)',
+      wholeNumberArgument('--management-port', 0, 65535),
+    )
+    .option('--management-host <host>', 'address of the management port (default: 127.0.0.1)')
     .action(act(serve));
 };
 
@@ -34,9 +41,16 @@ const CONNECTIONS = 16;
 /** How long to wait after a failure, such as a lock on payments that is held for long, and while the ledger is paused. */
 const RETRY_SECONDS = 15;
 
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: number;
+  readonly managementHost?: string;
+  readonly managementPort?: number;
+}
+
 async function serve(
   output: Output,
-  { host = '127.0.0.1', port = 8080 }: { host?: string; port?: number },
+  { host = '127.0.0.1', port = 8080, managementHost = '127.0.0.1', managementPort }: ServeOptions,
 ): Promise<number> {
   const stopping = new AbortController();
   return withContext(
@@ -50,22 +64,29 @@ async function serve(
         polling.take(accounts);
       };
       const app = await buildServer({ ...context, log, storeEvents, onEventsStored, addConsole });
-      const url = await app.listen({ host, port }).catch((error: unknown) => {
-        throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
-      });
+      const url = await app.listen({ host, port }).catch(notListening(host, port));
+      const management =
+        managementPort === undefined
+          ? undefined
+          : await openManagement(app, { host: managementHost, port: managementPort }).catch(async (error: unknown) => {
+              await app.close();
+              return notListening(managementHost, managementPort)(error);
+            });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
       // Events that an earlier process stored and did not process.
       events.process();
       output.print(
-        { listening: url },
-        () => `Listening on ${url} (${context.environment.name}). Press Ctrl-C to stop.`,
+        { listening: url, ...(management && { management: management.url }) },
+        () =>
+          `Listening on ${url} (${context.environment.name}).${management ? ` Management on ${management.url}.` : ''} Press Ctrl-C to stop.`,
       );
       if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
       // Finishes the requests in progress and takes no new ones.
       await app.close();
       await events.stop();
       await polling.stop();
+      await management?.close();
       return EXIT.done;
     },
     { onStop: () => stopping.abort(), poolSize: CONNECTIONS, patience: PATIENCE, by: output.by, unattended: true },
@@ -115,6 +136,12 @@ function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollO
       log.error({ account, reason: reasonOf(error) }, "account not read; the job 'reconcile' will read it"),
   );
 }
+
+const notListening =
+  (host: string, port: number) =>
+  (error: unknown): never => {
+    throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
+  };
 
 function whyNot(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;

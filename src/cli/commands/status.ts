@@ -4,7 +4,7 @@ import { adviceOn } from '../../reports/attention.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { outputWidth } from '../output.ts';
+import { fitted, outputWidth } from '../output.ts';
 
 export const define: Definition = (command, act) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(acting(status)));
@@ -14,6 +14,6 @@ export async function status(context: CommandContext): Promise<number> {
   const { settings, database, output } = context;
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);
-  output.print({ ...found, advice }, () => describeStatus(found, advice, outputWidth()));
+  output.print({ ...found, advice }, () => fitted(describeStatus(found, advice, outputWidth())));
   return found.attention.length > 0 ? EXIT.attention : EXIT.done;
 }

@@ -133,18 +133,17 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
               FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
               JOIN bank_files f USING (bank_file_id)
               WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1) END AS other_file
-     FROM bank_lines l JOIN equal_bank_lines e USING (bank_line_id)
+     FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
      JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
      LEFT JOIN LATERAL (
        SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
        LIMIT 1) AS d ON true
      LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
-     WHERE l.bank_line_id = ANY (:lineIds::bigint[])
-       AND (b.stays IS NOT FALSE
+     WHERE b.stays IS NOT FALSE
          OR t.account = l.account AND NOT EXISTS (
            SELECT FROM live_payment_reversals r
-           WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate')))
+           WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
      ORDER BY l.bank_line_id, t.bank_line_id`,
     { lineIds },
   );

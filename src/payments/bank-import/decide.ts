@@ -7,6 +7,7 @@ import type { BankLine } from '../bank/statement.ts';
 import { type Candidate, type Finding, identify, processorIds, type ReportedPayment } from '../duplicates.ts';
 import { type Match, match } from '../match.ts';
 import type { OpenItems } from '../open-items.ts';
+import { byLine } from '../outgoing-refunds.ts';
 import { namePlausible } from '../payer-names.ts';
 import { feesPlausible, leftOn } from '../payout.ts';
 import { findReferences } from '../reference.ts';
@@ -61,10 +62,10 @@ export function decideCredits(
   items: OpenItems,
   { candidates, equalLines, payoutNames }: Known,
 ): Map<NewLine, Decision> {
-  const current = new Map(candidates.map((each) => [each.payment_id, each]));
-  const reachBank = (payment: Candidate) => current.set(payment.payment_id, { ...payment, reported_by_bank: true });
+  const current = new CurrentCandidates(candidates);
+  const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
   const file: FileState = {
-    ...{ items, current, equalLines, payoutNames, reportedIds: new Set(), decisions: new Map() },
+    ...{ items, current, equalLines: byLine(equalLines), payoutNames, reportedIds: new Set(), decisions: new Map() },
     lines: new Map(credits.map((each) => [each.id, each])),
   };
   for (const each of credits) {
@@ -90,14 +91,49 @@ function learnAccount({ line: { payer_account } }: NewLine, decision: Decision, 
 }
 
 /** What is known after the lines before. */
-interface FileState extends Omit<Known, 'candidates'> {
+interface FileState extends Pick<Known, 'payoutNames'> {
   readonly items: OpenItems;
-  readonly current: ReadonlyMap<number, Candidate>;
+  readonly current: CurrentCandidates;
+  readonly equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
   /** Processor ids that earlier lines of this file reported first. */
   readonly reportedIds: Set<string>;
   /** The credits of this file, by id. */
   readonly lines: ReadonlyMap<number, NewLine>;
   readonly decisions: Map<NewLine, Decision>;
+}
+
+/**
+ * The candidates after the lines before. What the bank has brought already is compared only with lines that name its
+ * processor id, or that equal its line in another file: no other rule applies to it. Otherwise each line of a file would be
+ * compared with all payments of its amount that there ever were.
+ */
+class CurrentCandidates {
+  private readonly all = new Map<number, Candidate>();
+  private readonly waiting = new Set<number>();
+  private readonly byProcessorId = new Map<string, number[]>();
+
+  constructor(candidates: readonly Candidate[]) {
+    for (const each of candidates) {
+      this.put(each);
+      for (const id of processorIds(each.references)) {
+        this.byProcessorId.set(id, [...(this.byProcessorId.get(id) ?? []), each.payment_id]);
+      }
+    }
+  }
+
+  put(candidate: Candidate): void {
+    const { payment_id, reported_by_bank, paid_out } = candidate;
+    this.all.set(payment_id, candidate);
+    if (reported_by_bank || paid_out) this.waiting.delete(payment_id);
+    else this.waiting.add(payment_id);
+  }
+
+  /** The oldest first. */
+  of({ references, inOtherFiles = new Map() }: ReportedPayment): Candidate[] {
+    const named = processorIds(references).flatMap((id) => this.byProcessorId.get(id) ?? []);
+    const ids = new Set([...this.waiting, ...named, ...inOtherFiles.keys()]);
+    return [...ids].sort((one, other) => one - other).flatMap((id) => this.all.get(id) ?? []);
+  }
 }
 
 /**
@@ -110,7 +146,7 @@ function decideEqualLine(
   { equalLines, lines, decisions, items }: FileState,
 ): Decision | undefined {
   const possible: PossibleDuplicate[] = [];
-  for (const equal of equalLines.filter((each) => each.bank_line_id === id)) {
+  for (const equal of equalLines.get(id) ?? []) {
     const earlier = lines.get(equal.equal_line_id);
     const decision = earlier && decisions.get(earlier);
     const evidence = equalEvidence(equal);
@@ -145,10 +181,10 @@ export function equalEvidence({
 function decideCredit({ id, line }: NewLine, file: FileState): Decision {
   if (line.reversal) return { kind: 'ignored', why: 'reverses an earlier debit: no payment', needsReview: false };
   const { items, current, reportedIds, payoutNames } = file;
-  const equal = file.equalLines.filter((each) => each.bank_line_id === id && each.other_file !== null);
+  const equal = (file.equalLines.get(id) ?? []).filter((each) => each.other_file !== null);
   const inOtherFiles = new Map(equal.map((each) => [each.payment_id as number, equalEvidence(each)]));
   const reported: ReportedPayment = { ...reportedBy(line, items), inOtherFiles };
-  const identity = identify(reported, [...current.values()]);
+  const identity = identify(reported, current.of(reported));
   if (identity.verdict === 'same') return decideKnown(line, identity.of);
   const ids = processorIds(reported.references);
   if (ids.some((id) => reportedIds.has(id))) return unexpectedPayout(undefined, 'the payment of an earlier line');

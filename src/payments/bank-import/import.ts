@@ -9,7 +9,7 @@ import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { BankFile } from '../bank/format.ts';
-import { readBankFile } from '../bank/read.ts';
+import { type ReadBankFile, readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
@@ -45,8 +45,14 @@ export interface BankImport {
   readonly new_lines: readonly LineReport[];
 }
 
-export async function importBankFile(tx: Transaction, caller: Caller, file: BankFile): Promise<BankImport> {
-  const { format, statements } = readBankFile(file, caller.settings.bank_csv);
+/** `read`: the file as it was read before the transaction began. */
+export async function importBankFile(
+  tx: Transaction,
+  caller: Caller,
+  file: BankFile,
+  read: ReadBankFile = readBankFile(file, caller.settings.bank_csv),
+): Promise<BankImport> {
+  const { format, statements } = read;
   refuseFuture(file, statements, todayOf(caller));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);

@@ -7,8 +7,8 @@ import type { EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
   const stored = await query<{ account: string }>(
     tx,
-    `INSERT INTO processor_events (account, id, type, livemode, created, payload, received_at)
-     SELECT account, id, type, livemode, created, payload::jsonb, :now::timestamptz
+    `INSERT INTO processor_events (account, id, type, livemode, created, payload, payload_sha256, received_at)
+     SELECT account, id, type, livemode, created, payload::jsonb, payload_hash(payload::jsonb), :now::timestamptz
      FROM json_to_recordset(:events::json) AS r (
        account text, id text, type text, livemode boolean, created timestamptz, payload text, place bigint)
      ORDER BY place

@@ -11,6 +11,8 @@ export interface LinkFacts {
   readonly partnerId: string;
   readonly amount: Amount;
   readonly dueOn: string;
+  /** `YYYY-MM-DD`: a link that expires does so some days after this one. */
+  readonly expiresAfter: string;
 }
 
 /** The provider's URL of a document's link. */

@@ -1,14 +1,16 @@
 /**
  * Links by template: the URL of another payment page, filled in and signed, so that the page can trust its parameters.
- * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`.
+ * The signature is the last parameter: HMAC-SHA256, in hex, over everything before it and its `&` or `?`. How a page checks
+ * it stands in docs/settings.md, and a test runs that.
  */
 import { createHmac } from 'node:crypto';
+import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { printedUrl } from './printed-url.ts';
-import { provider } from './provider.ts';
+import { type LinkFacts, provider } from './provider.ts';
 
 /** The fields that a template may name, each percent-encoded where it stands. */
-const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'token'] as const;
+const LINK_FIELDS = ['number', 'partner_id', 'amount', 'currency', 'due_on', 'expires', 'token'] as const;
 
 export type LinkValues = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
@@ -29,12 +31,17 @@ const schema = z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,40}$/, 'must be the name of a query parameter')
       .default('signature'),
+    /** Days after the due date for which a link that names {expires} can be used. */
+    expires_days: z.int().min(0).max(3660).optional(),
   })
   .check((context) => {
-    const { template, signature_parameter } = context.value;
+    const { template, signature_parameter, expires_days } = context.value;
+    const complain = (path: string, message: string) =>
+      context.issues.push({ code: 'custom', path: [path], message, input: context.value });
     const reason = templateProblem(template, signature_parameter);
-    if (reason !== undefined) {
-      context.issues.push({ code: 'custom', path: ['template'], message: reason, input: template });
+    if (reason !== undefined) complain('template', reason);
+    if (expires_days !== undefined && !template.includes('{expires}')) {
+      complain('expires_days', 'needs {expires} in the template: without it a link does not expire');
     }
   });
 
@@ -49,6 +56,7 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       amount: facts.amount.toString(),
       currency: facts.amount.currency,
       due_on: facts.dueOn,
+      expires: expiryOf(facts, settings.expires_days ?? EXPIRES_DAYS),
       token,
     };
     const signatureParameter = settings.signature_parameter;
@@ -59,6 +67,13 @@ export const template = provider('template', schema, (settings, { linkSecret: se
       ? { variable: 'PAYMENT_LINK_SECRET', what: 'a secret: no payment link can be signed' }
       : undefined,
 }));
+
+/** As many days as the payment page of a settled invoice stays by default. */
+const EXPIRES_DAYS = 90;
+
+/** In seconds since 1970, at 00:00 UTC, whatever the time zone of the settings: the same document gives the same URL. */
+const expiryOf = ({ expiresAfter }: LinkFacts, days: number): string =>
+  String(DateTime.fromISO(expiresAfter, { zone: 'utc' }).plus({ days }).toUnixInteger());
 
 /** Why a text is not a link template, or undefined where it is one. */
 function templateProblem(text: string, signatureParameter: string): string | undefined {

@@ -1,8 +1,9 @@
 /** What a document prints under each provider, and whether it would print the same again. */
 import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Environment, readEnvironment } from '../../../src/config/environment.ts';
-import { linkProvider } from '../../../src/delivery/link.ts';
+import { linkProvider, urlBehindPage } from '../../../src/delivery/link.ts';
 import { Amount } from '../../../src/money.ts';
 import { signedUrl } from '../../../src/processors/links/template.ts';
 import type { PaymentProcessor, ProcessorAccess } from '../../../src/processors/processor.ts';
@@ -14,7 +15,15 @@ import { openWorld, partner, quote, type World } from '../../support/world.ts';
 const SECRET = '0123456789abcdef0123456789abcdef';
 const TEMPLATE =
   'https://pay.example/i/{number}?amount={amount}&currency={currency}&to={partner_id}&due={due_on}&t={token}';
-const VALUES = { number: 'INV-1', partner_id: 'p-1', amount: '7.00', currency: 'USD', due_on: '', token: 't' };
+const VALUES = {
+  number: 'INV-1',
+  partner_id: 'p-1',
+  amount: '7.00',
+  currency: 'USD',
+  due_on: '',
+  expires: '1',
+  token: 't',
+};
 
 let world: World;
 let environment: Environment;
@@ -83,6 +92,26 @@ describe('a template', () => {
     expect(signed('https://pay.example/{number}')).toMatch(/^https:\/\/pay\.example\/INV-1\?s=[0-9a-f]{64}$/);
   });
 
+  test('that names {expires} ends some days after the due date, on the same second whatever was paid since', async () => {
+    const payment_link = { ...template('provider'), template: 'https://pay.example/{number}?expires={expires}' };
+    const facts = { number: 'INV-1', partnerId: 'p-1', amount: Amount.of('7', 'USD'), dueOn: '2026-08-31' };
+    const urls = [{}, { expires_days: 0 }, { expires_days: 30 }].map((own) =>
+      urlBehindPage({ payment_link: { ...payment_link, ...own } }, { ...environment, linkSecret: SECRET }, 'token', {
+        ...facts,
+        expiresAfter: '2026-08-31',
+      }),
+    );
+    const at = (day: string) => String(Date.parse(`${day}T00:00:00Z`) / 1000);
+    expect(urls.map((url) => new URL(url as string).searchParams.get('expires'))).toEqual([
+      at('2026-11-29'),
+      at('2026-08-31'),
+      at('2026-09-30'),
+    ]);
+    expect(await printedUnder(payment_link, { linkSecret: SECRET })).toContain(
+      `expires=${at('2026-11-29')}&signature=`,
+    );
+  });
+
   test('behind our own page, the document prints the page', async () => {
     expect(await printedUnder(template('page'), { linkSecret: SECRET })).toMatch(/127\.0\.0\.1:8080\/pay\//);
   });
@@ -91,6 +120,46 @@ describe('a template', () => {
     world.settings = { ...world.settings, payment_link: template('provider') };
     const held = { status: 'held', detail: expect.stringContaining('PAYMENT_LINK_SECRET') };
     expect(await world.deliver()).toMatchObject([held]);
+  });
+});
+
+describe('the check of a link in docs/settings.md', () => {
+  const NAMED = 'https://pay.example/{number}?amount={amount}&expires={expires}';
+  const AT = Date.UTC(2026, 10, 23);
+  const linkUntil = (millis: number) =>
+    signedUrl(
+      { template: NAMED, signatureParameter: 'signature', secret: SECRET },
+      { ...VALUES, expires: String(millis / 1000) },
+    );
+  let openLink: (url: string, secret: string, now: number) => Record<string, string> | null;
+  beforeAll(async () => {
+    const page = readFileSync(new URL('../../../docs/settings.md', import.meta.url), 'utf8');
+    const code = /```js\n([^`]*openLink[^`]*)```/.exec(page)?.[1] as string;
+    ({ openLink } = await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(code)}`));
+  });
+
+  test('opens a link that we signed, until it expires', () => {
+    const url = linkUntil(AT);
+    expect(openLink(url, SECRET, AT - 1)).toEqual({ amount: '7.00', expires: String(AT / 1000) });
+    expect(openLink(url, SECRET, AT)).toBeNull();
+  });
+
+  test.each<[string, (url: string) => string]>([
+    ['a later expiry', (url) => url.replace(/expires=\d+/, 'expires=9999999999')],
+    ['another amount', (url) => url.replace('7.00', '0.01')],
+    ['a parameter behind the signature', (url) => `${url}&amount=0.01`],
+    ['a second signature behind it', (url) => `${url}&amount=0.01&signature=${'0'.repeat(64)}`],
+    ['a fragment of the signature', (url) => url.slice(0, -1)],
+    ['no signature', (url) => url.replace(/&signature=.*/, '')],
+    ['another page', (url) => url.replace('INV-1', 'INV-2')],
+  ])('refuses %s', (_, changed) => {
+    expect(openLink(changed(linkUntil(AT)), SECRET, AT - 1)).toBeNull();
+  });
+
+  test('refuses another secret, and a link that names no expiry', () => {
+    expect(openLink(linkUntil(AT), `${SECRET}2`, AT - 1)).toBeNull();
+    const forever = { template: 'https://pay.example/{number}', signatureParameter: 'signature', secret: SECRET };
+    expect(openLink(signedUrl(forever, VALUES), SECRET, AT)).toBeNull();
   });
 });
 
@@ -104,7 +173,13 @@ test('no public_url is needed where the page is not printed', async () => {
 });
 
 test('a link matches while it would be printed alike', () => {
-  const facts = { number: 'INV-1', partnerId: 'p-1', amount: Amount.of('7', 'USD'), dueOn: '2026-08-31' };
+  const facts = {
+    number: 'INV-1',
+    partnerId: 'p-1',
+    amount: Amount.of('7', 'USD'),
+    dueOn: '2026-08-31',
+    expiresAfter: '2026-08-31',
+  };
   const { settings } = world;
   const kept = { provider: 'page', token: 'abc', url: 'http://127.0.0.1:8080/pay/abc' };
   const matches = (own: Partial<typeof settings>, link: typeof kept | null, secret?: string) =>
@@ -121,8 +196,7 @@ test('a link matches while it would be printed alike', () => {
   expect([withKey.matches(stripe, facts), withKey.matches(kept, facts)]).toEqual([true, false]);
 
   const byTemplate = { payment_link: template('provider') };
-  const provider = linkProvider({ ...settings, ...byTemplate }, { ...environment, linkSecret: SECRET });
-  const url = provider.behindPage('abc', facts) as string;
+  const url = urlBehindPage(byTemplate, { ...environment, linkSecret: SECRET }, 'abc', facts) as string;
   expect(matches(byTemplate, { provider: 'template', token: 'abc', url }, SECRET)).toBe(true);
   expect(matches(byTemplate, { ...kept, url: `${url}0` }, SECRET)).toBe(false);
 });

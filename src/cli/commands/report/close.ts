@@ -6,7 +6,7 @@ import { describeClose } from '../../../reports/close-text.ts';
 import { closeSheet } from '../../../reports/sheets.ts';
 import { monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { outputWidth } from '../../output.ts';
+import { fitted, outputWidth } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
 export const define: Definition = (report, act) => {
@@ -30,7 +30,7 @@ async function reportClose(
     options,
     report ?? null,
     () => closeSheet(report),
-    () => (report === undefined ? 'No month has been closed yet.' : describeClose(report, outputWidth())),
+    () => (report === undefined ? 'No month has been closed yet.' : fitted(describeClose(report, outputWidth()))),
   );
   return report !== undefined && report.held.length > 0 ? EXIT.attention : EXIT.done;
 }

@@ -1,0 +1,5 @@
+/** Cron, once a night: deletes what has no further use. */
+import { runPurge } from '../src/cli/job.ts';
+import { runProcess } from '../src/cli/main.ts';
+
+await runProcess(runPurge);

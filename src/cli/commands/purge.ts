@@ -1,0 +1,40 @@
+/** `reckoner purge`. */
+import { groupThousands } from '../../money.ts';
+import { countPurgeable, type Purged, purge } from '../../reports/purge.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
+import { table } from '../output.ts';
+
+const HELP = `
+Idempotency keys go after 30 days, runs of jobs after 400, except the last run
+and the last success of each job. Quotes and requotes that nobody accepted go
+some days after they expired, and the data of processor events some days after
+it was received: the setting retention says how many. The job 'purge' does the
+same once a night.`;
+
+export const define: Definition = (command, act) => {
+  command
+    .option('--dry-run', 'count what is due and delete nothing')
+    .addHelpText('after', HELP)
+    .action(act(acting(purgeDue)));
+};
+
+async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+  const { database, output } = context;
+  const purged = dryRun ? await database.reading((tx) => countPurgeable(tx, context)) : await purge(database, context);
+  const closing = dryRun ? '\n\nPreview only: nothing was deleted.' : '';
+  output.print({ ...purged, dry_run: dryRun }, () => `${describe(purged, dryRun)}${closing}`);
+}
+
+const NAMES: Readonly<Record<keyof Purged, string>> = {
+  idempotency_keys: 'idempotency keys',
+  requotes: 'requotes nobody accepted',
+  quotes: 'quotes nobody accepted',
+  job_runs: 'runs of jobs',
+  processor_events: 'data of processor events',
+};
+
+const describe = (purged: Purged, dryRun: boolean): string =>
+  table(
+    ['kept longer than needed', dryRun ? '>to delete' : '>deleted'],
+    Object.entries(NAMES).map(([name, words]) => [words, groupThousands(String(purged[name as keyof Purged]))]),
+  );

@@ -1,0 +1,97 @@
+/** The thread of the management port. See management.ts. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Answer, FromThread, ManagementData } from './management.ts';
+import { FORWARDED } from './shared.ts';
+
+/** A main thread that has not come round for this long is stalled: nothing that it does takes as long. */
+const STALLED_MS = 5000;
+/** How long the main thread may take to answer. */
+const PATIENCE_MS = 5000;
+/** Whoever asks more often gets the same answer again. */
+const REMEMBERED_MS = 1000;
+const MOST_REMEMBERED = 100;
+
+const { host, port, version, heartbeat } = workerData as ManagementData;
+const beats = new BigInt64Array(heartbeat);
+const main = parentPort as NonNullable<typeof parentPort>;
+const tell = (message: FromThread) => main.postMessage(message);
+
+type Reply = Omit<Answer, 'id'>;
+const waiting = new Map<number, (answer: Reply) => void>();
+const remembered = new Map<string, Promise<Reply>>();
+let asked = 0;
+
+const json = (status: number, body: object): Reply => ({
+  status,
+  type: 'application/json; charset=utf-8',
+  body: JSON.stringify(body),
+});
+
+function health(): Reply {
+  const since = Number((process.hrtime.bigint() - Atomics.load(beats, 0)) / 1_000_000n);
+  const stalled = since > STALLED_MS;
+  return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, heartbeat_ms: since });
+}
+
+/** Asks the main thread: for one caller once at a time, and at most once a second. */
+function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
+  const address = socket.remoteAddress ?? '';
+  const key = `${url} ${address}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  if (remembered.size >= MOST_REMEMBERED) return Promise.resolve(json(503, { status: 'busy' }));
+  const reply = new Promise<Reply>((resolve) => {
+    asked += 1;
+    const id = asked;
+    const late = setTimeout(() => {
+      waiting.delete(id);
+      resolve(json(503, { status: 'stalled' }));
+    }, PATIENCE_MS);
+    waiting.set(id, (answer) => {
+      clearTimeout(late);
+      resolve(answer);
+    });
+    tell({ question: { id, url, address } });
+  });
+  remembered.set(key, reply);
+  void reply.then(() => setTimeout(() => remembered.delete(key), REMEMBERED_MS));
+  return reply;
+}
+
+/** The address of what comes through a proxy would be the proxy's; nginx as it comes adds no header, but speaks HTTP/1.0. */
+const isForwarded = ({ headers, httpVersion }: IncomingMessage): boolean =>
+  httpVersion === '1.0' || FORWARDED.some((name) => headers[name] !== undefined);
+
+main.on('message', ({ id, ...answer }: Answer) => {
+  waiting.get(id)?.(answer);
+  waiting.delete(id);
+});
+
+async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = request.url?.split('?')[0];
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  const found =
+    !isRead || path === undefined
+      ? json(405, { status: 'method not allowed' })
+      : path === '/healthz'
+        ? health()
+        : path === '/metrics' && isForwarded(request)
+          ? json(403, { status: 'not answered through a proxy' })
+          : path === '/readyz' || path === '/metrics'
+            ? await ask(path, request)
+            : json(404, { status: 'not found' });
+  response.writeHead(found.status, { 'Content-Type': found.type, 'Cache-Control': 'no-store' });
+  response.end(request.method === 'HEAD' ? undefined : found.body);
+}
+
+const server = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, (request, response) => {
+  void serve(request, response);
+});
+server.maxConnections = 256;
+server.on('error', ({ code, message }: NodeJS.ErrnoException) => tell({ failed: { code, message } }));
+server.listen({ host, port }, () => {
+  const { address, family, port: actual } = server.address() as AddressInfo;
+  tell({ listening: `http://${family === 'IPv6' ? `[${address}]` : address}:${actual}` });
+});

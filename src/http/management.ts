@@ -1,0 +1,88 @@
+/**
+ * The management port: /healthz, /readyz and /metrics answered by a thread of their own, which callers of the API cannot
+ * keep busy. /healthz looks at a heartbeat of the main thread; the others ask it, as its own routes would be asked.
+ */
+import { Worker } from 'node:worker_threads';
+import type { FastifyInstance } from 'fastify';
+import { reasonOf } from '../errors/refusals.ts';
+import { packageVersion } from '../package.ts';
+
+const BEAT_MS = 250;
+
+export interface ManagementData {
+  readonly host: string;
+  readonly port: number;
+  readonly version: string;
+  /** One BigInt64: when the main thread last came round, by process.hrtime, which is one clock for all threads. */
+  readonly heartbeat: SharedArrayBuffer;
+}
+
+/** A request that the main thread answers. */
+export interface Question {
+  readonly id: number;
+  readonly url: string;
+  readonly address: string;
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+export type FromThread =
+  | { readonly listening: string }
+  | { readonly failed: { readonly code: string | undefined; readonly message: string } }
+  | { readonly question: Question };
+
+export interface Management {
+  readonly url: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Rejects with the error of listening. */
+export async function openManagement(
+  app: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<Management> {
+  const heartbeat = new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT);
+  const beat = () => void Atomics.store(new BigInt64Array(heartbeat), 0, process.hrtime.bigint());
+  beat();
+  const beating = setInterval(beat, BEAT_MS).unref();
+  const workerData: ManagementData = { host, port, version: packageVersion, heartbeat };
+  const thread = new Worker(new URL('./management-thread.js', import.meta.url), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: 64 },
+  });
+  const close = async () => {
+    clearInterval(beating);
+    await thread.terminate();
+  };
+  const url = await new Promise<string>((resolve, reject) => {
+    thread.on('message', (message: FromThread) => {
+      if ('listening' in message) resolve(message.listening);
+      else if ('failed' in message) reject(Object.assign(new Error(message.failed.message), message.failed));
+      else void answer(app, message.question).then((found) => thread.postMessage(found));
+    });
+    thread.on('error', (error) => {
+      app.log.error({ reason: reasonOf(error) }, 'the management port is closed: its thread has ended');
+      reject(error);
+    });
+  }).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
+  thread.unref();
+  return { url, close };
+}
+
+async function answer(app: FastifyInstance, { id, url, address }: Question): Promise<Answer> {
+  try {
+    const found = await app.inject({ method: 'GET', url, remoteAddress: address });
+    return { id, status: found.statusCode, type: String(found.headers['content-type'] ?? ''), body: found.body };
+  } catch (error) {
+    app.log.warn({ reason: reasonOf(error) }, 'the management port was not answered');
+    return { id, status: 503, type: 'application/json', body: '{"status":"unavailable"}' };
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Deletes what has no further use once its time is over: idempotency keys, quotes and requotes that nobody accepted, runs of
+ * jobs, and the data of processor events. The database refuses to delete anything else (make_append_only in
+ * migrations/001_foundation.sql). Refusal: paused.
+ */
+import type { Database } from '../database/database.ts';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
+import { queryOne, type Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
+import { countErasable, eraseEventData } from '../payments/processor-events/erase.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { refuseWhilePaused } from '../people/pauses.ts';
+
+/** How many rows of each table were deleted, or would be; of processor events, how many had their data erased. */
+export interface Purged {
+  readonly idempotency_keys: number;
+  readonly requotes: number;
+  readonly quotes: number;
+  readonly job_runs: number;
+  readonly processor_events: number;
+}
+
+/** One transaction reads at most so many rows, so that it holds nobody up for long. */
+const BATCH = 5000;
+
+/** Days for which idempotency keys are kept (docs/partners.md), and runs of jobs. The database keeps them for as long. */
+const KEY_DAYS = 30;
+const JOB_RUN_DAYS = 400;
+
+interface Batch {
+  readonly deleted: number;
+  readonly read: number;
+  /** The row that was read last: the next batch begins after it. */
+  readonly last_at: string | null;
+  readonly last_id: string | null;
+}
+
+/** What ended before an instant, after the row that was read last. */
+interface Range {
+  readonly before: string;
+  readonly afterAt: string;
+  readonly afterId: string;
+  readonly batch: number;
+}
+
+const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT partner_id, idempotency_key FROM idempotency_keys k
+       WHERE recorded_at < :before::timestamptz AND idempotency_key_may_go(k) ORDER BY recorded_at LIMIT :batch
+     ), gone AS (
+       DELETE FROM idempotency_keys k USING over o
+       WHERE k.partner_id = o.partner_id AND k.idempotency_key = o.idempotency_key RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+/** Requotes that stay are read once: the index has them in the order in which they expired. */
+const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT expires_at, requote_id FROM requotes
+       WHERE expires_at < :before::timestamptz AND (expires_at, requote_id) > (:afterAt::timestamptz, :afterId)
+       ORDER BY expires_at, requote_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM requotes r USING over o WHERE r.requote_id = o.requote_id AND requote_may_go(r) RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
+            (array_agg(requote_id ORDER BY expires_at DESC, requote_id DESC))[1] AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+const deleteQuotes = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT expires_at, quote_id FROM quotes
+       WHERE expires_at < :before::timestamptz AND (expires_at, quote_id) > (:afterAt::timestamptz, :afterId)
+       ORDER BY expires_at, quote_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM quotes q USING over o WHERE q.quote_id = o.quote_id AND quote_may_go(q) RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
+            (array_agg(quote_id ORDER BY expires_at DESC, quote_id DESC))[1] AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
+  queryOne(
+    tx,
+    `WITH over AS MATERIALIZED (
+       SELECT job_run_id FROM job_runs r
+       WHERE finished_at < :before::timestamptz AND job_run_may_go(r) ORDER BY job_run_id LIMIT :batch
+     ), gone AS (
+       DELETE FROM job_runs r USING over o WHERE r.job_run_id = o.job_run_id RETURNING 1
+     )
+     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, NULL::timestamptz AS last_at, NULL AS last_id
+     FROM over`,
+    { ...range },
+  );
+
+async function eraseEvents(tx: Transaction, { afterId, ...range }: Range, context: ActorContext): Promise<Batch> {
+  const batch = await eraseEventData(tx, context, { ...range, afterId: Number(afterId) });
+  return { ...batch, last_at: null, last_id: batch.last_id === null ? null : String(batch.last_id) };
+}
+
+/** Offers are what a partner may ask about: an event states how many went. */
+const withEvent =
+  (table: 'quotes' | 'requotes', deleteBatch: typeof deleteQuotes) =>
+  async (tx: Transaction, range: Range, { actor, environment }: ActorContext): Promise<Batch> => {
+    const batch = await deleteBatch(tx, range);
+    if (batch.deleted > 0) {
+      const details = { deleted: batch.deleted, expired_before: range.before };
+      await recordEvent(tx, actor, { action: 'quote.purge', subject: table, details, now: environment.now().toISO() });
+    }
+    return batch;
+  };
+
+type DeleteBatch = (tx: Transaction, range: Range, context: ActorContext) => Promise<Batch>;
+
+/** A quote's requotes refer to it, so they go first. */
+const DELETE_BATCH: Readonly<Record<keyof Purged, DeleteBatch>> = {
+  idempotency_keys: deleteKeys,
+  requotes: withEvent('requotes', deleteRequotes),
+  quotes: withEvent('quotes', deleteQuotes),
+  job_runs: deleteJobRuns,
+  processor_events: eraseEvents,
+};
+
+/** For how many days each is kept; null: for ever. */
+const daysOf = ({ settings: { retention } }: ActorContext): Readonly<Record<keyof Purged, number | null>> => ({
+  idempotency_keys: KEY_DAYS,
+  requotes: retention.quotes_days,
+  quotes: retention.quotes_days,
+  job_runs: JOB_RUN_DAYS,
+  processor_events: retention.processor_events_days,
+});
+
+/** Before which instant each must have ended to go; null: it never goes. */
+function beginnings(context: ActorContext): [keyof Purged, string | null][] {
+  const now = context.environment.now();
+  return Object.entries(daysOf(context)).map(([table, days]) => [
+    table as keyof Purged,
+    days === null ? null : now.toUTC().minus({ days }).toISO(),
+  ]);
+}
+
+const NOTHING: Purged = { idempotency_keys: 0, requotes: 0, quotes: 0, job_runs: 0, processor_events: 0 };
+
+/** Deletes what is due, each batch in a transaction of its own. Safe to repeat and to run twice at once. */
+export async function purge(database: Database, context: ActorContext): Promise<Purged> {
+  let purged = NOTHING;
+  for (const [table, before] of beginnings(context)) {
+    if (before !== null) purged = { ...purged, [table]: await purgeTable(database, context, table, before) };
+  }
+  return purged;
+}
+
+async function purgeTable(
+  database: Database,
+  context: ActorContext,
+  table: keyof Purged,
+  before: string,
+): Promise<number> {
+  let deleted = 0;
+  let range: Range = { before, afterAt: '-infinity', afterId: '0', batch: BATCH };
+  for (let isMore = true; isMore; ) {
+    const batch = await database.transaction(async (tx) => {
+      await lockLedgerShared(tx);
+      await refuseWhilePaused(tx);
+      const done = await DELETE_BATCH[table](tx, range, context);
+      failpoint('purge.recorded');
+      return done;
+    });
+    failpoint('purge.committed');
+    deleted += batch.deleted;
+    range = { ...range, afterAt: batch.last_at ?? '-infinity', afterId: batch.last_id ?? '0' };
+    isMore = batch.read === BATCH;
+  }
+  return deleted;
+}
+
+/** How many rows a purge would delete now. */
+export async function countPurgeable(tx: Transaction, context: ActorContext): Promise<Purged> {
+  const before = Object.fromEntries(beginnings(context)) as Record<keyof Purged, string | null>;
+  const counts = await queryOne<Omit<Purged, 'processor_events'>>(
+    tx,
+    `SELECT (SELECT count(*) FROM idempotency_keys k
+             WHERE recorded_at < :idempotency_keys::timestamptz AND idempotency_key_may_go(k)) AS idempotency_keys,
+            (SELECT count(*) FROM requotes r
+             WHERE expires_at < :requotes::timestamptz AND requote_may_go(r)) AS requotes,
+            (SELECT count(*) FROM quotes q WHERE expires_at < :quotes::timestamptz AND quote_may_go(q)) AS quotes,
+            (SELECT count(*) FROM job_runs r
+             WHERE finished_at < :job_runs::timestamptz AND job_run_may_go(r)) AS job_runs`,
+    {
+      idempotency_keys: before.idempotency_keys,
+      requotes: before.requotes,
+      quotes: before.quotes,
+      job_runs: before.job_runs,
+    },
+  );
+  const received = before.processor_events;
+  return { ...counts, processor_events: received === null ? 0 : await countErasable(tx, received) };
+}
