@@ -34,7 +34,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'ledger.ts importFiles': 'ledger.import, with files of any size as a stream and the rejected rows in another',
   'migrate.ts migrate': 'changes the database itself, as its owner',
   'processor/poll.ts processorPoll': 'reads the processor as the job does: nothing is decided',
-  'purge.ts purge': 'deletes what nobody needs, as the job does: nothing is decided',
+  'purge.ts purgeDue': 'deletes what nobody needs, as the job does: nothing is decided',
   'restore.ts restore': 'makes the database, as its owner',
   'resume.ts resume':
     'a preview ends pauses by itself, so nothing would be shown; after a restore it asks for numbers first',
