@@ -41,3 +41,18 @@ export function textAsked(value: Asked): string | undefined {
   const text = value?.replaceAll('\0', '').trim().slice(0, 200);
   return text === '' ? undefined : text;
 }
+
+/** An amount in major units, with or without commas between thousands. */
+export function amountAsked(argument: string, value: Asked): string | undefined {
+  if (value === undefined || value.trim() === '') return undefined;
+  const amount = readAmount(value);
+  if (amount !== undefined) return amount;
+  throw invalid(argument, value, 'is not an amount such as 1,250.00');
+}
+
+/** `1250.00` of `1,250.00`; undefined for what is no amount. */
+export function readAmount(text: string): string | undefined {
+  const plain = text.trim();
+  const written = /^(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,6})?$/.test(plain);
+  return written ? plain.replaceAll(',', '') : undefined;
+}

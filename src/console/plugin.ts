@@ -52,7 +52,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       const routes = routesOf(console_, shared);
       addAccount(routes);
       addPasskeys(routes, shared);
-      addScreens(routes);
+      addScreens(routes, shared);
       addActs(routes);
     },
     { prefix: '/console' },

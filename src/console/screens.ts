@@ -2,11 +2,13 @@
 import { z } from 'zod';
 import { readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { choiceAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
+import { actHref } from './screens/act.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import {
   checksScreen,
@@ -27,8 +29,10 @@ import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails
 import { partnerStatementScreen, readPartnerStatement, sheetOfStatement } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { partnersScreen, readPartners } from './screens/partners.tsx';
+import { paymentListScreen, readPaymentList } from './screens/payment-list.tsx';
 import { paymentsScreen, readPayments } from './screens/payments.tsx';
 import { QUEUES, queueScreen, readQueue } from './screens/queue.tsx';
+import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import {
@@ -60,7 +64,8 @@ function filterOf<Schema extends z.ZodType>(schema: Schema, { query, request }: 
   return parsed.data;
 }
 
-export function addScreens({ screen, file, redirect }: Routes): void {
+export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
+  const { screen, file, redirect } = routes;
   // The first place that the user may see.
   redirect('/', PARTNERS, ({ user }) => (scopeOf(user, 'viewer') === null ? '/console/close' : '/console/invoices'));
   screen('/close', LEDGER, (tx, { context }) => readClose(tx, context, undefined), closeScreen);
@@ -91,6 +96,11 @@ export function addScreens({ screen, file, redirect }: Routes): void {
     const content = await readPdf(tx, document_id);
     return content && { type: 'application/pdf', name: `${number}.pdf`, content };
   });
+  file('/invoices/:number/rows.csv', PARTNERS, async (tx, { scope, params }) => {
+    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+    const content = rowStreams.open(document_id, 'partner');
+    return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
+  });
   screen(
     '/queue',
     LEDGER,
@@ -98,7 +108,7 @@ export function addScreens({ screen, file, redirect }: Routes): void {
       readQueue(tx, { settings, scope, queue: choiceAsked('queue', query['queue'], QUEUES) }),
     queueScreen,
   );
-  screen('/payments', LEDGER, (tx, { context }) => readPayments(tx, context.settings), paymentsScreen);
+  addPayments(routes);
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen(
     '/reports/coverage',
@@ -131,6 +141,20 @@ export function addScreens({ screen, file, redirect }: Routes): void {
     sheetOfAccounts,
   );
   screen('/settings', LEDGER, (tx, { context, scope }) => readSettingsView(tx, { ...context, scope }), settingsScreen);
+}
+
+function addPayments({ screen, redirect }: Routes): void {
+  screen('/payments', LEDGER, (tx, { context, query }) => readPayments(tx, context.settings, query), paymentsScreen);
+  screen('/payments/all', PARTNERS, (tx, { query, scope }) => readPaymentList(tx, query, { scope }), paymentListScreen);
+  redirect('/payments/import', PARTNERS, () => actHref('payment.import'));
+  redirect('/payments/record', PARTNERS, () => actHref('payment.record'));
+  screen(
+    '/payments/:exception',
+    PARTNERS,
+    (tx, { context: { settings }, scope, params: { exception = '' }, query: { q } }) =>
+      readReceipt(tx, exception, { settings, scope, q }),
+    receiptScreen,
+  );
 }
 
 function addPartners(screen: Routes['screen']): void {

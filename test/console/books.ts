@@ -53,6 +53,9 @@ const READER: Reader = {
   formToken: '',
 };
 
+/** A user who may do what finance may, for all partners. */
+export const FINANCE = { user: { roles: [{ role: 'finance', partner_id: null }] } } as const;
+
 /** The whole page of a screen. */
 export const html = (screen: Screen): string => page(READER, screen);
 

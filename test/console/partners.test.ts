@@ -17,7 +17,7 @@ import { readAging } from '../../src/reports/aging.ts';
 import { csvOf } from '../../src/sheet.ts';
 import { reckoner } from '../support/program.ts';
 import { partner } from '../support/world.ts';
-import { type ConsoleBooks, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
+import { type ConsoleBooks, FINANCE, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
 
 let books: ConsoleBooks;
 let secret: string;
@@ -100,10 +100,10 @@ describe('a reader of some partners', () => {
 test('one partner shows its open items, its hold and its unapplied cash, each with its act', async () => {
   const one = await reading((tx) => readPartner(tx, 'p-1', books.seen()));
   expect(one.items.map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000004']);
-  expect(html(partnerScreen(one))).toContain('href="/console/acts/invoice.release?number=INV-2026-000002"');
+  expect(html(partnerScreen(one, FINANCE))).toContain('href="/console/acts/invoice.release?number=INV-2026-000002"');
   const two = await reading((tx) => readPartner(tx, 'p-2', books.seen()));
   expect(two.unapplied).toMatchObject([{ amount: '3.00', currency: 'EUR', reference: 'UNAPPLIED' }]);
-  expect(html(partnerScreen(two))).toContain('href="/console/acts/payment.apply?paymentId=');
+  expect(html(partnerScreen(two, FINANCE))).toContain('href="/console/payments/');
 });
 
 test('the account statement downloads as the file that the command writes', async () => {
@@ -141,7 +141,7 @@ test('a rate is shown in percent without being calculated', () => {
 test('a partner named like a script is text on every screen', async () => {
   const screens = [
     partnersScreen(await listed()),
-    partnerScreen(await reading((tx) => readPartner(tx, 'p-2', books.seen()))),
+    partnerScreen(await reading((tx) => readPartner(tx, 'p-2', books.seen())), FINANCE),
     partnerStatementScreen(await reading((tx) => readPartnerStatement(tx, 'p-2', {}, books.seen()))),
     partnerTermsScreen(await reading((tx) => readPartnerTerms(tx, 'p-2', books.seen()))),
     partnerEmailsScreen(await reading((tx) => readPartnerEmails(tx, 'p-2', {}, books.seen()))),

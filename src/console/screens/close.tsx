@@ -9,9 +9,11 @@ import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
+import type { User } from '../../people/roles.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
-import { Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
+import { ActLink, mayDo } from '../act-link.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
 /** A closed month of the strip, with what it billed by currency. */
@@ -113,7 +115,7 @@ const NAMES = [
 /** `September 2026`. */
 export const monthName = (month: Month): string => `${NAMES[Number(month.slice(5)) - 1]} ${month.slice(0, 4)}`;
 
-export function closeScreen(view: CloseView): Screen {
+export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles'> }): Screen {
   const { shown, open, report, facts } = view;
   const running = open !== null && open.month === shown;
   return {
@@ -134,29 +136,27 @@ export function closeScreen(view: CloseView): Screen {
         </>
       )
     ),
-    acts: running ? (
-      <>
-        <a class="button" href={`/console/close/${open.month}/preview`}>
-          Preview
-        </a>
-        {open.feeds.due && (
-          <a class="button main" href={`/console/close/${open.month}/close`}>
-            Close {monthName(open.month)}
+    acts: running
+      ? mayDo(user, 'month.close', null) && (
+          <a class={open.feeds.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
+            {open.feeds.due ? `Close ${monthName(open.month)}` : 'Preview'}
           </a>
-        )}
-      </>
-    ) : (
-      shown !== null && (
-        <>
-          <a class="button" href={`/console/close/${shown}/report.xlsx`}>
-            Report (XLSX)
-          </a>
-          <a class="button" href={`/console/audit/packs/${shown}`}>
-            Auditor's pack
-          </a>
-        </>
-      )
-    ),
+        )
+      : shown !== null && (
+          <>
+            <a class="button" href={addressOf('/console/reports/close', { month: shown })}>
+              Report
+            </a>
+            <a class="button" href={`/console/audit/packs/${shown}`}>
+              Auditor's pack
+            </a>
+            {view.openBooks.includes(shown) && (
+              <ActLink user={user} act="books.close" partner={null} input={{ month: shown }} tone="main">
+                Close the books
+              </ActLink>
+            )}
+          </>
+        ),
     content: (
       <>
         <Strip {...view} />
@@ -400,7 +400,13 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
             <dl class="facts">
               <dt>Seal</dt>
               <dd>
-                <code>{seal === null ? 'none' : `${seal.slice(0, 16)}…`}</code>
+                {seal === null ? (
+                  'none'
+                ) : (
+                  <a href={`/console/audit/seals/month/${report.month}`}>
+                    <code>{`${seal.slice(0, 16)}…`}</code>
+                  </a>
+                )}
               </dd>
               <dt>Books</dt>
               <dd>{view.openBooks.includes(report.month) ? 'open' : 'closed'}</dd>

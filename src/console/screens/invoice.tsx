@@ -8,7 +8,9 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
+import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
+import { ActLink } from '../act-link.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthName } from './close.tsx';
@@ -38,31 +40,30 @@ export async function readInvoice(tx: Transaction, scope: Scope, number: string,
 function actsOn(
   { document, status, held_at, amount_paid }: DocumentRow,
   dispute: OpenDispute | null,
-): [string, string][] {
-  if (status === 'void') return [['rerun', 'Run again']];
+): [act: string, name: string][] {
+  if (status === 'void') return [['invoice.rerun', 'Run again']];
   const open = status === 'open' && document === 'invoice';
+  const ofInvoice: [string, string][] = [
+    ['payment.record', 'Record payment'],
+    ['invoice.credit', 'Credit'],
+    dispute === null ? ['dispute.open', 'Dispute'] : ['dispute.close', 'Close dispute'],
+  ];
+  const unpaid: [string, string][] = [
+    ['invoice.rerun', 'Run again'],
+    ['invoice.void', 'Void'],
+  ];
   return [
-    ...(open
-      ? ([
-          ['payment', 'Record payment'],
-          ['credit', 'Credit'],
-        ] as [string, string][])
-      : []),
-    ...(open
-      ? ([dispute === null ? ['dispute', 'Dispute'] : ['dispute/close', 'Close dispute']] as [string, string][])
-      : []),
-    held_at === null ? ['hold', 'Hold'] : ['release', 'Release'],
-    ['resend', 'Resend'],
-    ...(/[1-9]/.test(amount_paid)
-      ? []
-      : ([
-          ['rerun', 'Run again'],
-          ['void', 'Void'],
-        ] as [string, string][])),
+    ...(open ? ofInvoice : []),
+    held_at === null ? ['invoice.hold', 'Hold'] : ['invoice.release', 'Release'],
+    ['invoice.resend', 'Resend'],
+    ...(/[1-9]/.test(amount_paid) ? [] : unpaid),
   ];
 }
 
-export function invoiceScreen({ document: row, history, dispute, today }: InvoiceView): Screen {
+export function invoiceScreen(
+  { document: row, history, dispute, today }: InvoiceView,
+  { user }: { user: Pick<User, 'roles'> },
+): Screen {
   const { number, currency } = row;
   const lines: Column<LineRow>[] = [
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
@@ -85,10 +86,16 @@ export function invoiceScreen({ document: row, history, dispute, today }: Invoic
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
     lead: <Standing line={{ ...row, on_hold: row.held_at !== null, disputed: dispute !== null }} today={today} />,
-    acts: actsOn(row, dispute).map(([path, name]) => (
-      <a class={path === 'void' ? 'button danger' : 'button'} href={`/console/invoices/${number}/${path}`}>
+    acts: actsOn(row, dispute).map(([act, name]) => (
+      <ActLink
+        user={user}
+        act={act}
+        partner={row.partner_id}
+        input={{ number }}
+        tone={act === 'invoice.void' ? 'danger' : undefined}
+      >
         {name}
-      </a>
+      </ActLink>
     )),
     content: (
       <div class="columns">
@@ -144,7 +151,7 @@ export function invoiceScreen({ document: row, history, dispute, today }: Invoic
         <Card
           title="PDF"
           acts={
-            <a class="button" href={`/console/invoices/${number}/rows.csv`}>
+            <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
               Rows (CSV)
             </a>
           }

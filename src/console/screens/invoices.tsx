@@ -139,11 +139,6 @@ export function invoicesScreen({ filter, today, lines, next }: InvoicesView): Sc
     place: 'invoices',
     title: 'Invoices',
     lead: [month, partner].filter((each) => each !== undefined).join(' · ') || undefined,
-    acts: (
-      <a class="button" href={`${addressOf(filter, {}).replace('/console/invoices', '/console/invoices.xlsx')}`}>
-        XLSX
-      </a>
-    ),
     content: (
       <>
         <form class="filters" action="/console/invoices">

@@ -4,10 +4,12 @@ import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql
 import { refuse } from '../../errors/refusals.ts';
 import { daysBetween } from '../../month.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
+import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
+import { ActLink, mayDo } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -115,7 +117,7 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
   };
 }
 
-export function partnerScreen(view: PartnerOverview): Screen {
+export function partnerScreen(view: PartnerOverview, { user }: { user: Pick<User, 'roles'> }): Screen {
   const { partner } = view;
   const { frame, menu } = partnerFrame(partner, '');
   return {
@@ -125,9 +127,17 @@ export function partnerScreen(view: PartnerOverview): Screen {
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
           All documents
         </a>
-        <a class="button" href={addressOf('/console/acts/payment.record', { partnerId: partner.partner_id })}>
-          Record payment
+        <a class="button" href={addressOf('/console/payments/all', { partner: partner.partner_id })}>
+          All payments
         </a>
+        <ActLink
+          user={user}
+          act="payment.record"
+          partner={partner.partner_id}
+          input={{ partnerId: partner.partner_id }}
+        >
+          Record payment
+        </ActLink>
       </>
     ),
     content: (
@@ -139,7 +149,7 @@ export function partnerScreen(view: PartnerOverview): Screen {
             <OpenItems view={view} />
             <div class="stack">
               <Contact partner={partner} />
-              <Waiting view={view} />
+              <Waiting view={view} user={user} />
               {(partner.parent != null || view.children.length > 0) && <Family view={view} />}
             </div>
           </div>
@@ -250,17 +260,23 @@ function Contact({ partner: { invoicing_contact: contact, address } }: { partner
 }
 
 /** Holds, disputes and cash without an invoice: what somebody has to end. */
-function Waiting({ view: { held, disputes, unapplied, partner } }: { view: PartnerOverview }) {
+function Waiting({
+  view: { held, disputes, unapplied, partner },
+  user,
+}: {
+  view: PartnerOverview;
+  user: Pick<User, 'roles'>;
+}) {
   if (held.length + disputes.length + unapplied.length === 0)
     return (
       <Card title="To do">
         <p class="soft">No holds, disputes or unapplied cash.</p>
       </Card>
     );
-  const act = (name: string, question: Readonly<Record<string, string | number>>, text: string) => (
-    <a class="button" href={addressOf(`/console/acts/${name}`, question)}>
+  const act = (name: string, input: Readonly<Record<string, string>>, text: string) => (
+    <ActLink user={user} act={name} partner={partner.partner_id} input={input}>
       {text}
-    </a>
+    </ActLink>
   );
   const number = (number: string) => (
     <a class="number" href={`/console/invoices/${number}`}>
@@ -299,7 +315,11 @@ function Waiting({ view: { held, disputes, unapplied, partner } }: { view: Partn
               <Money amount={each.amount} currency={each.currency} /> <Chip>unapplied</Chip>
               <p class="soft">{`received ${each.received_on}, ${each.reference}`}</p>
             </div>
-            {act('payment.apply', { paymentId: each.payment_id }, 'Apply')}
+            {mayDo(user, 'payment.apply', partner.partner_id) && (
+              <a class="button" href={`/console/payments/${each.payment_id}`}>
+                Apply
+              </a>
+            )}
           </li>
         ))}
       </ul>

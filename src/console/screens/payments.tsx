@@ -2,14 +2,37 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
+import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { Chip, Money } from '../kit.tsx';
+import { ActLink } from '../act-link.tsx';
+import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { textAsked } from '../parameters.ts';
 
-export const readPayments = (tx: Transaction, settings: Settings): Promise<ListedException[]> =>
-  listExceptions(tx, settings);
+export interface PaymentsView {
+  readonly exceptions: readonly ListedException[];
+  readonly total: number;
+  readonly after: string | undefined;
+  readonly next: string | null;
+}
 
-const KINDS: Readonly<Record<ListedException['kind'], string>> = {
+const PAGE = 50;
+
+/** One page in the order of the list, after the exception of this name. */
+export async function readPayments(
+  tx: Transaction,
+  settings: Settings,
+  asked: { readonly after?: string },
+): Promise<PaymentsView> {
+  const all = await listExceptions(tx, settings);
+  const after = textAsked(asked.after);
+  const begin = all.findIndex(({ exception }) => exception === after) + 1;
+  const exceptions = all.slice(begin, begin + PAGE);
+  const more = begin + PAGE < all.length;
+  return { exceptions, total: all.length, after, next: more ? (exceptions.at(-1)?.exception ?? null) : null };
+}
+
+export const KINDS: Readonly<Record<ListedException['kind'], string>> = {
   unknown_payer: 'payer unknown',
   possible_duplicate: 'possible duplicate',
   digits_swapped: 'digits swapped',
@@ -22,33 +45,63 @@ const KINDS: Readonly<Record<ListedException['kind'], string>> = {
   waiting_event: 'waiting event',
 };
 
-export function paymentsScreen(exceptions: readonly ListedException[]): Screen {
+const PATH = '/console/payments';
+
+/** The two lists of payments. */
+export const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
+  <Tabs
+    label="Payments"
+    tabs={[
+      { name: 'To decide', href: PATH, current: current === 'decide' },
+      { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
+    ]}
+  />
+);
+
+export const PaymentActs = ({ user }: { user: Pick<User, 'roles'> }) => (
+  <>
+    <ActLink user={user} act="payment.record" partner={null}>
+      Record payment
+    </ActLink>
+    <ActLink user={user} act="payment.import" partner={null} tone="main">
+      Import bank file
+    </ActLink>
+  </>
+);
+
+export function paymentsScreen(
+  { exceptions, total, after, next }: PaymentsView,
+  { user }: { user: Pick<User, 'roles'> },
+): Screen {
   return {
     place: 'payments',
     title: 'Payments',
-    lead: exceptions.length === 0 ? 'nothing waits' : `${plural(exceptions.length, 'receipt')} to decide`,
-    acts: (
-      <>
-        <a class="button" href="/console/payments/record">
-          Record payment
-        </a>
-        <a class="button main" href="/console/payments/import">
-          Import bank file
-        </a>
-      </>
-    ),
+    lead: total === 0 ? 'nothing waits' : `${plural(total, 'receipt')} to decide`,
+    acts: <PaymentActs user={user} />,
     content: (
-      <div class="stack">
-        {exceptions.map((exception) => (
-          <Receipt exception={exception} />
-        ))}
-        {exceptions.length === 0 && (
-          <p class="nothing">Every receipt is applied. New ones appear here when a bank file is imported.</p>
-        )}
-      </div>
+      <>
+        <PaymentTabs current="decide" />
+        <div class="stack">
+          {exceptions.map((exception) => (
+            <Receipt exception={exception} />
+          ))}
+          {exceptions.length === 0 && (
+            <p class="nothing">Every receipt is applied. New ones appear here when a bank file is imported.</p>
+          )}
+        </div>
+        <Pager
+          first={after === undefined ? null : PATH}
+          next={next === null ? null : addressOf(PATH, { after: next })}
+        />
+      </>
     ),
   };
 }
+
+/** How sure a suggestion is. */
+export const Confidence = ({ of }: { of: string }) => (
+  <Chip tone={Number(of) >= 0.8 ? 'good' : 'plain'}>{`${Math.round(Number(of) * 100)} %`}</Chip>
+);
 
 function Receipt({ exception: each }: { exception: ListedException }) {
   const href = `/console/payments/${each.exception}`;
@@ -78,9 +131,7 @@ function Receipt({ exception: each }: { exception: ListedException }) {
       <ul class="ticks">
         {each.suggestions.map(({ number, amount, why, confidence }) => (
           <li class="suggestion">
-            <Chip
-              tone={Number(confidence) >= 0.8 ? 'good' : 'plain'}
-            >{`${Math.round(Number(confidence) * 100)} %`}</Chip>
+            <Confidence of={confidence} />
             <span>
               {number !== null && (
                 <a class="number" href={`/console/invoices/${number}`}>
@@ -91,19 +142,17 @@ function Receipt({ exception: each }: { exception: ListedException }) {
               <br />
               <span class="soft">{why}</span>
             </span>
-            {number !== null && (
-              <a class="button" href={`${href}/apply?to=${number}`}>
-                Apply
-              </a>
-            )}
+            <a class="button" href={href}>
+              {number === null ? 'Compare' : 'Apply'}
+            </a>
           </li>
         ))}
         {each.suggestions.length === 0 && (
           <li class="suggestion">
             <span />
             <span class="soft">{each.reason}</span>
-            <a class="button" href={`${href}/apply`}>
-              Choose
+            <a class="button" href={href}>
+              Decide
             </a>
           </li>
         )}

@@ -1,0 +1,74 @@
+/** SQL of cash application: who may have paid, and what is open there. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { readPayers } from '../../payments/open-items.sql.ts';
+import { OpenItems } from '../../payments/open-items.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+
+export interface LikelyPayer {
+  readonly partner_id: string;
+  readonly name: string;
+}
+
+/** The known partners, those that the payer's account or name may be, and all that these pay for. */
+export async function readLikelyPayers(
+  tx: Transaction,
+  {
+    known,
+    payer,
+    scope,
+  }: {
+    known: readonly (string | null)[];
+    payer: { readonly name: string | null; readonly account: string | null };
+    scope: Scope;
+  },
+): Promise<LikelyPayer[]> {
+  const payers = await readPayers(tx);
+  const named = payer.name === null ? [] : new OpenItems([], payers, new Map(), {}).partnersNamedIn(payer.name);
+  const byAccount = await query<{ partner_id: string }>(
+    tx,
+    `SELECT unnest(partners) AS partner_id FROM payer_accounts WHERE payer_account = :account`,
+    { account: payer.account },
+  );
+  const likely = new Set(
+    [...known, ...byAccount.map((each) => each.partner_id), ...named].filter((each) => each !== null),
+  );
+  for (const each of likely) {
+    for (const { partner_id, parent } of payers) if (parent === each) likely.add(partner_id);
+  }
+  return [...likely].flatMap((id) => payers.find((each) => each.partner_id === id && isInScope(scope, id)) ?? []);
+}
+
+export interface CashItem {
+  readonly number: string;
+  readonly document: 'invoice' | 'credit_note';
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly issued_on: string;
+  readonly due_on: string | null;
+  readonly balance: string;
+  readonly currency: string;
+}
+
+export const ITEMS_SHOWN = 100;
+
+/** Open documents of these partners, or where something is searched of all, the earliest due first. */
+export const readOpenItems = (
+  tx: Transaction,
+  {
+    currency,
+    partners,
+    q,
+    scope,
+  }: { currency: string; partners: readonly string[]; q: string | undefined; scope: Scope },
+): Promise<CashItem[]> =>
+  query(
+    tx,
+    `SELECT d.number, d.document, d.partner_id, d.partner_name, d.issued_on, d.due_on, b.balance::text, d.currency
+     FROM documents d JOIN document_balances b USING (document_id)
+     WHERE d.currency = :currency AND d.document <> 'statement' AND b.status = 'open'
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+       AND CASE WHEN :q::text IS NULL THEN d.partner_id = ANY (:partners::text[])
+                ELSE strpos(lower(concat_ws(E'\\n', d.number, d.partner_id, d.partner_name)), lower(:q)) > 0 END
+     ORDER BY d.document DESC, d.due_on, d.document_id LIMIT :limit`,
+    { currency, partners, q: q ?? null, scope, limit: ITEMS_SHOWN },
+  );

@@ -1,0 +1,285 @@
+/** What a receipt may pay: suggestions with their evidence, open items to choose from, its payer, possible duplicates. */
+import { Amount } from '../../money.ts';
+import { daysBetween } from '../../month.ts';
+import type { ListedException } from '../../payments/exceptions.ts';
+import type { PaymentJson } from '../../payments/payment.ts';
+import type { User } from '../../people/roles.ts';
+import { plural } from '../../text.ts';
+import { ActLink, mayDo } from '../act-link.tsx';
+import { Form } from '../form.tsx';
+import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
+import type { Reader } from '../page.tsx';
+import { actHref } from './act.tsx';
+import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
+import { Confidence } from './payments.tsx';
+
+export interface Choices {
+  readonly q: string | undefined;
+  readonly payers: readonly LikelyPayer[];
+  readonly items: readonly CashItem[];
+  /** What the settings let a payment be short of an invoice in its currency. */
+  readonly smallDifference: string | null;
+}
+
+interface Cash {
+  readonly payment: PaymentJson;
+  readonly user: User;
+  readonly reader: Reader;
+}
+
+const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
+  mayDo(user, 'payment.apply', payment.partner_id);
+
+/** A button that shows what applying the payment to these would do. */
+function Apply({ numbers, creditNotes, payment, user, reader }: Cash & { numbers: string[]; creditNotes: string[] }) {
+  if (!mayApply({ user, payment })) return <span />;
+  return (
+    <Form action={actHref('payment.apply')} token={reader.formToken}>
+      <input type="hidden" name="paymentId" value={payment.payment_id} />
+      {numbers.map((number) => (
+        <input type="hidden" name="numbers" value={number} />
+      ))}
+      {creditNotes.map((number) => (
+        <input type="hidden" name="creditNotes" value={number} />
+      ))}
+      <button type="submit" name="step" value="preview" aria-label={`Apply to ${numbers.join(', ')}`}>
+        Apply
+      </button>
+    </Form>
+  );
+}
+
+/** The credit notes that the command of a suggestion names. */
+const creditIn = (command: string | null): string[] =>
+  [...(command ?? '').matchAll(/ --credit (\S+)/g)].map(([, number = '']) => number);
+
+/** Each with the reasons, the surest first. */
+export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
+  const { currency } = cash.payment;
+  const invoices = exception.suggestions.filter(({ number }) => number !== null);
+  if (invoices.length + exception.sets.length === 0) return null;
+  return (
+    <Card title="Suggested" note="nothing is applied until you confirm it" flush>
+      <ul class="ticks in match">
+        {exception.sets.map(({ numbers, why }) => (
+          <li class="suggestion">
+            <Chip tone="good">{plural(numbers.length, 'invoice')}</Chip>
+            <span>
+              {numbers.join(', ')}
+              <br />
+              <span class="soft">{why}</span>
+            </span>
+            <Apply numbers={[...numbers]} creditNotes={[]} {...cash} />
+          </li>
+        ))}
+        {invoices.map(({ number, amount, confidence, why, command }) => (
+          <li class="suggestion">
+            <Confidence of={confidence} />
+            <span>
+              <a class="number" href={`/console/invoices/${number}`}>
+                {number}
+              </a>{' '}
+              <Money amount={amount} currency={currency} />
+              <br />
+              <span class="soft">{why}</span>
+            </span>
+            <Apply numbers={[number ?? '']} creditNotes={creditIn(command)} {...cash} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+/** The payments that it may be the same as: reversed as a duplicate, or kept. */
+export function Duplicates({
+  exception,
+  payment,
+  user,
+}: Pick<Cash, 'payment' | 'user'> & { exception: ListedException }) {
+  const same = exception.suggestions.filter(({ same_as }) => same_as !== null);
+  if (exception.kind !== 'possible_duplicate' && exception.kind !== 'digits_swapped') return null;
+  const id = String(payment.payment_id);
+  const partner = payment.partner_id;
+  return (
+    <Card title={exception.kind === 'digits_swapped' ? 'Digits may be swapped' : 'Possible duplicate'}>
+      <div class="stack">
+        {same.length === 0 && <p>{exception.reason}</p>}
+        {same.map(({ same_as, why, command }) => (
+          <div>
+            <p>
+              {'Perhaps the same as '}
+              <a href={`/console/payments/${same_as}`}>{`payment ${same_as}`}</a>: <span class="soft">{why}</span>
+            </p>
+            {command !== null && (
+              <p class="buttons">
+                <ActLink
+                  user={user}
+                  act="payment.reverse"
+                  partner={partner}
+                  input={{ paymentId: id, kind: 'duplicate', duplicateOf: String(same_as), reason: 'recorded twice' }}
+                  tone="main"
+                >
+                  Reverse it as a duplicate
+                </ActLink>
+              </p>
+            )}
+          </div>
+        ))}
+        <p class="buttons">
+          <ActLink
+            user={user}
+            act="payment.close_exception"
+            partner={partner}
+            input={{ exception: exception.exception }}
+          >
+            {exception.kind === 'digits_swapped' ? 'It was meant' : 'Keep it: it is another payment'}
+          </ActLink>
+        </p>
+      </div>
+    </Card>
+  );
+}
+
+/** Open invoices and credit to choose from: several invoices are paid one after another, in the order of the list. */
+export function OpenItems({ choices: { q, payers, items, smallDifference }, ...cash }: Cash & { choices: Choices }) {
+  const { payment, user, reader } = cash;
+  const may = mayApply({ user, payment });
+  const table = (
+    <>
+      <DataTable
+        columns={columnsOf(payment, may)}
+        rows={items}
+        nothing={
+          payers.length === 0 && q === undefined
+            ? 'Its payer is unknown. Search for an invoice or a partner.'
+            : `Nothing in ${payment.currency} is open there.`
+        }
+        caption="Open items"
+      />
+      {items.length === ITEMS_SHOWN && (
+        <p class="in soft">{`The first ${ITEMS_SHOWN} are shown. Search for others.`}</p>
+      )}
+    </>
+  );
+  return (
+    <Card title="Open items" note={q === undefined ? payersInWords(payers) : `found by “${q}”`} flush>
+      <div class="in">
+        <form class="filters" action={`/console/payments/${payment.payment_id}`}>
+          <label class="field">
+            Number or partner
+            <input name="q" value={q} type="search" />
+          </label>
+          <button type="submit">Find</button>
+        </form>
+      </div>
+      {may ? (
+        <Form action={actHref('payment.apply')} token={reader.formToken}>
+          <input type="hidden" name="paymentId" value={payment.payment_id} />
+          {table}
+          {items.length > 0 && <Submit currency={payment.currency} smallDifference={smallDifference} />}
+        </Form>
+      ) : (
+        table
+      )}
+    </Card>
+  );
+}
+
+const Submit = ({ currency, smallDifference }: { currency: string; smallDifference: string | null }) => (
+  <div class="in stack">
+    <div class="field">
+      <label for="amount">
+        Amount <span class="count">optional</span>
+      </label>
+      <input id="amount" name="amount" inputMode="decimal" autocomplete="off" aria-describedby="amount-help" />
+      <p class="help" id="amount-help">
+        {'For one invoice. Without it, as much as possible is applied; the rest stays unapplied cash.'}
+        {smallDifference !== null &&
+          ` Of a payment that is short by a small difference (at most ${smallDifference} ${currency}), the rest is written to bank charges.`}
+      </p>
+    </div>
+    <p class="buttons">
+      <button type="submit" class="main" name="step" value="preview">
+        See what it does
+      </button>
+    </p>
+  </div>
+);
+
+const payersInWords = (payers: readonly LikelyPayer[]): string =>
+  payers.length <= 3 ? payers.map(({ name }) => name).join(', ') : plural(payers.length, 'likely payer');
+
+const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Column<CashItem>[] => [
+  {
+    heading: 'Number',
+    cell: ({ number, document }) => (
+      <span class="choose">
+        {may && (
+          <input
+            type="checkbox"
+            name={document === 'invoice' ? 'numbers' : 'creditNotes'}
+            value={number}
+            aria-label={`Choose ${number}`}
+          />
+        )}
+        <a class="row number" href={`/console/invoices/${number}`}>
+          {number}
+        </a>
+      </span>
+    ),
+  },
+  { heading: 'Partner', cell: ({ partner_name }) => <span class="wrap">{partner_name}</span> },
+  {
+    heading: 'Due',
+    cell: ({ due_on }) =>
+      due_on === null ? (
+        <Chip>credit</Chip>
+      ) : (
+        <>
+          {due_on}{' '}
+          {daysBetween(due_on, received_on) > 0 && (
+            <span class="soft">{`${plural(daysBetween(due_on, received_on), 'day')} before`}</span>
+          )}
+        </>
+      ),
+  },
+  {
+    heading: 'Balance',
+    number: true,
+    cell: ({ document, balance, currency }) => (
+      <>
+        {Amount.of(balance, currency).equals(Amount.of(unapplied, currency)) && <Chip tone="good">same amount</Chip>}{' '}
+        <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
+      </>
+    ),
+  },
+];
+
+/** Names the payer without applying anything, or corrects it. */
+export function Payer({ choices: { payers }, payment, user, reader }: Cash & { choices: Choices }) {
+  const { partner_id, payment_id } = payment;
+  if (!mayDo(user, 'payment.assign', partner_id)) return null;
+  return (
+    <Card title={partner_id === null ? 'Whose payment is it?' : 'Is it another partner’s?'}>
+      <Form action={actHref('payment.assign')} token={reader.formToken} class="filters">
+        <input type="hidden" name="paymentId" value={payment_id} />
+        <label class="field">
+          Partner
+          <input name="partnerId" list="payers" autocomplete="off" required />
+        </label>
+        <datalist id="payers">
+          {payers
+            .filter((each) => each.partner_id !== partner_id)
+            .map(({ partner_id: id, name }) => (
+              <option value={id}>{name}</option>
+            ))}
+        </datalist>
+        <button type="submit" name="step" value="preview">
+          Assign
+        </button>
+      </Form>
+      <p class="help">It is kept as this partner’s unapplied cash, and later payments of the same account are known.</p>
+    </Card>
+  );
+}

@@ -1,0 +1,361 @@
+/**
+ * One receipt, or another exception of payments: on the left what arrived and what was done with it, on the right what it
+ * may pay. A choice is sent to the page of the act, which shows what it would do. Refusal: page_unknown.
+ */
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { isZero } from '../../money.ts';
+import { isClosable } from '../../payments/exceptions.sql.ts';
+import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
+import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
+import { readPayments } from '../../payments/queries.ts';
+import type { User } from '../../people/roles.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+import { ActLink } from '../act-link.tsx';
+import { Card, Chip, Facts, Instant, Money } from '../kit.tsx';
+import type { Reader, Screen } from '../page.tsx';
+import { textAsked } from '../parameters.ts';
+import { readLikelyPayers, readOpenItems } from './cash.sql.ts';
+import { type Choices, Duplicates, OpenItems, Payer, Suggestions } from './cash.tsx';
+import { PaymentStanding } from './payment-list.tsx';
+import { KINDS } from './payments.tsx';
+
+/** One report of the receipt: the bank's line, the processor's event or the hand entry. */
+interface Report {
+  readonly source: string;
+  readonly reference: string;
+  readonly recorded_at: string;
+  readonly text: string | null;
+  readonly fields: readonly { readonly field: string; readonly text: string }[];
+}
+
+export interface ReceiptView {
+  readonly exception: ListedException | null;
+  readonly payment: PaymentJson | null;
+  readonly partner_name: string | null;
+  readonly reports: readonly Report[];
+  readonly choices: Choices | null;
+}
+
+/** `12` and `payment-12` are a payment, whether it waits or not; `line-7`, `payout-3` and the like wait for a decision. */
+export async function readReceipt(
+  tx: Transaction,
+  name: string,
+  { settings, scope, q }: { settings: Settings; scope: Scope; q: string | undefined },
+): Promise<ReceiptView> {
+  const [, digits] = /^(?:payment-)?([1-9]\d{0,14})$/.exec(name) ?? [];
+  if (digits === undefined) return readOther(tx, name, settings, scope);
+  const id = Number(digits);
+  const [row] = await readPayments(tx, { ids: [id] });
+  if (row === undefined || (scope !== null && (row.partner_id === null || !isInScope(scope, row.partner_id)))) {
+    throw refuse('page_unknown', { path: `/console/payments/${name}` });
+  }
+  const payment = paymentJson(row);
+  const found = (await listExceptions(tx, settings)).find(({ exception }) => exception === `payment-${id}`);
+  const exception = found === undefined ? null : inScope(found, scope);
+  const applications = payment.applications.filter(({ partner_id }) => isInScope(scope, partner_id));
+  return {
+    exception,
+    payment: { ...payment, applications },
+    partner_name: row.partner_id === null ? null : await readName(tx, row.partner_id),
+    reports: await readReports(tx, id),
+    choices: isZero(payment.unapplied)
+      ? null
+      : await readChoices(tx, payment, exception, { settings, scope, q: textAsked(q) }),
+  };
+}
+
+const inScope = (exception: ListedException, scope: Scope): ListedException => ({
+  ...exception,
+  sets: scope === null ? exception.sets : [],
+  suggestions: exception.suggestions.filter(({ partner_id }) => scope === null || isInScope(scope, partner_id ?? '')),
+});
+
+async function readOther(tx: Transaction, name: string, settings: Settings, scope: Scope): Promise<ReceiptView> {
+  const exception = (await listExceptions(tx, settings)).find((each) => each.exception === name);
+  if (exception === undefined || scope !== null) throw refuse('page_unknown', { path: `/console/payments/${name}` });
+  return { exception, payment: null, partner_name: null, reports: [], choices: null };
+}
+
+async function readName(tx: Transaction, partnerId: string): Promise<string> {
+  const [row] = await query<{ name: string }>(tx, `SELECT name FROM partners WHERE partner_id = :partnerId`, {
+    partnerId,
+  });
+  return row?.name ?? partnerId;
+}
+
+const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
+  query(
+    tx,
+    `SELECT s.source, s.reference, s.recorded_at, nullif(l.text, '') AS text, coalesce(l."references", '[]') AS fields
+     FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
+     WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
+    { id },
+  );
+
+async function readChoices(
+  tx: Transaction,
+  payment: PaymentJson,
+  exception: ListedException | null,
+  { settings, scope, q }: { settings: Settings; scope: Scope; q: string | undefined },
+): Promise<Choices> {
+  const known = [payment.partner_id, ...(exception?.suggestions ?? []).map((each) => each.partner_id)];
+  const payers = await readLikelyPayers(tx, { known, payer: payment.payer, scope });
+  return {
+    q,
+    payers,
+    items: await readOpenItems(tx, {
+      currency: payment.currency,
+      partners: payers.map(({ partner_id }) => partner_id),
+      ...{ q, scope },
+    }),
+    smallDifference: settings.small_difference[payment.currency] ?? null,
+  };
+}
+
+export function receiptScreen(view: ReceiptView, { user, reader }: { user: User; reader: Reader }): Screen {
+  const { exception, payment } = view;
+  const crumbs = [{ name: 'Payments', href: '/console/payments' }];
+  if (payment === null) {
+    return {
+      ...{ place: 'payments', crumbs, title: exception?.exception ?? '' },
+      lead: exception !== null && <Chip tone="warn">{KINDS[exception.kind]}</Chip>,
+      content: exception !== null && <Other exception={exception} user={user} />,
+    };
+  }
+  const { payment_id, partner_id } = payment;
+  const id = String(payment_id);
+  return {
+    ...{ place: 'payments', crumbs, title: `Payment ${id}` },
+    lead: (
+      <>
+        <PaymentStanding status={payment.status} />{' '}
+        {exception !== null && <Chip tone="warn">{KINDS[exception.kind]}</Chip>}
+      </>
+    ),
+    acts: payment.status !== 'reversed' && (
+      <ActLink user={user} act="payment.reverse" partner={partner_id} input={{ paymentId: id }}>
+        Reverse
+      </ActLink>
+    ),
+    content: (
+      <div class="columns cash">
+        <div class="stack">
+          <Received view={view} payment={payment} />
+          <History payment={payment} user={user} />
+        </div>
+        <div class="stack">
+          {exception !== null && <Duplicates exception={exception} payment={payment} user={user} />}
+          {view.choices === null ? (
+            <p class="nothing">Nothing of it is unapplied.</p>
+          ) : (
+            <>
+              {exception !== null && (
+                <Suggestions exception={exception} payment={payment} user={user} reader={reader} />
+              )}
+              <OpenItems choices={view.choices} payment={payment} user={user} reader={reader} />
+              <Payer choices={view.choices} payment={payment} user={user} reader={reader} />
+            </>
+          )}
+        </div>
+      </div>
+    ),
+  };
+}
+
+function Received({ view: { partner_name, reports }, payment }: { view: ReceiptView; payment: PaymentJson }) {
+  const { currency, payer, partner_id } = payment;
+  return (
+    <Card title="Received" note={payment.received_on}>
+      <div class="stack">
+        <dl class="figures">
+          {(
+            [
+              ['Amount', payment.amount],
+              ['Unapplied', payment.unapplied],
+            ] as const
+          ).map(([name, amount]) => (
+            <div>
+              <dt>{name}</dt>
+              <dd>
+                <Money amount={amount} currency={currency} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+        <Facts
+          facts={[
+            [
+              'Partner',
+              partner_id === null ? (
+                <Chip tone="warn">unknown</Chip>
+              ) : (
+                <a href={`/console/partners/${partner_id}`}>{partner_name}</a>
+              ),
+            ],
+            ['Payer', payer.name],
+            ['Its account', payer.account],
+            ['To our account', payment.account],
+            ['Method', payment.method],
+            ['Reference', payment.reference],
+            ['In the books on', payment.entry_on === payment.received_on ? null : payment.entry_on],
+          ]}
+        />
+        {reports.map((each) => (
+          <div class="said">
+            <p class="count">
+              {`Reported by ${SOURCES[each.source] ?? each.source}, `}
+              <Instant at={each.recorded_at} />
+            </p>
+            {each.text !== null && <p class="wrap">{each.text}</p>}
+            <Facts
+              facts={[
+                ['reference', each.reference],
+                ...each.fields
+                  .filter(({ text }) => text !== each.text && text !== each.reference)
+                  .map(({ field, text }) => [field.replaceAll('_', ' '), text] as const),
+              ]}
+            />
+          </div>
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+const SOURCES: Readonly<Record<string, string>> = { hand: 'hand', bank: 'the bank', processor: 'the processor' };
+
+function History({ payment, user }: { payment: PaymentJson; user: User }) {
+  const { currency, partner_id, applications, reversals, disputes } = payment;
+  const id = String(payment.payment_id);
+  return (
+    <Card title="History">
+      <ol class="timeline">
+        <li>
+          <time>{payment.recorded_at.slice(0, 10)}</time>
+          <span>
+            Recorded <span class="soft">{`· ${payment.recorded_by}`}</span>
+          </span>
+        </li>
+        {applications.map((each) => (
+          <li>
+            <time>{each.applied_on}</time>
+            <span>
+              <Money amount={each.amount} currency={currency} /> to{' '}
+              <a class="number" href={`/console/invoices/${each.number}`}>
+                {each.number}
+              </a>
+              {each.small_difference !== null && (
+                <>
+                  {', and '}
+                  <Money amount={each.small_difference} currency={currency} /> to bank charges
+                </>
+              )}
+              <span class="soft">{` · ${each.evidence.why} · ${each.confirmed_by}`}</span>
+              {each.unapplied_on === null ? (
+                <>
+                  {' '}
+                  <ActLink
+                    user={user}
+                    act="payment.unapply"
+                    partner={partner_id}
+                    input={{ paymentId: id, number: each.number }}
+                    tone="small"
+                  >
+                    Undo
+                  </ActLink>
+                </>
+              ) : (
+                <>
+                  {' '}
+                  <Chip>{`undone on ${each.unapplied_on}`}</Chip>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+        {reversals.map((each) => (
+          <li>
+            <time>{each.reversed_on}</time>
+            <span>
+              {`${each.kind}: `}
+              <Money amount={each.amount} currency={currency} />
+              {each.duplicate_of !== null && (
+                <>
+                  {', the same as '}
+                  <a href={`/console/payments/${each.duplicate_of}`}>{`payment ${each.duplicate_of}`}</a>
+                </>
+              )}
+              {each.booked_to !== null && ` to ${each.booked_to}`}
+              <span class="soft">{` · ${each.code === null ? '' : `${each.code} `}${each.reason}`}</span>
+              {each.reinstated_on !== null && (
+                <>
+                  {' '}
+                  <Chip>{`reinstated on ${each.reinstated_on}`}</Chip>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+        {disputes.map((each) => (
+          <li>
+            <time>{each.opened_on}</time>
+            <span>
+              {'Disputed with the processor: '}
+              <Money amount={each.amount} currency={currency} />
+              <span class="soft">{` · ${each.reason}`}</span> <Chip>{each.outcome ?? 'open'}</Chip>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function Other({ exception: each, user }: { exception: ListedException; user: User }) {
+  const [, payout] = /^payout-(\d+)$/.exec(each.exception) ?? [];
+  return (
+    <div class="narrow stack">
+      <Card title="What it is" note={each.since}>
+        <div class="stack">
+          {each.amount !== null && each.currency !== null && (
+            <dl class="figures">
+              <div>
+                <dt>Amount</dt>
+                <dd>
+                  <Money amount={each.amount} currency={each.currency} />
+                </dd>
+              </div>
+            </dl>
+          )}
+          <p class="wrap">{each.reason}</p>
+          <p class="buttons">
+            {payout !== undefined && (
+              <ActLink user={user} act="payment.settle" partner={null} input={{ payoutId: payout }} tone="main">
+                Say what it contained
+              </ActLink>
+            )}
+            {isClosable(each.kind) && (
+              <ActLink
+                user={user}
+                act="payment.close_exception"
+                partner={null}
+                input={{ exception: each.exception }}
+                tone="main"
+              >
+                Close it with a reason
+              </ActLink>
+            )}
+            {each.kind === 'bank_statement' && (
+              <ActLink user={user} act="payment.import" partner={null}>
+                Import the missing file
+              </ActLink>
+            )}
+          </p>
+          {each.kind === 'waiting_event' && <p class="soft">It ends by itself with the event that it waits for.</p>}
+        </div>
+      </Card>
+    </div>
+  );
+}
