@@ -60,7 +60,7 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
   if (invoices.length + exception.sets.length === 0) return null;
   return (
     <Card title="Suggested" note="nothing is applied until you confirm it" flush>
-      <ul class="ticks in match">
+      <ul class="ticks in suggestions">
         {exception.sets.map(({ numbers, why }) => (
           <li class="suggestion">
             <Chip tone="good">{plural(numbers.length, 'invoice')}</Chip>
@@ -237,9 +237,9 @@ const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Colum
         <Chip>credit</Chip>
       ) : (
         <>
-          {due_on}{' '}
+          <span class="day">{due_on}</span>{' '}
           {daysBetween(due_on, received_on) > 0 && (
-            <span class="soft">{`${plural(daysBetween(due_on, received_on), 'day')} before`}</span>
+            <span class="soft">{`${plural(daysBetween(due_on, received_on), 'day')} late`}</span>
           )}
         </>
       ),
