@@ -9,7 +9,7 @@ import { Form } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { isNamed, setCookie } from './session.ts';
+import { isNamed, setCookie, setTheme, THEMES, type Theme } from './session.ts';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
@@ -42,6 +42,10 @@ export function addAccount({ screen, act }: Routes): void {
       const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
       await recordEvent(tx, context.actor, event);
     });
+    return { to: '/console/account' };
+  });
+  act('/account/theme', OWN, async ({ place, reply }, fields) => {
+    setTheme(reply, place, THEMES.find((each) => each === fields.get('theme')) ?? null);
     return { to: '/console/account' };
   });
   act('/account/sign-out-everywhere', OWN, async ({ user, context, place, reply }, _fields, transact) => {
@@ -101,10 +105,30 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
           />
         </Card>
         <Passkeys passkeys={passkeys} token={reader.formToken} possible={isNamed(visit.place)} />
+        <Appearance chosen={reader.theme} token={reader.formToken} />
       </div>
     ),
   };
 }
+
+/** The theme is on the root of the document, which boosted forms do not replace. */
+const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) => (
+  <Card title="Appearance" note="Of this browser.">
+    <Form action="/console/account/theme" token={token} boost={false} class="choices">
+      {(
+        [
+          ['', 'As the system'],
+          ['light', 'Light'],
+          ['dark', 'Dark'],
+        ] as const
+      ).map(([theme, name]) => (
+        <button type="submit" name="theme" value={theme} aria-pressed={theme === (chosen ?? '')}>
+          {name}
+        </button>
+      ))}
+    </Form>
+  </Card>
+);
 
 const Passkeys = ({
   passkeys,

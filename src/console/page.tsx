@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import { assetUrl } from './assets.ts';
 import { Form } from './form.tsx';
+import type { Theme } from './session.ts';
 
 /** The places of the rail, each with the letter that follows `g` on the keyboard. */
 export const PLACES = [
@@ -25,7 +26,7 @@ export interface Reader {
   readonly issuer: string;
   readonly sandbox: boolean;
   readonly version: string;
-  readonly theme: 'light' | 'dark' | null;
+  readonly theme: Theme | null;
   readonly login: string;
   /** What the reader's forms carry (form.tsx). */
   readonly formToken: string;

@@ -57,10 +57,23 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
-/** The theme that the reader chose: no secret, so that a script of ours may set it. */
-export function themeOf(request: FastifyRequest): 'light' | 'dark' | null {
-  const [theme] = cookiesOf(request, 'reckoner-theme');
-  return theme === 'light' || theme === 'dark' ? theme : null;
+/** Without one, the console looks as the reader's system does. */
+export const THEMES = ['light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+const THEME_COOKIE = 'reckoner-theme';
+const YEAR = 365 * 24 * 60 * 60;
+
+/** The theme that the reader chose. */
+export function themeOf(request: FastifyRequest): Theme | null {
+  const [theme] = cookiesOf(request, THEME_COOKIE);
+  return THEMES.find((each) => each === theme) ?? null;
+}
+
+/** Of this browser, not of the user: a laptop may be dark where a projector is light. It outlasts the session. */
+export function setTheme(reply: FastifyReply, { secure }: Place, theme: Theme | null): void {
+  const life = `Max-Age=${theme === null ? 0 : YEAR}`;
+  const parts = [`${THEME_COOKIE}=${theme ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
+  reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 
 /** Refuses what another site sent. Browsers say where a request comes from; one that says nothing is no browser of today. */

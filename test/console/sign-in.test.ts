@@ -273,6 +273,25 @@ test('every answer keeps to the policy and to no cache, and every page asks for 
   expect((await nobody.get('/console/sign-in?to=//evil.example')).status).toBe(200);
 });
 
+test('a theme is chosen by a button, outlasts the session and is one of those that exist', async () => {
+  const browser = await signedIn(served, await invite(world, 'dora@issuer.example', { roles: ['viewer'] }));
+  const choose = (theme: string) => browser.post('/console/account/theme', { theme });
+  const shown = async () =>
+    /<html lang="en"(?: data-theme="(\w+)")?/.exec((await browser.get('/console/account')).text)?.[1];
+  expect(await shown()).toBeUndefined();
+  expect((await choose('dark')).headers.get('set-cookie')).toMatch(
+    /^reckoner-theme=dark; Path=\/; HttpOnly; SameSite=Lax/,
+  );
+  expect(await shown()).toBe('dark');
+  await choose('light');
+  expect(await shown()).toBe('light');
+  await choose('"><script>');
+  expect(await shown()).toBeUndefined();
+  await choose('dark');
+  await browser.post('/console/sign-out');
+  expect((await browser.get('/console/sign-in')).text).toContain('data-theme="dark"');
+});
+
 test('plain http is for this machine alone', async () => {
   const answer = await new Browser(served.url).get('/console/sign-in');
   expect(answer.status).toBe(200);

@@ -1,0 +1,269 @@
+/**
+ * Who may go where: every route of the console with every role, over all partners and over one of two. What is expected is
+ * written down here, so a route that nobody thought about fails.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Field, fieldsOf } from '../../src/acts/fields.ts';
+import { ACTS } from '../../src/acts/registry.ts';
+import { addConsole } from '../../src/console/plugin.ts';
+import { holdDocument } from '../../src/documents/hold.ts';
+import { ROLES, type Role } from '../../src/people/roles.ts';
+import { type Books, booksOf } from '../payments/books.ts';
+import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts';
+import { type Served, serveWorld } from '../support/service.ts';
+import { openWorld, partner, quote } from '../support/world.ts';
+
+interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** Whoever reads of some partners only has none of these. */
+const LEDGER =
+  /^\/(close(\/:month)?|queue|payments.*|reports\/trial-balance(\.\w+)?|audit\/(seals|checks|settings|packs).*|settings)$/;
+/** Reached by whoever is not signed in. */
+const OPEN = /^\/(assets|sign-in)(\/|$)/;
+/** Who may send a form, besides those of the acts. */
+const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
+  [/^\/(sign-out|account\/.*)$/, 'viewer'],
+  [/^\/payments(\/.*)?$/, 'finance'],
+];
+
+function neededFor({ method, path }: Route): { role: Role; ledger: boolean } {
+  const act = /^\/acts\/(.*)$/.exec(path)?.[1];
+  if (act !== undefined) return { role: ACTS.get(act)?.role ?? 'viewer', ledger: false };
+  if (method === 'GET') return { role: 'viewer', ledger: LEDGER.test(path) };
+  const role = SENT.find(([each]) => each.test(path))?.[1];
+  if (role === undefined) throw new Error(`say in SENT who may ${method} ${path}`);
+  return { role, ledger: LEDGER.test(path) };
+}
+
+/** The partner that a narrowed user has, and the one that is not there for that user. */
+const OWN = 'p-1';
+const OTHER = 'p-northern';
+/** What nobody may read who has only the first one. */
+const SECRETS = /Northern Lantern|lantern\.example|8[,.]?765[,.]?43|LANTERN-FT/;
+
+/** What a script of ours sends as JSON: an empty form is none, whoever sends it. */
+const CALLS = /^\/account\/passkeys(\/options)?$/;
+
+/** Tables that a request may be counted in, or that hold when a session was last seen. */
+const COUNTED = ['request_counts', 'security_events', 'sessions'];
+
+interface Reader {
+  readonly name: string;
+  readonly role: Role | 'none';
+  readonly narrowed: boolean;
+}
+const READERS: readonly Reader[] = [
+  { name: 'nobody', role: 'none', narrowed: false },
+  ...ROLES.flatMap((role) => [
+    { name: role, role, narrowed: false },
+    // Nobody manages the users of one partner.
+    ...(role === 'administrator' ? [] : [{ name: `${role} of one partner`, role, narrowed: true }]),
+  ]),
+];
+
+let books: Books;
+let served: Served;
+const routes: Route[] = [];
+/** What each partner has that an address can name. */
+const objects: Record<string, Record<string, string>> = {};
+const browsers = new Map<string, Browser>();
+
+beforeAll(async () => {
+  const world = await openWorld();
+  books = booksOf(world);
+  await world.partners([
+    partner(),
+    partner({
+      ...{ partner_id: OTHER, name: 'Northern Lantern Festival', currency: 'EUR' },
+      invoicing_contact: { name: 'Lucia', email: 'ap@lantern.example', cc: [] },
+    }),
+  ]);
+  const amounts = { spotPrice: '8765.43', partnerCut: '0', invoiceAmount: '8765.43' };
+  await world.rows([quote(), quote({ partner_id: OTHER, currency: 'EUR', ...amounts })]);
+  await world.close();
+  await world.deliver();
+  world.at('2026-10-15T15:00:00Z');
+  await invite(world, ADMINISTRATOR);
+  served = await serveWorld(world, {
+    settings: { http: { ...world.settings.http, requests_per_minute: 1_000_000 } },
+    addConsole(app, shared) {
+      app.addHook('onRoute', ({ method, url }) => {
+        if (!/^\/console(\/|$)/.test(url)) return;
+        for (const each of [method].flat()) routes.push({ method: each, path: url.replace(/^\/console/, '') || '/' });
+      });
+      addConsole(app, shared);
+    },
+  });
+  for (const { number, partner_id: owner } of await world.documents()) {
+    const [reference, currency] = owner === OWN ? ['HARBOUR-FT', 'USD'] : ['LANTERN-FT', 'EUR'];
+    const { paymentId } = await books.record({ number, currency, amount: '1.00', reference });
+    await world.database.transaction((tx) => holdDocument(tx, books.acting, { number, reason: 'ask first' }));
+    const { client_id: clientId } = await served.client(owner);
+    objects[owner] = { number, partnerId: owner, paymentId: String(paymentId), clientId };
+  }
+  for (const { name, role, narrowed } of READERS) {
+    if (role === 'none') browsers.set(name, new Browser(served.url));
+    else {
+      const login = `${role}${narrowed ? '-of-one' : ''}@issuer.example`;
+      const link = await invite(world, login, { roles: [role], ...(narrowed && { partnerId: OWN }) });
+      browsers.set(name, await signedIn(served, link));
+    }
+  }
+});
+afterAll(async () => {
+  await served.end();
+  await books.end();
+});
+
+/** What stands in an address in place of its parameters, for the objects of one partner. */
+function addressOf({ path }: Route, owner: string): string {
+  const own = objects[owner] as Record<string, string>;
+  const values: Record<string, string | undefined> = {
+    number: own['number'],
+    id: path.startsWith('/payments') ? own['paymentId'] : owner,
+    month: '2026-07',
+    kind: 'month',
+    name: '2026-07',
+  };
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`say in addressOf what :${name} of ${path} is`);
+    return encodeURIComponent(value);
+  });
+}
+const hasOwner = ({ path }: Route): boolean => /:(number|id)/.test(path);
+
+/** Whether the role is the reader's, and reaches as far as the route asks for. */
+function may(reader: Reader, route: Route): boolean {
+  const { role, ledger } = neededFor(route);
+  return (role === 'viewer' || role === reader.role) && !(ledger && reader.narrowed);
+}
+
+/** The content of every table, as one hash each. */
+async function state(): Promise<Record<string, string>> {
+  const names = await books.sql<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  const hashes: [string, string][] = [];
+  for (const { name } of names.filter((each) => !COUNTED.includes(each.name))) {
+    const [row] = await books.sql<{ hash: string }>(
+      `SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS hash FROM ${name} t`,
+    );
+    hashes.push([name, row?.hash ?? '']);
+  }
+  expect(hashes.length).toBeGreaterThan(50);
+  return Object.fromEntries(hashes);
+}
+
+const browserOf = ({ name }: Reader): Browser => browsers.get(name) as Browser;
+const inside = (method: string) => routes.filter((each) => each.method === method && !OPEN.test(each.path));
+const byName = READERS.map((reader) => [reader.name, reader] as const);
+
+test('every route of the console is known to this test', () => {
+  expect(inside('GET').length).toBeGreaterThan(60);
+  expect(inside('POST').length).toBeGreaterThan(40);
+  expect(routes.filter(({ method }) => !['GET', 'POST'].includes(method))).toEqual([]);
+  for (const route of [...inside('GET'), ...inside('POST')]) expect(() => neededFor(route)).not.toThrow();
+});
+
+describe('reading', () => {
+  test.each(byName)('%s gets what the role reaches, nothing of others, and changes nothing', async (_name, reader) => {
+    const before = await state();
+    const wrong: string[] = [];
+    for (const route of inside('GET')) {
+      for (const owner of hasOwner(route) ? [OWN, OTHER] : [OWN]) {
+        const address = addressOf(route, owner);
+        const page = await browserOf(reader).get(`/console${address}`);
+        const expected = answerTo(reader, route, owner);
+        if (!expected.includes(page.status)) wrong.push(`${address}: ${page.status}, not ${expected.join(' or ')}`);
+        if (reader.role === 'none' && page.location?.startsWith('/console/sign-in') !== true) wrong.push(address);
+        if (reader.narrowed && SECRETS.test(page.text)) wrong.push(`${address} tells of ${OTHER}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+    expect(await state()).toEqual(before);
+  });
+
+  function answerTo(reader: Reader, route: Route, owner: string): readonly number[] {
+    if (reader.role === 'none') return [303];
+    if (!may(reader, route)) return [403];
+    if (reader.narrowed && owner === OTHER) return [404];
+    return route.path === '/' ? [303] : [200];
+  }
+
+  test('a filter in the address reaches no further than the role', async () => {
+    const { number = '', paymentId = '' } = objects[OTHER] ?? {};
+    const asked = [
+      ...['invoices', 'partners', 'aging', 'accounts', 'audit', 'reports/coverage', 'reports/close'].flatMap((path) =>
+        [`partner=${OTHER}`, `q=lantern`, `q=8765`, `subject=${number}`, `month=2026-07`].map(
+          (query) => `${path}?${query}`,
+        ),
+      ),
+      ...[`search?q=${number}`, 'search?q=8765', 'search?q=LANTERN', `payments?payment=${paymentId}`],
+    ];
+    for (const reader of READERS.filter(({ narrowed }) => narrowed)) {
+      for (const address of asked) {
+        const { status, text } = await browserOf(reader).get(`/console/${address}`);
+        const told = text.replaceAll(/value="[^"]*"/g, '').match(SECRETS)?.[0];
+        expect([address, status < 500, told]).toEqual([address, true, undefined]);
+      }
+    }
+  });
+});
+
+describe('sending a form', () => {
+  const leaves = ({ path }: Route) => /sign-out/.test(path);
+  const sent = () => inside('POST').filter((route) => !leaves(route));
+
+  test.each(byName)('%s is refused without the role, and changes nothing by an empty form', async (_name, reader) => {
+    const before = await state();
+    const wrong: string[] = [];
+    for (const route of sent()) {
+      const address = addressOf(route, OWN);
+      const { status } = await browserOf(reader).post(`/console${address}`);
+      const refused = reader.role === 'none' ? 401 : 403;
+      const admitted = reader.role !== 'none' && may(reader, route) && !CALLS.test(route.path);
+      const is = admitted ? status < 500 && ![401, 403].includes(status) : status === refused;
+      if (!is) wrong.push(`${address}: ${status}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(await state()).toEqual(before);
+  });
+
+  test.each(byName.filter(([, { narrowed }]) => narrowed))(
+    '%s changes nothing of another partner by an act, and learns nothing of it',
+    async (_name, reader) => {
+      const before = await state();
+      const own = [...ACTS.values()].filter(({ role }) => role === reader.role);
+      for (const act of own) {
+        const fields = Object.fromEntries(fieldsOf(act.input).map(({ name, ...field }) => [name, guess(name, field)]));
+        const { status, text } = await browserOf(reader).post(`/console/acts/${act.name}`, {
+          ...fields,
+          step: 'preview',
+        });
+        const told = text.replaceAll(/value="[^"]*"/g, '').match(SECRETS)?.[0];
+        expect([act.name, status, told]).toEqual([act.name, 422, undefined]);
+      }
+      expect(own.length > 0).toBe(reader.role === 'finance');
+      expect(await state()).toEqual(before);
+    },
+  );
+
+  function guess(name: string, { kind, choices = [] }: Omit<Field, 'name'>): string {
+    const known = objects[OTHER]?.[name] ?? objects[OTHER]?.[name.replace(/s$/, '')];
+    if (known !== undefined) return known;
+    if (kind === 'choice') return choices[0] ?? '';
+    const values: Partial<Record<Field['kind'], string>> = { date: '2026-10-14', month: '2026-07', amount: '1.00' };
+    return values[kind] ?? (kind === 'whole' ? '1' : kind === 'flag' ? '' : 'x');
+  }
+
+  test.each(byName)('%s may sign out, if signed in', async (_name, reader) => {
+    const path = '/console/sign-out';
+    const { status } = await browserOf(reader).post(path);
+    expect(status).toBe(reader.role === 'none' ? 401 : 303);
+  });
+});
