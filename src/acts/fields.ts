@@ -140,16 +140,37 @@ export function fieldsOf(input: z.ZodObject): Field[] {
   });
 }
 
-/** A form's values as an input: what is empty is left out, flags and numbers are read. What cannot be read stays text. */
+/** A file as one value of a form, which a page can carry to the next. */
+export const fileText = (name: string, bytes: Uint8Array): string =>
+  `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
+
+/** The file of such a value; undefined for other text. */
+export function fileOfText(text: string): { name: string; bytes: Buffer } | undefined {
+  const comma = text.indexOf(',');
+  if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
+  try {
+    return { name: decodeURIComponent(text.slice(0, comma)), bytes: Buffer.from(text.slice(comma + 1), 'base64') };
+  } catch {
+    return undefined;
+  }
+}
+
+const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+  whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
+  file: (value) => fileOfText(value) ?? value,
+};
+
+/** A form's values as an input: what is empty is left out; flags, numbers and files are read. What cannot be read stays text. */
 export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
     const values = form
       .getAll(name)
       .map((value) => value.trim())
       .filter((value) => value !== '');
-    const read = values.map((value) => (kind === 'whole' && /^\d{1,15}$/.test(value) ? Number(value) : value));
     if (kind === 'flag') return [name, values.length > 0 ? true : undefined];
-    return [name, values.length === 0 ? undefined : many ? read : read[0]];
+    const read = values.map(READ[kind] ?? ((value) => value));
+    // Of two files the one chosen last counts: it replaces the one that was kept.
+    return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }

@@ -5,7 +5,7 @@ import { ACTS } from '../acts/registry.ts';
 import { previewAct, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actDone, actForm, actPreview, digestOf } from './screens/act.tsx';
+import { actDone, actForm, actPreview, digestOf, takesFiles } from './screens/act.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {
@@ -17,7 +17,8 @@ export function addActs({ screen, form: sent }: Routes): void {
       async (_tx, { query }) => new URLSearchParams(query),
       (form, { reader }) => actForm({ act, reader, form }),
     );
-    sent(path, access, (visit, form) => answerTo(act, visit, form));
+    const files = takesFiles(act);
+    sent(path, { ...access, files }, (visit, form) => answerTo(act, visit, form));
   }
 }
 
@@ -41,13 +42,22 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
 }
 
 /** Where to go on: to what it was done to. */
-function linksOf({ number, partnerId }: Readonly<Record<string, unknown>>): { name: string; href: string }[] {
+function linksOf({
+  number,
+  partnerId,
+  paymentId,
+  month,
+}: Readonly<Record<string, unknown>>): { name: string; href: string }[] {
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
     ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
     ...(typeof partnerId === 'string'
       ? [{ name: partnerId, href: `/console/partners/${encodeURIComponent(partnerId)}` }]
       : []),
+    ...(typeof paymentId === 'number'
+      ? [{ name: `Payment ${paymentId}`, href: `/console/payments/${paymentId}` }]
+      : []),
+    ...(typeof month === 'string' ? [{ name: month, href: `/console/close/${month}` }] : []),
     { name: 'Work queue', href: '/console/queue' },
   ];
 }

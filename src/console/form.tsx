@@ -1,10 +1,13 @@
 /** Forms that change something: each carries the token of the reader's session. */
 import type { ComponentChildren } from 'preact';
+import { fileText } from '../acts/fields.ts';
+import { refuse } from '../errors/refusals.ts';
 
 export const Form = ({
   action,
   token,
   boost = true,
+  files = false,
   class: className,
   children,
 }: {
@@ -12,10 +15,18 @@ export const Form = ({
   token: string;
   /** False: a navigation of its own, for what changes who reads. */
   boost?: boolean;
+  /** True: it may send files. */
+  files?: boolean;
   class?: string | undefined;
   children: ComponentChildren;
 }) => (
-  <form method="post" action={action} class={className} hx-boost={boost ? undefined : 'false'}>
+  <form
+    method="post"
+    action={action}
+    class={className}
+    enctype={files ? 'multipart/form-data' : undefined}
+    hx-boost={boost ? undefined : 'false'}
+  >
     <input type="hidden" name="form_token" value={token} />
     {children}
   </form>
@@ -26,6 +37,44 @@ export function formOf(body: unknown, type: string | undefined): URLSearchParams
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
   return new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
 }
+
+/** Files of a form in all. The page with the preview carries them to its confirmation as base64, so nothing is stored meanwhile. */
+const LARGEST_FILES = 4 * 1024 * 1024;
+/** The largest body of such a form. */
+export const LARGEST_UPLOAD = 6 * 1024 * 1024;
+
+/**
+ * What a form with files sent, each as one value; a field without a file is left out. Undefined if the body is no such form.
+ * Refusal: body_too_large.
+ */
+export async function uploadOf(body: unknown, type: string | undefined): Promise<URLSearchParams | undefined> {
+  if (!/^multipart\/form-data\b/i.test(type ?? '') || !(body instanceof Buffer)) return undefined;
+  const form = new URLSearchParams();
+  let size = 0;
+  try {
+    const sent = await new Response(body as Buffer<ArrayBuffer>, {
+      headers: { 'content-type': type ?? '' },
+    }).formData();
+    for (const [name, value] of sent) {
+      if (typeof value === 'string') form.append(name, value);
+      else if (value.size > 0) {
+        size += value.size;
+        form.append(name, fileText(nameOf(value), new Uint8Array(await value.arrayBuffer())));
+      }
+    }
+  } catch {
+    return undefined;
+  }
+  if (size > LARGEST_FILES) throw refuse('body_too_large', { limit: LARGEST_FILES });
+  return form;
+}
+
+/** Without its folders, and without what a terminal or a page would not print. */
+const nameOf = (file: File): string =>
+  file.name
+    .replace(/^.*[/\\]/s, '')
+    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .slice(-200) || 'file';
 
 /** The fields of a form, each given once. Undefined if one is given twice. */
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>

@@ -38,6 +38,9 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
   app.register(
     async (console_) => {
       console_.decorateRequest('reader', null);
+      console_.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, body, done) =>
+        done(null, body),
+      );
       console_.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS));
       console_.setErrorHandler((error: FastifyError, request, reply) => showProblem(shared, error, request, reply));
       console_.setNotFoundHandler(

@@ -19,7 +19,7 @@ import { formTokenOf } from '../people/secrets.ts';
 import { liveAt, readSession, type Session, touchSession } from '../people/sessions.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
-import { fieldsOfForm, formOf } from './form.tsx';
+import { fieldsOfForm, formOf, LARGEST_UPLOAD, uploadOf } from './form.tsx';
 import { page, type Reader, type Screen } from './page.tsx';
 import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
@@ -84,8 +84,15 @@ export interface Routes {
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
-  /** The same, of which fields may be given several times, for acts that see to their transactions themselves. */
-  readonly form: (path: string, access: Access, work: (visit: Visit, form: URLSearchParams) => Promise<Answer>) => void;
+  /**
+   * The same, of which fields may be given several times, for acts that see to their transactions themselves. `files`: it may
+   * be sent with files, each as one value (form.tsx).
+   */
+  readonly form: (
+    path: string,
+    access: Access & { readonly files?: boolean },
+    work: (visit: Visit, form: URLSearchParams) => Promise<Answer>,
+  ) => void;
   /** What a script of ours sends and gets as JSON. */
   readonly call: (
     path: string,
@@ -127,6 +134,8 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     config: { bound: access.bound ?? bound },
     bodyLimit: LARGEST_FORM,
   });
+  /** Files are read one request at a time. */
+  const uploading = (access: Access) => ({ ...options(access, 'uploads'), bodyLimit: LARGEST_UPLOAD });
   const transacting =
     ({ context }: Visit): Transact =>
     (work) =>
@@ -136,13 +145,15 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       });
   const sent = <Fields extends { get(name: string): string | null | undefined }>(
     path: string,
-    access: Access,
+    access: Access & { readonly files?: boolean },
     fieldsOf: (form: URLSearchParams | undefined) => Fields | undefined,
     work: (visit: Visit, fields: Fields) => Promise<Answer>,
   ) =>
-    app.post(path, options(access, 'console'), async (request, reply) => {
+    app.post(path, access.files ? uploading(access) : options(access, 'console'), async (request, reply) => {
       const visit = visitAt(request);
-      const fields = fieldsOf(formOf(request.body, request.headers['content-type']));
+      const type = request.headers['content-type'];
+      const upload = access.files ? await uploadOf(request.body, type) : undefined;
+      const fields = fieldsOf(upload ?? formOf(request.body, type));
       refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
       const answer = await work(visit, fields as Fields);
       if ('to' in answer) return reply.redirect(answer.to, 303);

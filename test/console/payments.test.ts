@@ -131,3 +131,44 @@ describe('whoever sees only some partners', () => {
     expect((await viewer.get('/console/invoices/INV-2026-000001')).text).not.toContain('/console/acts/');
   });
 });
+
+describe('a bank file', () => {
+  const PATH = '/console/acts/payment.import';
+  const fileOf = (text: string, name: string) => new File([text], name);
+  const HOSTILE = '../../<b>\u202e\u0007nov.csv';
+  const NEXT = `${BANK_FILE.split('\n')[0]}
+2026-10-14,980.50,USD,000123456789,CSV-0010,invoice INV-2026-000005,Harbour Lights Ticketing,ACC-HARBOUR
+`;
+
+  test('is previewed, and imported as it was shown when that is confirmed', async () => {
+    await finance.get(PATH);
+    const before = await books.payments();
+    const preview = await finance.upload(PATH, { step: 'preview' }, { file: fileOf(NEXT, HOSTILE) });
+    expect(alertOf(preview)).toBe('');
+    expect(preview.text).toMatch(/980.50.*INV-2026-000005/s);
+    expect(preview.text).not.toContain('<b>');
+    expect(await books.payments()).toEqual(before);
+    const done = await finance.post(PATH, [...sentBack(preview), ['step', 'confirm']]);
+    expect([done.status, done.text.includes('Recorded 1 of 1 line: 1 payment.')]).toEqual([200, true]);
+    expect((await books.balance('INV-2026-000005')).status).toBe('paid');
+    const files = await books.sql<{ name: string }>(`SELECT name FROM bank_files ORDER BY bank_file_id DESC LIMIT 1`);
+    expect(files).toEqual([{ name: '<b>nov.csv' }]);
+  });
+
+  test('that is none is refused in the words of the command, and kept in the form', async () => {
+    const refused = await finance.upload(PATH, { step: 'preview' }, { file: fileOf('hello', 'letter.txt') });
+    expect([refused.status, alertOf(refused).includes('letter.txt')]).toEqual([422, true]);
+    expect(refused.text).toMatch(/type="checkbox" name="file" value="letter.txt,aGVsbG8="/);
+  });
+
+  test('of more than 4 MB, without a token, or by who may not, is not read', async () => {
+    const large = fileOf('x'.repeat(4 * 1024 * 1024 + 1), 'large.csv');
+    expect((await finance.upload(PATH, { step: 'preview' }, { file: large })).status).toBe(413);
+    const forged = await finance.upload(PATH, { step: 'preview', form_token: 'x' }, { file: fileOf(NEXT, 'a.csv') });
+    expect(forged.status).toBe(403);
+    const viewer = await signedIn(served, await invite(books, 'val@issuer.example', { roles: ['viewer'] }));
+    expect((await viewer.upload(PATH, { step: 'preview' }, { file: fileOf(NEXT, 'a.csv') })).status).toBe(403);
+    const path = '/console/acts/invoice.hold';
+    expect((await finance.upload(path, { step: 'preview' }, { file: fileOf(NEXT, 'a.csv') })).status).toBe(403);
+  });
+});

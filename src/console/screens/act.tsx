@@ -5,10 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { Act, Report } from '../../acts/act.ts';
-import { type Field, fieldsOf } from '../../acts/fields.ts';
+import { type Field, fieldsOf, fileOfText } from '../../acts/fields.ts';
 import type { Change, Consequence } from '../../acts/run.ts';
 import type { Refusal } from '../../errors/refusals.ts';
-import type { Amount } from '../../money.ts';
+import { type Amount, groupThousands } from '../../money.ts';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
@@ -25,6 +25,10 @@ interface Asked {
   /** The values of the form, as they were sent or stand in the address. */
   readonly form: URLSearchParams;
 }
+
+/** Whether its form may send files. */
+export const takesFiles = ({ input }: Pick<Act, 'input'>): boolean =>
+  fieldsOf(input).some(({ kind }) => kind === 'file');
 
 const frame = (act: Act, content: Screen['content'], lead?: string): Screen => ({
   place: placeOf(act.name),
@@ -55,7 +59,7 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
     act,
     <div class="narrow stack">
       {refusal !== undefined && <Problem refusal={refusal} />}
-      <Form action={actHref(act.name)} token={reader.formToken} class="card">
+      <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)} class="card">
         <div class="in stack">
           {fieldsOf(act.input).map((field) => (
             <Input field={field} values={form.getAll(field.name)} />
@@ -99,6 +103,7 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
       </div>
     );
   }
+  if (kind === 'file') return <Files field={field} values={values} />;
   return (
     <div class="field">
       <label for={id}>
@@ -125,6 +130,40 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
         })
       )}
       <Help id={id} help={help} />
+    </div>
+  );
+}
+
+/** Files to choose. One that was sent before is kept, and another one takes its place. */
+function Files({ field, values }: { field: Field; values: readonly string[] }) {
+  const { name, label, help, required, several } = field;
+  const id = `field-${name}`;
+  const kept = values.flatMap((value) => {
+    const file = fileOfText(value);
+    return file === undefined
+      ? []
+      : [{ value, title: `${file.name}, ${groupThousands(String(file.bytes.length))} bytes` }];
+  });
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {!required && <span class="count"> optional</span>}
+      </label>
+      {kept.map(({ value, title }) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={value} checked /> {title}
+        </label>
+      ))}
+      <input
+        id={id}
+        type="file"
+        name={name}
+        multiple={several}
+        required={required && kept.length === 0}
+        aria-describedby={`${id}-help`}
+      />
+      <Help id={id} help={`${help} At most 4 MB; the command reads larger ones.`} />
     </div>
   );
 }
@@ -167,7 +206,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
           <pre class="report">{report.text}</pre>
         </div>
       </Card>
-      <Form action={actHref(act.name)} token={reader.formToken}>
+      <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)}>
         {kept.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
