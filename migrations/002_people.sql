@@ -4,6 +4,10 @@
 CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
 RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
+-- What this transaction does under an approval, for the details of its events: set where the approval is recorded.
+CREATE FUNCTION approval_details() RETURNS jsonb STABLE LANGUAGE sql
+RETURN coalesce(nullif(current_setting('reckoner.approval', true), '')::jsonb, '{}');
+
 CREATE TABLE audit_events (
   event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   occurred_at timestamptz NOT NULL,

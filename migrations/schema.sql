@@ -220,6 +220,12 @@ CREATE FUNCTION acting_user()
  STABLE
 RETURN (NULLIF(current_setting('reckoner.user_id', true), ''))::bigint;
 
+CREATE FUNCTION approval_details()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+RETURN COALESCE((NULLIF(current_setting('reckoner.approval', true), ''))::jsonb, '{}'::jsonb);
+
 CREATE TABLE audit_events (
   event_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   occurred_at timestamp with time zone NOT NULL,
@@ -4788,3 +4794,91 @@ CREATE TABLE webhooks (
   CONSTRAINT webhooks_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
 );
 GRANT INSERT, SELECT, UPDATE ON webhooks TO reckoner_app;
+
+-- 014_approvals -------------------------------------------------------------------------------------------------------
+
+CREATE TABLE approval_requests (
+  request_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  act text NOT NULL,
+  input jsonb NOT NULL,
+  subject text NOT NULL,
+  partner_ids text[] COLLATE "C",
+  preview jsonb NOT NULL,
+  preview_hash text NOT NULL,
+  requested_by bigint NOT NULL,
+  reason text,
+  requested_at timestamp with time zone NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT approval_requests_pkey PRIMARY KEY (request_id),
+  CONSTRAINT approval_request_of_its_user UNIQUE (request_id, requested_by),
+  CONSTRAINT approval_request_act_form CHECK (act ~ '^[a-z_]+[.][a-z_]+$'),
+  CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
+  CONSTRAINT approval_request_hash_form CHECK (preview_hash ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT approval_request_expires_later CHECK (expires_at > requested_at),
+  CONSTRAINT approval_requests_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT approval_requests_requested_by_fkey FOREIGN KEY (requested_by) REFERENCES users(user_id),
+  CONSTRAINT approval_requests_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX approval_requests_fact ON approval_requests USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON approval_requests FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON approval_requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON approval_requests FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON approval_requests FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON approval_requests FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON approval_requests TO reckoner_app;
+GRANT SELECT ON SEQUENCE approval_requests_request_id_seq TO reckoner_app;
+
+CREATE TABLE approval_decisions (
+  request_id bigint NOT NULL,
+  requested_by bigint NOT NULL,
+  decision text NOT NULL,
+  decided_by bigint NOT NULL,
+  reason text,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT approval_decisions_pkey PRIMARY KEY (request_id),
+  CONSTRAINT approval_decision_known CHECK (decision = ANY (ARRAY['approve', 'reject', 'withdraw'])),
+  CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
+  CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL),
+  CONSTRAINT approval_decisions_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT approval_decisions_decided_by_fkey FOREIGN KEY (decided_by) REFERENCES users(user_id),
+  CONSTRAINT approval_decisions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT approval_decision_of_its_request FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests(request_id, requested_by)
+);
+CREATE UNIQUE INDEX approval_decisions_fact ON approval_decisions USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON approval_decisions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON approval_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER approval_by_an_approver BEFORE INSERT ON approval_decisions FOR EACH ROW WHEN (new.decision <> 'withdraw') EXECUTE FUNCTION refuse_wrong_approver(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON approval_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON approval_decisions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON approval_decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON approval_decisions TO reckoner_app;
+
+CREATE FUNCTION may_approve(approver bigint, partner_ids text[])
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN ((EXISTS (SELECT FROM users u WHERE ((u.user_id = may_approve.approver) AND (u.kind = 'person')))) AND (NOT (EXISTS (SELECT FROM unnest(COALESCE(may_approve.partner_ids, ARRAY[NULL::text])) touched(partner_id) WHERE (NOT (EXISTS (SELECT FROM present_roles r WHERE ((r.user_id = may_approve.approver) AND (r.role = 'approver') AND ((r.partner_id IS NULL) OR (r.partner_id = touched.partner_id))))))))));
+
+CREATE FUNCTION refuse_wrong_approver()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  request approval_requests;
+BEGIN
+  SELECT * INTO request FROM approval_requests r WHERE r.request_id = NEW.request_id;
+  IF NOT may_approve(NEW.decided_by, request.partner_ids) THEN
+    RAISE EXCEPTION 'user % is no approver of request %', NEW.decided_by, NEW.request_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_by_an_approver';
+  END IF;
+  IF NEW.decision = 'approve' AND NEW.recorded_at >= request.expires_at THEN
+    RAISE EXCEPTION 'request % has expired', NEW.request_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_before_it_expires';
+  END IF;
+  RETURN NEW;
+END
+$function$;

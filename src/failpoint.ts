@@ -5,6 +5,7 @@
 
 /** A place before or after each transaction's end and each call to the outside. */
 export const FAILPOINTS = [
+  'approval.decided',
   'partners.written',
   'import.staged',
   'import.judged',

@@ -44,6 +44,7 @@ const MOST_SQL_COLUMNS = 120;
 /** The folder that owns the tables of a migration, where their names differ. */
 const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = {
   foundation: 'database',
+  approvals: 'people',
   journal: 'audit',
   partner_events: 'partner-events',
 };

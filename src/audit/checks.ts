@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
+import { ACTS_APPROVED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
@@ -108,6 +109,7 @@ export const CHECKS: readonly Check[] = [
     run: joinedByHashing(byScope(fromQuery(ROWS_HAVE_EVENTS), fromQuery(ROWS_OF_MONTH_HAVE_EVENTS))),
   },
   { name: 'partners_as_recorded', run: findChangedPartners },
+  { name: 'acts_approved', run: fromQuery(ACTS_APPROVED) },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

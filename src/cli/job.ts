@@ -1,6 +1,8 @@
 /** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
 import type { pino } from 'pino';
-import { monthJson } from '../acts/close.ts';
+import { booksClose } from '../acts/books.ts';
+import { monthClose, monthJson } from '../acts/close.ts';
+import { permitting } from '../acts/run.ts';
 import { type CheckReport, verify } from '../audit/verify.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
@@ -91,7 +93,7 @@ export function runMonthClose(): Promise<number> {
     const { database, log } = job;
     let refusal: unknown;
     const closed = await runMonthEnd(
-      job,
+      { ...job, permitted: permitting(job, monthClose, {}) },
       {},
       {
         ...logOf(job.log),
@@ -100,7 +102,8 @@ export function runMonthClose(): Promise<number> {
           for (const other of others) log.warn(other, 'not in the currency of the partner');
         },
         onCloseFailed: (error) => {
-          logFailure(log, error);
+          if (isAskedFor(error)) log.warn({ code: error.code, ...error.facts }, 'waits for approval');
+          else logFailure(log, error);
           refusal = error;
         },
       },
@@ -110,27 +113,36 @@ export function runMonthClose(): Promise<number> {
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
     });
     let closedBooks = 0;
-    const booksRefused = await closeDueBooks(database, job, (month) => {
-      closedBooks += 1;
-      log.info({ month }, 'books closed');
-    });
+    const booksRefused = await closeDueBooks(
+      database,
+      job,
+      (month) => {
+        closedBooks += 1;
+        log.info({ month }, 'books closed');
+      },
+      (month) => permitting(job, booksClose, { month }),
+    );
     if (closedBooks > 0) await sendEmails(job, logOf(job.log));
     if (booksRefused !== undefined) logFailure(log, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
-    const undecided = refusal instanceof Refusal && refusal.exit === EXIT.attention ? refusal : undefined;
+    const waits = refusal instanceof Refusal && (refusal.exit === EXIT.attention || isAskedFor(refusal));
+    const undecided = waits ? (refusal as Refusal) : undefined;
     const exit = await exitFor(job, [
       ...(await unsent(job)),
       ...status.months.overdue.map(({ month }) => `${month} is open`),
       ...[undecided, booksRefused].flatMap((each) =>
-        each === undefined ? [] : [`${each.code} ${each.facts['month'] ?? ''}`],
+        each === undefined ? [] : [`${each.code} ${each.facts['month'] ?? each.facts['request_id'] ?? ''}`],
       ),
     ]);
     if (refusal !== undefined && undecided === undefined && status.months.overdue.length === 0) return exitOf(refusal);
     return exit;
   });
 }
+
+/** What waits for a second person is told once a day, like what waits for a decision of finance. */
+const isAskedFor = (error: unknown): error is Refusal => error instanceof Refusal && error.code === 'approval_needed';
 
 /** Every ten minutes: delivers what is issued and not delivered. */
 export function runDeliver(): Promise<number> {

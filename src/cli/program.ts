@@ -77,6 +77,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
   client: ["Manage partners' API credentials", () => [import('./commands/client.ts')]],
   user: ['Invite users, and manage their roles and sessions', () => [import('./commands/user.ts')]],
+  approval: ['Decide what needs a second person', () => [import('./commands/approval.ts')]],
   webhook: ["Send partners' events to their servers", () => [import('./commands/webhook.ts')]],
   security: ['List refused callers and what changed access', () => [import('./commands/security.ts')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],

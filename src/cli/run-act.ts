@@ -54,7 +54,7 @@ export async function reported<Input, Result, Followed, Json>(
 }
 
 /** Rendering and mail take a quarter of a second to load: only for what delivers. */
-async function withNotes<Result>(
+export async function withNotes<Result>(
   output: Output,
   delivers: boolean,
   work: (options: Pick<RunOptions, 'reporter'>) => Promise<Result>,

@@ -188,10 +188,11 @@ export async function closeDueBooks(
   database: Database,
   context: BooksContext,
   onClosed: (month: Month) => void,
+  permitted: (month: Month) => Database = () => database,
 ): Promise<Refusal | undefined> {
   for (const month of await database.reading(async (tx) => dueBooks(await readBooksState(tx), context))) {
     try {
-      await runCloseBooks(database, context, { month });
+      await runCloseBooks(permitted(month), context, { month });
     } catch (error) {
       if (error instanceof Refusal) return error;
       throw error;

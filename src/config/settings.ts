@@ -8,6 +8,7 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isTimeZone } from '../month.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
+import { approvalsSchema } from './approvals.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import type { Environment } from './environment.ts';
@@ -175,6 +176,10 @@ export const settingsSchema = z.strictObject({
   retention: retentionSchema.prefault({}),
   http: httpSchema.prefault({}),
   console: consoleSchema.prefault({}),
+  /** Acts that need a second person, by name. */
+  approvals: approvalsSchema.default({}),
+  /** How long a request for approval can be approved. */
+  approvals_expire_days: z.int().min(1).max(366).default(14),
 });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;

@@ -1,11 +1,12 @@
 /** The pages of every act of the registry, for the role that each needs: its form, its preview, its confirmation. */
 import type { Act } from '../acts/act.ts';
+import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
 import { previewAct, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actDone, actForm, actPreview, digestOf, takesFiles } from './screens/act.tsx';
+import { actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {

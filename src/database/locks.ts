@@ -22,3 +22,6 @@ export const WORKER_LOCKS = 7311;
 
 /** The class in which a client is locked by the hash of its id. Not that of workers: a hash is no worker's number. */
 export const CLIENT_LOCKS = 7312;
+
+/** The class in which a request for approval is locked by the hash of its number while it is decided. */
+export const APPROVAL_LOCKS = 7313;

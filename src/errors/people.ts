@@ -35,6 +35,55 @@ export const PEOPLE = {
       `${f.login} is the last administrator: nobody could invite users any more. Make another user an administrator first ` +
       "('reckoner user role EMAIL --grant administrator').",
   ),
+  approval_needed: refused<{
+    request_id: number;
+    title: string;
+    subject: string;
+    approvers: string[];
+    expires_at: string;
+    is_new: boolean;
+  }>((f) => {
+    const who =
+      f.approvers.length > 0
+        ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}: ` +
+          `'reckoner approval approve ${f.request_id}'.`
+        : "Nobody may approve it yet: 'reckoner user role EMAIL --grant approver' names an approver.";
+    const asked = f.is_new ? 'was made' : 'is waiting';
+    return `Nothing was changed: '${f.title}' (${f.subject}) needs approval. Request ${f.request_id} ${asked}. ${who}`;
+  }),
+  approval_needs_users: refused<{ act: string }>(
+    (f) =>
+      `${f.act} needs the approval of a second person (settings.json: approvals), and there are no users yet. ` +
+      "'reckoner user invite EMAIL' makes the first one.",
+  ),
+  approval_unknown: badInput<{ request_id: number }>(
+    (f) => `No such request for approval: ${f.request_id}. 'reckoner approval list' shows them.`,
+    404,
+  ),
+  approval_decided: refused<{ request_id: number; decision: string; decided_by: string; decided_at: string }>(
+    (f) => `Request ${f.request_id} was ${f.decision} by ${f.decided_by} ${minuteOf(f.decided_at)}.`,
+    409,
+  ),
+  approval_expired: refused<{ request_id: number; expires_at: string }>(
+    (f) =>
+      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. Whoever asked can do the same act again, which makes a new one.`,
+  ),
+  approval_own: refused<{ request_id: number; login: string }>(
+    (f) =>
+      `${f.login} made request ${f.request_id}: another user decides. ` +
+      `'reckoner approval withdraw ${f.request_id}' takes it back.`,
+    403,
+  ),
+  approval_of_another: refused<{ request_id: number; requester: string }>(
+    (f) => `Only ${f.requester} can withdraw request ${f.request_id}. An approver can reject it.`,
+    403,
+  ),
+  approval_outdated: refused<{ request_id: number; shown: string; now: string }>(
+    (f) =>
+      `Nothing was changed: what request ${f.request_id} would do has changed since it was made. ` +
+      `It was: ${f.shown}. It is now: ${f.now}. Whoever asked can do the act again, which makes a new request.`,
+    409,
+  ),
 } as const;
 
 const AGAIN = "Ask an administrator for a new link ('reckoner user invite EMAIL').";

@@ -21,6 +21,8 @@ import { COMPOSERS } from './emails/composers.ts';
 
 export interface MonthEndContext extends ActorContext {
   readonly database: Database;
+  /** Asks before each transaction of a close whether it may be done. */
+  readonly permitted?: Database | undefined;
 }
 
 /** Told what happens, as it happens: by a log, or by notes and a progress bar. */
@@ -51,7 +53,7 @@ export async function runMonthEnd(
   await context.database.reading(refuseWhilePaused);
   const closed: Month[] = [];
   try {
-    await closeMonths(context.database, context, request, (month, others) => {
+    await closeMonths(context.permitted ?? context.database, context, request, (month, others) => {
       closed.push(month);
       reporter.onClosed?.(month, others);
     });

@@ -54,8 +54,8 @@ export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEve
   const { event_id } = await queryOne<{ event_id: number }>(
     tx,
     `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
-     VALUES (:now::timestamptz, :action, :subject, :details::jsonb, :claimedBy, :osUser, :host, :via,
-             coalesce(:userId::bigint, acting_user()))
+     VALUES (:now::timestamptz, :action, :subject, :details::jsonb || approval_details(), :claimedBy, :osUser, :host,
+             :via, coalesce(:userId::bigint, acting_user()))
      RETURNING event_id`,
     { ...actor, ...event, userId: actor.user?.user_id ?? null, details: JSON.stringify(event.details) },
   );
@@ -68,7 +68,8 @@ export async function recordEvents(tx: Transaction, actor: Actor, events: readon
   await execute(
     tx,
     `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
-     SELECT now, action, subject, details, :claimedBy, :osUser, :host, :via, coalesce(:userId::bigint, acting_user())
+     SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
+            coalesce(:userId::bigint, acting_user())
      FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
        WITH ORDINALITY AS event (now, action, subject, details, position)
      ORDER BY position`,

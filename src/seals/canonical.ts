@@ -76,6 +76,11 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('user_identities', 'user_id issuer subject recorded_at event_id'),
   sealed('passkeys', 'passkey_id user_id credential_id public_key name recorded_at event_id'),
   sealed('passkey_ends', 'passkey_id recorded_at event_id'),
+  sealed(
+    'approval_requests',
+    `request_id act input subject partner_ids preview preview_hash requested_by reason requested_at expires_at event_id`,
+  ),
+  sealed('approval_decisions', 'request_id requested_by decision decided_by reason recorded_at event_id'),
   sealed('pauses', 'pause_id cause reason state_of paused_at event_id'),
   sealed('resumptions', 'pause_id resumed_at event_id'),
   sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),

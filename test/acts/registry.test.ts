@@ -7,6 +7,7 @@ import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { readInput } from '../../src/acts/run.ts';
+import { APPROVABLE_ACTS } from '../../src/config/approvals.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 
@@ -27,7 +28,10 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'invoice/write-off.ts writeOff': 'invoice.write_off, or invoice.write_off_undone with --undo',
   'reconcile.ts reconcile': 'processor.reverse_month and shares.bill, and then a report',
   'remind.ts remind': 'reminder.record, as a list for spreadsheets too',
+  'approval.ts approve': 'the act of the request',
   // These change something and are no acts.
+  'approval.ts reject': 'decides on an act',
+  'approval.ts withdraw': 'decides on an act',
   'backup.ts backup': 'writes a file, as the owner of the database',
   'export.ts output': 'writes files, and the event of an export',
   'init.ts output': 'there is no database yet',
@@ -44,6 +48,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'user.ts role': 'says who may act, and is done by the shell of the operator',
   'user.ts signOut': 'says who may act, and is done by the shell of the operator',
   // These read, from the primary server.
+  'approval.ts show': 'reads',
   'client.ts clientList': 'reads',
   'doctor.ts doctor': 'reads',
   'invoice/pdf.ts invoicePdf': 'reads',
@@ -98,6 +103,21 @@ describe('every act', () => {
       expect(title).toMatch(/^[A-Z]/);
     }
   });
+});
+
+test('the acts that a rule can name are those that only persons do, but for the month and the books', () => {
+  const without = {
+    'checkpoint.take': 'the jobs take one each day',
+    'ledger.pause': 'must not wait',
+    'ledger.import': 'files of any size are read as a stream',
+    'delivery.retry': 'what is delivered was decided by other acts',
+    'reminder.record': 'the jobs remind each day',
+    'email.bounces': 'reads reports',
+    'payment.events': 'the server does it',
+    'processor.import': 'the jobs read the accounts',
+  };
+  const names = [...ACTS.keys()].filter((name) => !(name in without));
+  expect([...APPROVABLE_ACTS].sort()).toEqual(names.sort());
 });
 
 describe('a form', () => {

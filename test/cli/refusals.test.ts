@@ -102,6 +102,38 @@ const inStaffed = async (...args: string[]): Promise<Ran> => {
   return command(['--json', ...args], { env });
 };
 
+/** The world with users, where holding a document and recording a payment need approval. Mara asks, Lee approves. */
+let approving = false;
+const inApproving = async (by: string, ...args: string[]): Promise<Ran> => {
+  const ada = ['--by', 'ada@issuer.example'];
+  await inStaffed(...ada, 'user', 'list');
+  const own = staffed as World;
+  if (!approving) {
+    approving = true;
+    const file = join(own.home, 'settings.json');
+    const approvals = { 'payment.record': {} };
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), approvals }));
+    await own.partners([partner()]);
+    for (const [login, role] of [
+      ['mara', 'finance'],
+      ['lee', 'approver'],
+    ] as const) {
+      expect((await inStaffed(...ada, 'user', 'invite', `${login}@issuer.example`, '--role', role)).status).toBe(0);
+    }
+  }
+  return inStaffed('--by', `${by}@issuer.example`, ...args);
+};
+
+const PAYMENT = [
+  ...['--partner', 'p-1', '--amount', '5', '--currency', 'USD'],
+  ...['--method', 'wire', '--received-on', '2026-09-01'],
+];
+/** Asks for a payment to be recorded, and gives the number of the request. */
+async function asked(reference: string): Promise<string> {
+  const ran = await inApproving(...(['mara', 'payment', 'record', ...PAYMENT, '--reference', reference] as const));
+  return String((ran.json() as { error: { request_id: number } }).error.request_id);
+}
+
 async function correctedWorld(): Promise<World> {
   const own = await openWorld();
   const sold = quote({ partner_id: 'p-2' });
@@ -614,6 +646,76 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 3,
     says: /ada@issuer\.example is the last administrator/,
     run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'deactivate', 'ada@issuer.example'),
+  },
+  approval_needed: {
+    when: 'the settings ask for a second person',
+    exit: 3,
+    says: /needs approval\. Request \d+ was made\. lee@issuer\.example may approve it until .*'reckoner approval approve \d+'/,
+    run: () => inApproving(...(['mara', 'payment', 'record', ...PAYMENT, '--reference', 'needed'] as const)),
+  },
+  approval_needs_users: {
+    when: 'the settings ask for a second person, and there are no users',
+    exit: 3,
+    says: /there are no users yet. 'reckoner user invite EMAIL'/,
+    run: () => {
+      const settings = JSON.parse(readFileSync(join(world.home, 'settings.json'), 'utf8')) as object;
+      const home = homeWith(JSON.stringify({ ...settings, approvals: { 'partner.import': {} } }));
+      return inWorld(['partner', 'import', written('same.json', JSON.stringify([partner()]))], { RECKONER_HOME: home });
+    },
+  },
+  approval_unknown: {
+    when: 'there is no such request',
+    exit: 2,
+    says: /No such request for approval: 4711/,
+    run: () => inApproving('lee', 'approval', 'approve', '4711'),
+  },
+  approval_decided: {
+    when: 'the request was rejected',
+    exit: 3,
+    says: /was rejected by lee@issuer\.example/,
+    async run() {
+      const request = await asked('decided');
+      expect((await inApproving('lee', 'approval', 'reject', request, '--reason', 'no')).status).toBe(0);
+      return inApproving('lee', 'approval', 'approve', request);
+    },
+  },
+  approval_expired: {
+    when: 'the request is older than two weeks',
+    exit: 3,
+    says: /expired 2026-09-17/,
+    async run() {
+      const request = await asked('expired');
+      const { home: RECKONER_HOME, databaseUrl: DATABASE_URL } = staffed as World;
+      const env = { RECKONER_HOME, DATABASE_URL, RECKONER_NOW: '2026-09-20T10:00:00Z' };
+      return command(['--json', '--by', 'lee@issuer.example', 'approval', 'approve', request], { env });
+    },
+  },
+  approval_own: {
+    when: 'whoever asked approves',
+    exit: 3,
+    says: /mara@issuer\.example made request \d+: another user decides/,
+    run: async () => inApproving('mara', 'approval', 'approve', await asked('own')),
+  },
+  approval_of_another: {
+    when: 'another user withdraws',
+    exit: 3,
+    says: /Only mara@issuer\.example can withdraw/,
+    run: async () => inApproving('lee', 'approval', 'withdraw', await asked('of another')),
+  },
+  approval_outdated: {
+    when: 'the payment would be another one by now',
+    exit: 3,
+    says: /would do has changed/,
+    async run() {
+      const request = await asked('outdated');
+      const { home, databaseUrl: DATABASE_URL } = staffed as World;
+      const settings = JSON.parse(readFileSync(join(home, 'settings.json'), 'utf8')) as object;
+      const RECKONER_HOME = homeWith(JSON.stringify({ ...settings, approvals: {} }));
+      const env = { RECKONER_HOME, DATABASE_URL, RECKONER_NOW: '2026-09-03T10:00:00Z' };
+      const recordNow = ['payment', 'record', ...PAYMENT, '--reference', 'outdated'];
+      expect((await command(['--by', 'mara@issuer.example', ...recordNow], { env })).status).toBe(0);
+      return inApproving('lee', 'approval', 'approve', request);
+    },
   },
   client_unknown: {
     when: 'nobody knows the client',

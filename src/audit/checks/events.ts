@@ -22,7 +22,9 @@ const ACTS = `(VALUES
     ('user_roles', 'user.invite'), ('user_roles', 'user.provision'), ('user_roles', 'user.role'),
     ('user_roles', 'user.claims'), ('user_identities', 'user.identify'),
     ('passkeys', 'user.add_passkey'), ('passkey_ends', 'user.remove_passkey'),
-    ('processor_event_erasures', 'processor_event.erase')
+    ('processor_event_erasures', 'processor_event.erase'),
+    ('approval_requests', 'approval.request'), ('approval_decisions', 'approval.approve'),
+    ('approval_decisions', 'approval.reject'), ('approval_decisions', 'approval.withdraw')
   ) AS acts (fact, action)`;
 
 /**

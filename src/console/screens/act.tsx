@@ -3,10 +3,9 @@
  * description of its input. A preview is the act itself in a transaction that is undone; confirming it does the act only if
  * it would still do what was shown.
  */
-import { createHash } from 'node:crypto';
 import type { Act, Report } from '../../acts/act.ts';
+import { type Change, type Consequence, digestOf } from '../../acts/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../acts/fields.ts';
-import type { Change, Consequence } from '../../acts/run.ts';
 import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { Form } from '../form.tsx';
@@ -173,12 +172,6 @@ const Help = ({ id, help }: { id: string; help: string }) => (
     {help}
   </p>
 );
-
-/** Stands for the figures of a preview: confirming does the act only if they are the same. The report may name new ids. */
-export const digestOf = ({ changes, amounts }: Consequence): string =>
-  createHash('sha256')
-    .update(JSON.stringify([changes, amounts.map((each) => [each.currency, each.toString()])]))
-    .digest('hex');
 
 const columns: readonly Column<Change>[] = [
   { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },

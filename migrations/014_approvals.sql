@@ -1,0 +1,66 @@
+-- Approvals: what a user asked for, as it was shown, and what another user decided.
+
+CREATE TABLE approval_requests (
+  request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- The act's name and input, as src/acts takes them.
+  act text NOT NULL CONSTRAINT approval_request_act_form CHECK (act ~ '^[a-z_]+[.][a-z_]+$'),
+  input jsonb NOT NULL,
+  subject text NOT NULL,
+  -- The partners that it touches; null if it is of the whole ledger.
+  partner_ids text[] COLLATE "C" CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
+  -- What it would do: changes, amounts, and the report in words. The hash is of changes and amounts.
+  preview jsonb NOT NULL,
+  preview_hash text NOT NULL CONSTRAINT approval_request_hash_form CHECK (preview_hash ~ '^[0-9a-f]{64}$'),
+  requested_by bigint NOT NULL REFERENCES users,
+  reason text,
+  requested_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT approval_request_expires_later CHECK (expires_at > requested_at),
+  CONSTRAINT approval_request_of_its_user UNIQUE (request_id, requested_by)
+);
+CALL make_fact('approval_requests');
+
+CREATE TABLE approval_decisions (
+  request_id bigint PRIMARY KEY,
+  requested_by bigint NOT NULL,
+  decision text NOT NULL CONSTRAINT approval_decision_known CHECK (decision IN ('approve', 'reject', 'withdraw')),
+  decided_by bigint NOT NULL REFERENCES users,
+  reason text,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT approval_decision_of_its_request
+    FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests (request_id, requested_by),
+  -- Whoever asked can withdraw, and nothing else; nobody else can withdraw.
+  CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
+  CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL)
+);
+CALL make_fact('approval_decisions');
+
+-- Whether a person is an approver over all of these partners; null: of the whole ledger.
+CREATE FUNCTION may_approve(approver bigint, partner_ids text[]) RETURNS boolean STABLE LANGUAGE sql
+RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'person')
+  AND NOT EXISTS (
+    SELECT FROM unnest(coalesce(partner_ids, ARRAY[NULL::text])) AS touched (partner_id)
+    WHERE NOT EXISTS (SELECT FROM present_roles r
+                      WHERE r.user_id = approver AND r.role = 'approver'
+                        AND (r.partner_id IS NULL OR r.partner_id = touched.partner_id)));
+
+CREATE FUNCTION refuse_wrong_approver() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  request approval_requests;
+BEGIN
+  SELECT * INTO request FROM approval_requests r WHERE r.request_id = NEW.request_id;
+  IF NOT may_approve(NEW.decided_by, request.partner_ids) THEN
+    RAISE EXCEPTION 'user % is no approver of request %', NEW.decided_by, NEW.request_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_by_an_approver';
+  END IF;
+  IF NEW.decision = 'approve' AND NEW.recorded_at >= request.expires_at THEN
+    RAISE EXCEPTION 'request % has expired', NEW.request_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_before_it_expires';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER approval_by_an_approver BEFORE INSERT ON approval_decisions
+  FOR EACH ROW WHEN (NEW.decision <> 'withdraw') EXECUTE FUNCTION refuse_wrong_approver();

@@ -1,0 +1,82 @@
+/** What an act would do: the act itself, in a transaction that is undone. */
+import { createHash } from 'node:crypto';
+import { execute, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import type { PreviewedChange, StoredPreview } from '../people/approval-queries.ts';
+import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
+
+/** What an act would do now. Approvals compare the changes and the amounts; the report is for people. */
+export interface Consequence<Json = unknown> {
+  readonly report: Report<Json>;
+  readonly changes: readonly Change[];
+  /** What thresholds are compared with; one for each currency. */
+  readonly amounts: readonly Amount[];
+}
+
+export type Change = PreviewedChange;
+
+/** Does the act. The caller undoes the transaction. */
+export async function consequenceOf<Input, Result, Followed, Json>(
+  tx: Transaction,
+  context: ActContext,
+  act: Act<Input, Result, Followed, Json>,
+  input: Input,
+): Promise<Consequence<Json>> {
+  const before = await act.facts(tx, input, undefined, context);
+  const result = await act.perform(tx, context, input);
+  const after = await act.facts(tx, input, result, context);
+  const tried = { input, result, delivered: false, followed: undefined, preview: true };
+  const report = await act.report(tx, context, tried);
+  const seen = { before, after };
+  return { report, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
+}
+
+/** The same within a transaction that goes on. */
+export async function consequenceAside<Input>(
+  tx: Transaction,
+  context: ActContext,
+  act: Act<Input>,
+  input: Input,
+): Promise<Consequence> {
+  await execute(tx, 'SAVEPOINT aside');
+  const consequence = await consequenceOf(tx, context, act, input);
+  await execute(tx, 'ROLLBACK TO SAVEPOINT aside');
+  await execute(tx, 'RELEASE SAVEPOINT aside');
+  return consequence;
+}
+
+const amountsOf = ({ amounts }: Pick<Consequence, 'amounts'>) =>
+  amounts.map((each) => ({ currency: each.currency, amount: each.toString() }));
+
+/** Stands for the figures of a preview: what is confirmed or approved is done only if they are the same. A report may name new ids. */
+export const digestOf = (consequence: Consequence): string =>
+  createHash('sha256')
+    .update(JSON.stringify([consequence.changes, amountsOf(consequence).map(Object.values)]))
+    .digest('hex');
+
+/** A preview as a request for approval keeps it. */
+export const storedPreview = (consequence: Consequence): StoredPreview => ({
+  changes: consequence.changes,
+  amounts: amountsOf(consequence),
+  text: consequence.report.text,
+});
+
+const shown = (value: Amount | string | null | undefined): string | null =>
+  value instanceof Amount ? value.forPeople() : (value ?? null);
+
+function changesOf({ before, after }: Seen): Change[] {
+  const things = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return things.flatMap((of) =>
+    fieldsIn(before, after, of)
+      .map((field) => ({ of, field, before: shown(before[of]?.[field]), after: shown(after[of]?.[field]) }))
+      .filter((change) => change.before !== change.after && !isNothing(before[of], after[of]?.[change.field])),
+  );
+}
+
+/** What a new thing does not have: no amount, no hold. */
+const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
+  before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
+
+const fieldsIn = (before: Facts, after: Facts, of: string): string[] => [
+  ...new Set([...Object.keys(before[of] ?? {}), ...Object.keys(after[of] ?? {})]),
+];

@@ -1,0 +1,205 @@
+/** `reckoner approval`: what waits for a second person, and what that person decides. */
+import { actOf, approveRequest, endRequest, previewRequest } from '../../acts/approve.ts';
+import { type Change, digestOf } from '../../acts/consequence.ts';
+import { EXIT, Refusal } from '../../errors/refusals.ts';
+import { type RequestRow, readApprovers, readRequests } from '../../people/approval-queries.ts';
+import { PAST, requestNumbered, statusOf } from '../../people/approvals.ts';
+import type { Sheet } from '../../sheet.ts';
+import { minuteOf } from '../../text.ts';
+import { idArgument } from '../arguments.ts';
+import { withContext } from '../context.ts';
+import { acting, type CommandContext, type Definition, NO_DELIVER, REASON, reading } from '../define.ts';
+import { type Output, outputWidth, printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { withNotes } from '../run-act.ts';
+
+const NUMBER = ['<request>', 'the number of the request', idArgument('<request>')] as const;
+
+export const define: Definition = (approval, act) => {
+  approval
+    .command('list')
+    .description('List requests for approval, the latest first')
+    .option('--waiting', 'only those that wait for a decision')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(list)));
+  approval
+    .command('show')
+    .argument(...NUMBER)
+    .description('Show what a request would do, as it was asked for and now')
+    .action(act(show));
+  approval
+    .command('approve')
+    .argument(...NUMBER)
+    .description('Approve a request of another user: its act is done now')
+    .option(...REASON)
+    .option(...NO_DELIVER)
+    .action(act(acting(approve)));
+  approval
+    .command('reject')
+    .argument(...NUMBER)
+    .description('Reject a request of another user')
+    .requiredOption(...REASON)
+    .action(act(acting(reject)));
+  approval
+    .command('withdraw')
+    .argument(...NUMBER)
+    .description('Withdraw a request of your own')
+    .option(...REASON)
+    .action(act(acting(withdraw)));
+};
+
+const listed = ({ environment }: CommandContext, request: RequestRow) => ({
+  request_id: request.request_id,
+  status: statusOf(request, environment.now().toMillis()),
+  act: request.act,
+  subject: request.subject,
+  amounts: request.preview.amounts,
+  requested_by: request.requester,
+  requested_at: request.requested_at,
+  reason: request.reason,
+  expires_at: request.expires_at,
+  decided_by: request.decided_by,
+  decided_at: request.decided_at,
+  decision_reason: request.decision_reason,
+});
+
+const amountsText = ({ preview: { amounts } }: RequestRow): string =>
+  amounts.map(({ currency, amount }) => `${currency} ${amount}`).join(', ');
+
+async function list(context: CommandContext, options: PresentOptions & { waiting?: boolean }): Promise<void> {
+  const { database, output } = context;
+  const { waiting = false } = options;
+  const all = await database.reading((tx) => readRequests(tx, { undecided: waiting }));
+  const requests = all.filter((each) => !waiting || listed(context, each).status === 'waiting');
+  const sheet = (): Sheet => ({
+    name: 'Approvals',
+    columns: {
+      ...({ request_id: 'count', status: 'text', act: 'text', subject: 'text', amounts: 'text' } as const),
+      ...({ requested_by: 'text', requested_at: 'text', reason: 'text', expires_at: 'text' } as const),
+      ...({ decided_by: 'text', decided_at: 'text', decision_reason: 'text' } as const),
+    },
+    rows: requests.map((each) => ({ ...listed(context, each), amounts: amountsText(each) })),
+  });
+  await present(
+    output,
+    options,
+    requests.map((each) => listed(context, each)),
+    sheet,
+    () =>
+      requests.length === 0
+        ? `No request ${waiting ? 'waits' : 'was made'} for approval.`
+        : table(
+            ['>request', 'status', 'act', '~subject', '~amounts', '~asked by', 'asked (UTC)'],
+            requests.map((each) => [
+              ...[each.request_id, listed(context, each).status, each.act, printable(each.subject), amountsText(each)],
+              ...[each.requester, each.requested_at.slice(0, 16).replace('T', ' ')],
+            ]),
+          ),
+  );
+}
+
+/** The preview of now needs the primary server, in a transaction that is undone. */
+const show = (output: Output, requestId: number): Promise<void> =>
+  withContext(async (context) => showRequest({ ...context, output }, requestId), { dryRun: true });
+
+async function showRequest(context: CommandContext, requestId: number): Promise<void> {
+  const { database, output } = context;
+  const { request, approvers } = await database.reading(async (tx) => {
+    const found = await requestNumbered(tx, requestId);
+    const { partner_ids: partnerIds, requested_by: besides } = found;
+    return { request: found, approvers: await readApprovers(tx, { partnerIds, besides }) };
+  });
+  const facts = listed(context, request);
+  const now = facts.status === 'waiting' ? await previewNow(context, request) : null;
+  const { changes, text } = request.preview;
+  const details = { input: request.input, changes, text, preview_hash: request.preview_hash };
+  output.print({ ...facts, ...details, now, approvers: approvers.map(({ login }) => login) }, () =>
+    [
+      `Request ${requestId}, ${facts.status}: ${actOf(request).title}, ${printable(request.subject)}`,
+      [
+        `Asked by ${request.requester} ${minuteOf(request.requested_at)}${because(request.reason)}`,
+        ...(request.decision === null
+          ? [`Expires ${minuteOf(request.expires_at)}`]
+          : [
+              `${PAST[request.decision]} by ${request.decided_by} ${minuteOf(request.decided_at ?? '')}${because(request.decision_reason)}`,
+            ]),
+        ...(facts.status === 'waiting'
+          ? [`May approve: ${approvers.map(({ login }) => login).join(', ') || 'nobody yet'}`]
+          : []),
+      ].join('\n'),
+      changes.length === 0 ? 'No figure changes.' : changeTable(changes),
+      text,
+      ...(now === null ? [] : [describeNow(now)]),
+    ].join('\n\n'),
+  );
+}
+
+const because = (reason: string | null): string => (reason === null ? '' : `: ${printable(reason)}`);
+
+const changeTable = (changes: readonly Change[]): string =>
+  table(
+    ['~what', 'field', '~then', '~after'],
+    changes.map(({ of, field, before, after }) => [printable(of), field, before ?? 'none', after ?? 'none']),
+  );
+
+interface Now {
+  readonly is_same: boolean;
+  readonly changes: readonly Change[];
+  /** Why it could not be done now. */
+  readonly refused: string | null;
+}
+
+async function previewNow(context: CommandContext, request: RequestRow): Promise<Now> {
+  try {
+    const consequence = await previewRequest(context, request.request_id);
+    const { changes } = consequence;
+    return { is_same: digestOf(consequence) === request.preview_hash, changes, refused: null };
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal)) throw refusal;
+    return { is_same: false, changes: [], refused: refusal.message };
+  }
+}
+
+function describeNow({ is_same, changes, refused }: Now): string {
+  if (refused !== null) return `Now it would be refused: ${refused}`;
+  if (is_same) return 'It would do the same now.';
+  return `Now it would do something else, so that it cannot be approved:\n${changeTable(changes)}`;
+}
+
+interface Options {
+  readonly reason?: string;
+  readonly deliver?: boolean;
+}
+
+async function approve(context: CommandContext, requestId: number, options: Options): Promise<number> {
+  const { output } = context;
+  const { reason = null, deliver = true } = options;
+  const wide = { ...context, width: outputWidth() };
+  const report = await withNotes(output, deliver, (heard) =>
+    approveRequest(wide, requestId, { reason, deliver, ...heard }),
+  );
+  output.print({ request_id: requestId, decision: 'approve', result: report.json }, () =>
+    [`Request ${requestId} is approved, and done.`, report.text].join('\n\n'),
+  );
+  for (const note of report.notes ?? []) output.note(note);
+  return report.attention ? EXIT.attention : EXIT.done;
+}
+
+async function reject(context: CommandContext, requestId: number, { reason }: Options): Promise<void> {
+  await end(context, requestId, 'reject', reason);
+}
+
+async function withdraw(context: CommandContext, requestId: number, { reason }: Options): Promise<void> {
+  await end(context, requestId, 'withdraw', reason);
+}
+
+async function end(
+  context: CommandContext,
+  requestId: number,
+  decision: 'reject' | 'withdraw',
+  reason: string | undefined,
+): Promise<void> {
+  await endRequest(context, requestId, decision, reason ?? null);
+  context.output.print({ request_id: requestId, decision }, () => `Request ${requestId} is ${PAST[decision]}.`);
+}

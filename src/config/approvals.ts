@@ -1,0 +1,43 @@
+/** Which acts need the approval of a second person, and above which amounts. */
+import { z } from 'zod';
+import { amountProblem, isCurrency, minorDigits } from '../money.ts';
+
+/**
+ * The acts that a rule can name: a test compares them with the registry of acts, which comes after this folder. Left out
+ * are those that jobs and servers do by themselves, and a pause, which must not wait.
+ */
+export const APPROVABLE_ACTS: readonly string[] = [
+  ...['month.close', 'books.close', 'invoice.void', 'invoice.rerun', 'invoice.credit', 'invoice.write_off'],
+  ...['invoice.write_off_undone', 'invoice.hold', 'invoice.release', 'invoice.resend', 'invoice.link_rotate'],
+  ...['invoice.link_revoke', 'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse'],
+  ...['payment.assign', 'payment.forget_account', 'payment.settle', 'payment.close_exception', 'credit.apply'],
+  ...['credit.unapply', 'credit.refund', 'credit.refund_returned', 'dispute.open', 'dispute.close', 'email.resend'],
+  ...['email.dismiss', 'statement.send', 'processor.match', 'processor.unmatch', 'processor.close'],
+  ...['processor.reverse', 'processor.reverse_month', 'shares.bill', 'client.create', 'client.rotate', 'client.revoke'],
+  ...['webhook.set', 'webhook.rotate', 'webhook.resume', 'webhook.remove', 'partner.import'],
+];
+
+const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
+
+/** With `always`, whatever the amount. It is written as `{}` too; the history of the settings shows no empty object. */
+const rule = z
+  .strictObject({ above: above.optional(), always: z.literal(true).optional() })
+  .superRefine(({ above: amounts = {} }, context) => {
+    for (const [currency, amount] of Object.entries(amounts)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const message = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['above', currency], message });
+    }
+  })
+  .transform(({ above: amounts = {}, always }) =>
+    always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
+  );
+
+export const approvalsSchema = z.record(
+  z.string().refine((name) => APPROVABLE_ACTS.includes(name), {
+    error: `is no act that can need approval: ${APPROVABLE_ACTS.join(', ')}`,
+  }),
+  rule,
+);
+
+export type ApprovalRule = z.output<typeof rule>;

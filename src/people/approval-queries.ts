@@ -1,0 +1,155 @@
+/** SQL over requests for approval and the decisions on them. */
+import { APPROVAL_LOCKS } from '../database/locks.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Scope } from './scope.ts';
+
+export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** One field of one thing, before and after; null where there is none. */
+export interface PreviewedChange {
+  readonly of: string;
+  readonly field: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** What an act would do, as it was shown to whoever asked. */
+export interface StoredPreview {
+  readonly changes: readonly PreviewedChange[];
+  readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
+  readonly text: string;
+}
+
+export interface RequestRow {
+  readonly request_id: number;
+  readonly act: string;
+  readonly input: unknown;
+  readonly subject: string;
+  /** Null: the whole ledger. */
+  readonly partner_ids: string[] | null;
+  readonly preview: StoredPreview;
+  readonly preview_hash: string;
+  readonly requested_by: number;
+  readonly requester: string;
+  readonly reason: string | null;
+  readonly requested_at: string;
+  readonly expires_at: string;
+  readonly decision: Decision | null;
+  readonly decided_by: string | null;
+  readonly decision_reason: string | null;
+  readonly decided_at: string | null;
+}
+
+export interface RequestFilter {
+  readonly requestId?: number;
+  /** Those that nobody has decided. */
+  readonly undecided?: boolean;
+  readonly scope?: Scope;
+  readonly limit?: number;
+}
+
+/** The latest first. In scope is what touches partners of the scope alone. */
+export function readRequests(
+  tx: Transaction,
+  { requestId, undecided = false, scope = null, limit = 1000 }: RequestFilter,
+): Promise<RequestRow[]> {
+  return query(
+    tx,
+    `SELECT r.request_id, r.act, r.input, r.subject, r.partner_ids, r.preview, r.preview_hash, r.requested_by,
+            u.login AS requester, r.reason, r.requested_at, r.expires_at, d.decision, b.login AS decided_by,
+            d.reason AS decision_reason, d.recorded_at AS decided_at
+     FROM approval_requests r JOIN users u ON u.user_id = r.requested_by
+     LEFT JOIN approval_decisions d ON d.request_id = r.request_id LEFT JOIN users b ON b.user_id = d.decided_by
+     WHERE (:requestId::bigint IS NULL OR r.request_id = :requestId::bigint) AND (NOT :undecided OR d.decision IS NULL)
+       AND (:scope::text[] IS NULL OR r.partner_ids <@ :scope::text[])
+     ORDER BY r.request_id DESC LIMIT :limit`,
+    { requestId: requestId ?? null, undecided, scope, limit },
+  );
+}
+
+/** Of two who decide at once, one waits for the other. */
+export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
+  execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
+
+export interface NewRequest {
+  readonly act: string;
+  readonly input: unknown;
+  readonly subject: string;
+  readonly partnerIds: readonly string[] | null;
+  readonly preview: StoredPreview;
+  readonly hash: string;
+  readonly userId: number;
+  readonly reason: string | null;
+  readonly now: string;
+  readonly expiresAt: string;
+  readonly eventId: number;
+}
+
+/** The requests of a user for the same that are neither decided nor expired. */
+export function readOpenRequests(
+  tx: Transaction,
+  given: Pick<NewRequest, 'act' | 'input' | 'userId' | 'now'>,
+): Promise<{ request_id: number; preview_hash: string; expires_at: string }[]> {
+  return query(
+    tx,
+    `SELECT request_id, preview_hash, expires_at FROM approval_requests r
+     WHERE requested_by = :userId AND act = :act AND input = :input::jsonb AND expires_at > :now::timestamptz
+       AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
+     ORDER BY request_id`,
+    { ...given, input: JSON.stringify(given.input) },
+  );
+}
+
+export async function insertRequest(tx: Transaction, request: NewRequest): Promise<number> {
+  const { request_id } = await queryOne<{ request_id: number }>(
+    tx,
+    `INSERT INTO approval_requests
+       (act, input, subject, partner_ids, preview, preview_hash, requested_by, reason, requested_at, expires_at,
+        event_id)
+     VALUES (:act, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb, :hash, :userId, :reason,
+             :now::timestamptz, :expiresAt::timestamptz, :eventId)
+     RETURNING request_id`,
+    { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
+  );
+  return request_id;
+}
+
+export async function insertDecision(
+  tx: Transaction,
+  given: {
+    requestId: number;
+    requestedBy: number;
+    decision: Decision;
+    userId: number;
+    reason: string | null;
+    now: string;
+    eventId: number;
+  },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO approval_decisions (request_id, requested_by, decision, decided_by, reason, recorded_at, event_id)
+     VALUES (:requestId, :requestedBy, :decision, :userId, :reason, :now::timestamptz, :eventId)`,
+    given,
+  );
+}
+
+/** From here on this transaction's events say under which approval they are done. */
+export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
+  const details = { approval: { request: requestId, approved_by: approver } };
+  await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
+}
+
+/** Who may approve what touches these partners, except whoever asked. */
+export function readApprovers(
+  tx: Transaction,
+  given: { partnerIds: readonly string[] | null; besides: number },
+): Promise<{ login: string; name: string }[]> {
+  return query(
+    tx,
+    `SELECT login, name FROM active_users
+     WHERE user_id <> :besides AND kind = 'person' AND may_approve(user_id, :partnerIds::text[]) ORDER BY login`,
+    given,
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * Approvals: a user asks for an act that needs a second person, and another user with the role of approver approves or
+ * rejects it. Whoever asked can withdraw. Refusals: approval_unknown, approval_decided, approval_expired, approval_own,
+ * approval_of_another, role_needed.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import {
+  type Decision,
+  insertDecision,
+  insertRequest,
+  lockRequest,
+  type NewRequest,
+  type RequestRow,
+  readOpenRequests,
+  readRequests,
+} from './approval-queries.ts';
+import { type ActorContext, recordEvent } from './audit-events.ts';
+import { requireRole } from './roles.ts';
+
+export const PAST: Readonly<Record<Decision, string>> = {
+  approve: 'approved',
+  reject: 'rejected',
+  withdraw: 'withdrawn',
+};
+
+export interface Asked {
+  readonly request_id: number;
+  readonly expires_at: string;
+  readonly is_new: boolean;
+}
+
+/** Of what touches no partner only an approver for all partners decides. */
+export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
+  partners === 'all' || partners.length === 0 ? null : partners;
+
+/** The request for this, made now unless one waits. Earlier ones for the same act, which would now do something else, are withdrawn. */
+export async function askForApproval(
+  tx: Transaction,
+  context: ActorContext,
+  asked: Omit<NewRequest, 'now' | 'expiresAt' | 'eventId'>,
+): Promise<Asked> {
+  const { environment, settings, actor } = context;
+  const at = environment.now();
+  const now = at.toISO();
+  const open = await readOpenRequests(tx, { ...asked, now });
+  const same = open.find(({ preview_hash }) => preview_hash === asked.hash);
+  if (same !== undefined) return { request_id: same.request_id, expires_at: same.expires_at, is_new: false };
+  for (const { request_id } of open) {
+    const outdated = await openRequest(tx, context, request_id, 'withdraw');
+    const reason = 'asked for again: what it would do had changed';
+    await recordDecision(tx, context, outdated, { decision: 'withdraw', reason });
+  }
+  const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
+  const { act, hash } = asked;
+  const event = { action: 'approval.request', subject: asked.subject, details: { act, preview_hash: hash }, now };
+  const eventId = await recordEvent(tx, actor, event);
+  const request_id = await insertRequest(tx, { ...asked, now, expiresAt, eventId });
+  return { request_id, expires_at: expiresAt, is_new: true };
+}
+
+/** A request that this user may decide like this, locked until the end of the transaction. */
+export async function openRequest(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  requestId: number,
+  decision: Decision,
+): Promise<RequestRow> {
+  await lockRequest(tx, requestId);
+  const request = await requestNumbered(tx, requestId);
+  const { user } = actor;
+  if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  const isOwn = user.user_id === request.requested_by;
+  if (decision === 'withdraw' && !isOwn)
+    throw refuse('approval_of_another', { request_id: requestId, requester: request.requester });
+  if (decision !== 'withdraw') {
+    if (isOwn) throw refuse('approval_own', { request_id: requestId, login: user.login });
+    requireRole(user, 'approver', request.partner_ids ?? undefined);
+  }
+  const { decision: decided, decided_by, decided_at } = request;
+  if (decided !== null && decided_by !== null && decided_at !== null) {
+    throw refuse('approval_decided', { request_id: requestId, decision: PAST[decided], decided_by, decided_at });
+  }
+  if (decision === 'approve' && isExpired(request, environment.now().toMillis()))
+    throw refuse('approval_expired', { request_id: requestId, expires_at: request.expires_at });
+  return request;
+}
+
+export async function requestNumbered(tx: Transaction, requestId: number): Promise<RequestRow> {
+  const [request] = await readRequests(tx, { requestId });
+  if (request === undefined) throw refuse('approval_unknown', { request_id: requestId });
+  return request;
+}
+
+const isExpired = ({ expires_at }: Pick<RequestRow, 'expires_at'>, now: number): boolean =>
+  Date.parse(expires_at) <= now;
+
+export type RequestStatus = 'waiting' | 'expired' | 'approved' | 'rejected' | 'withdrawn';
+
+export const statusOf = (request: RequestRow, now: number): RequestStatus =>
+  request.decision !== null
+    ? (PAST[request.decision] as RequestStatus)
+    : isExpired(request, now)
+      ? 'expired'
+      : 'waiting';
+
+export async function recordDecision(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  { request_id: requestId, requested_by: requestedBy, requester, act, subject }: RequestRow,
+  { decision, reason }: { decision: Decision; reason: string | null },
+): Promise<void> {
+  const { user } = actor;
+  if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  const now = environment.now().toISO();
+  const details = { request: requestId, act, requested_by: requester, ...(reason !== null && { reason }) };
+  const eventId = await recordEvent(tx, actor, { action: `approval.${decision}`, subject, details, now });
+  await insertDecision(tx, { requestId, requestedBy, decision, userId: user.user_id, reason, now, eventId });
+}
