@@ -109,8 +109,11 @@ const rowsOfDamaged = <Row>(statements: readonly string[], sql: string): Promise
 const failing = (found: Pick<Verification, 'checks'>) =>
   found.checks.filter((check) => check.differences.length > 0).map((check) => check.check);
 
-/** Books with time stamps need an authority: test/seals/time-stamps.test.ts has them, and damages them. */
-const TESTED_ELSEWHERE = ['time_stamps_hold'];
+/**
+ * Books with time stamps need an authority, and approvals need users: test/seals/time-stamps.test.ts and
+ * test/acts/approvals.test.ts have them, and damage them.
+ */
+const TESTED_ELSEWHERE = ['time_stamps_hold', 'acts_approved'];
 
 test('undamaged, every check inspects something and finds nothing', async () => {
   const found = await verifyDamaged([]);

@@ -49,6 +49,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'security list': 'at,event,',
   'client list': 'client_id,partner_id,',
   'webhook list': 'partner_id,url,',
+  'user list': 'login,name,',
   'approval list': 'request_id,status,',
   'remind --dry-run': 'partner_id,partner_name,',
   'reconcile 2026-07': 'month,status,',
