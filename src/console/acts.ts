@@ -6,7 +6,7 @@ import { ACTS } from '../acts/registry.ts';
 import { previewAct, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
+import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {
@@ -38,6 +38,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     return { screen: actDone(act, report, linksOf(input)) };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
+    if (thrown.code === 'approval_needed') return { screen: actAsked(act, thrown, linksOf(input)) };
     return { screen: actForm(asked, thrown), status: 422 };
   }
 }

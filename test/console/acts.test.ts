@@ -94,6 +94,18 @@ describe('an act by its form', () => {
   });
 });
 
+test('an act that needs a second person leaves a request, and says who may approve it', async () => {
+  const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
+  const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));
+  const hold = '/console/acts/invoice.hold';
+  const shown = await mara.post(hold, { number: 'INV-2026-000002', reason: 'asked', step: 'preview' });
+  const asked = await mara.post(hold, { ...sentBack(shown), step: 'confirm' });
+  expect([asked.status, asked.text.includes('Asked for approval: request 1')]).toEqual([200, true]);
+  expect(asked.text).toContain('Nothing was changed');
+  expect(await world.sql(`SELECT FROM holds WHERE reason = 'asked'`)).toEqual([]);
+  await own.end();
+});
+
 describe('whoever may not', () => {
   test('has no form and no preview: a viewer, and finance of another partner', async () => {
     const viewer = await signedIn(served, await invite(world, 'vera@issuer.example', { roles: ['viewer'] }));

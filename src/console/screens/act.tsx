@@ -226,13 +226,25 @@ const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
     </>
   ));
 
+interface Link {
+  readonly name: string;
+  readonly href: string;
+}
+
 /** What it did, in the words of the command. */
-export const actDone = (act: Act, report: Report, links: readonly { name: string; href: string }[]): Screen =>
+export const actDone = (act: Act, report: Report, links: readonly Link[]): Screen =>
+  ended(act, report.attention === true ? 'Done, with something left to do' : 'Done', report.text, links);
+
+/** It waits for a second person: nothing was done but a request. */
+export const actAsked = (act: Act, { message, facts }: Refusal, links: readonly Link[]): Screen =>
+  ended(act, `Asked for approval: request ${facts['request_id']}`, message, links);
+
+const ended = (act: Act, title: string, text: string, links: readonly Link[]): Screen =>
   frame(
     act,
     <div class="narrow stack">
-      <Card title={report.attention === true ? 'Done, with something left to do' : 'Done'}>
-        <pre class="report">{report.text}</pre>
+      <Card title={title}>
+        <pre class="report">{text}</pre>
       </Card>
       <p class="buttons">
         {links.map(({ name, href }) => (
