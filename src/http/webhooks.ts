@@ -51,9 +51,11 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
         const account = accountOf(request.query.account);
         const secrets = secretsOf(webhooks, shared, account);
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
-        // The signature is checked over the text, so refuse bytes that are not UTF-8 first.
+        const header = signatureOf(request);
+        if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is right');
+        // The package checks the signature over the text, so refuse bytes that are not UTF-8 first.
         const text = oneLine(body);
-        const reason = await webhooks.problem(body, signatureOf(request), secrets, environment.now().toJSDate());
+        const reason = await webhooks.problem(body, header, secrets, environment.now().toJSDate());
         if (reason !== undefined) throw badSignature(request, shared, reason);
         const file = { name: 'webhook', text, account, signedBy: account ?? '' };
         const { accounts } = await database.transaction((tx) =>
@@ -93,7 +95,7 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
 
 /** Nearly every event is smaller than this. */
 const LARGE = 64 * 1024;
-/** To check a signature over a megabyte takes 8 ms. */
+/** To check a wrong signature over a megabyte takes 1 ms, a right one 8. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
 /** A processor sends what it has. */

@@ -146,7 +146,7 @@ const recorded = async () =>
   );
 
 test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {
-  timeout: 180_000 + HISTORIES * 60_000,
+  timeout: 180_000 + HISTORIES * 120_000,
 }, async () => {
   const done = new Map(ACTS.map(({ name }) => [name, 0]));
   const refused = new Map<string, number>();
