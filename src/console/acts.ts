@@ -7,6 +7,7 @@ import { previewAct, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
+import { approvalHref } from './screens/approvals.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {
@@ -38,7 +39,11 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     return { screen: actDone(act, report, linksOf(input)) };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
-    if (thrown.code === 'approval_needed') return { screen: actAsked(act, thrown, linksOf(input)) };
+    if (thrown.code === 'approval_needed') {
+      const request = Number(thrown.facts['request_id']);
+      const link = { name: `Request ${request}`, href: approvalHref(request) };
+      return { screen: actAsked(act, thrown, [link, ...linksOf(input)]) };
+    }
     return { screen: actForm(asked, thrown), status: 422 };
   }
 }

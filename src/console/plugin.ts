@@ -8,6 +8,7 @@ import { addRetryHeaders, refusalOf } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
 import { addAccount } from './account.tsx';
 import { addActs } from './acts.ts';
+import { addApprovals } from './approvals.ts';
 import { addAssets } from './assets.ts';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
@@ -57,6 +58,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addPasskeys(routes, shared);
       addScreens(routes, shared);
       addActs(routes);
+      addApprovals(routes);
     },
     { prefix: '/console' },
   );

@@ -104,8 +104,11 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen(
     '/queue',
     LEDGER,
-    (tx, { query, scope, context: { settings } }) =>
-      readQueue(tx, { settings, scope, queue: choiceAsked('queue', query['queue'], QUEUES) }),
+    (tx, { query, scope, context: { settings, environment } }) =>
+      readQueue(tx, {
+        ...{ settings, scope, now: environment.now().toMillis() },
+        queue: choiceAsked('queue', query['queue'], QUEUES),
+      }),
     queueScreen,
   );
   addPayments(routes);

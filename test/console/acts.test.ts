@@ -94,7 +94,7 @@ describe('an act by its form', () => {
   });
 });
 
-test('an act that needs a second person leaves a request, and says who may approve it', async () => {
+test('an act that needs a second person leaves a request, which another one approves', async () => {
   const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
   const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));
   const hold = '/console/acts/invoice.hold';
@@ -103,6 +103,18 @@ test('an act that needs a second person leaves a request, and says who may appro
   expect([asked.status, asked.text.includes('Asked for approval: request 1')]).toEqual([200, true]);
   expect(asked.text).toContain('Nothing was changed');
   expect(await world.sql(`SELECT FROM holds WHERE reason = 'asked'`)).toEqual([]);
+
+  const request = '/console/approvals/1';
+  const amy = await signedIn(own, await invite(world, 'amy@issuer.example', { roles: ['approver'] }));
+  expect((await amy.get('/console/queue?queue=approvals')).text).toContain('asked by mara@issuer.example');
+  expect((await mara.get(request)).text).toContain('Withdraw');
+  expect((await mara.post(request, { decision: 'approve' })).text).toContain('request 1');
+  expect((await amy.post(request, { decision: 'reject' })).text).toContain('is needed to reject');
+  expect(await world.sql(`SELECT FROM approval_decisions`)).toEqual([]);
+  const done = await amy.post(request, { decision: 'approve' });
+  expect([done.status, done.text.includes('Done')]).toEqual([200, true]);
+  expect(await world.sql(`SELECT FROM holds WHERE reason = 'asked'`)).toHaveLength(1);
+  expect((await amy.get(request)).text).toContain('Approved by');
   await own.end();
 });
 

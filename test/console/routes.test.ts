@@ -7,7 +7,9 @@ import { type Field, fieldsOf } from '../../src/acts/fields.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import { askForApproval } from '../../src/people/approvals.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
+import { identify } from '../../src/people/users.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts';
 import { type Served, serveWorld } from '../support/service.ts';
@@ -27,6 +29,8 @@ const OPEN = /^\/(assets|sign-in)(\/|$)/;
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/(sign-out|account\/.*)$/, 'viewer'],
   [/^\/payments(\/.*)?$/, 'finance'],
+  // Whoever asked withdraws: the request itself says who may decide.
+  [/^\/approvals\/:id$/, 'viewer'],
 ];
 
 function neededFor({ method, path }: Route): { role: Role; ledger: boolean } {
@@ -102,7 +106,20 @@ beforeAll(async () => {
     const { paymentId } = await books.record({ number, currency, amount: '1.00', reference });
     await world.database.transaction((tx) => holdDocument(tx, books.acting, { number, reason: 'ask first' }));
     const { client_id: clientId } = await served.client(owner);
-    objects[owner] = { number, partnerId: owner, paymentId: String(paymentId), clientId };
+    const requestId = await world.database.transaction(async (tx) => {
+      const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
+      const asked = await askForApproval(
+        tx,
+        { ...world, actor },
+        {
+          ...{ act: 'invoice.release', input: { number }, subject: number, partnerIds: [owner], reason: null },
+          ...{ preview: { changes: [], amounts: [], text: reference }, hash: '0'.repeat(64) },
+          userId: actor.user?.user_id ?? 0,
+        },
+      );
+      return String(asked.request_id);
+    });
+    objects[owner] = { number, partnerId: owner, paymentId: String(paymentId), clientId, requestId };
   }
   for (const { name, role, narrowed } of READERS) {
     if (role === 'none') browsers.set(name, new Browser(served.url));
@@ -123,7 +140,7 @@ function addressOf({ path }: Route, owner: string): string {
   const own = objects[owner] as Record<string, string>;
   const values: Record<string, string | undefined> = {
     number: own['number'],
-    id: path.startsWith('/payments') ? own['paymentId'] : owner,
+    id: path.startsWith('/payments') ? own['paymentId'] : path.startsWith('/approvals') ? own['requestId'] : owner,
     month: '2026-07',
     kind: 'month',
     name: '2026-07',

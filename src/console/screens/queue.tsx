@@ -3,6 +3,7 @@
  * command's exit or the status only counts, is a line here.
  */
 import type { ComponentChildren } from 'preact';
+import { actOf } from '../../acts/approve.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readLinkTroubles } from '../../delivery/links/queries.ts';
@@ -15,9 +16,10 @@ import { plural } from '../../text.ts';
 import { Card, Chip, type Column, DataTable, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { actHref } from './act.tsx';
+import { approvalHref, readApprovals } from './approvals.tsx';
 import { readFindings, readWaitingDocuments } from './queue.sql.ts';
 
-export const QUEUES = ['receipts', 'e-mails', 'documents', 'disputes', 'links', 'findings'] as const;
+export const QUEUES = ['approvals', 'receipts', 'e-mails', 'documents', 'disputes', 'links', 'findings'] as const;
 export type Queue = (typeof QUEUES)[number];
 
 export interface WorkItem {
@@ -45,12 +47,13 @@ export interface QueueView {
 /** At most so many of each kind are listed. */
 const LISTED = 500;
 
-/** `scope`: the partners whose work is shown; null shows all, and what belongs to no partner. */
+/** `scope`: the partners whose work is shown; null shows all, and what belongs to no partner. `now`: in milliseconds. */
 export async function readQueue(
   tx: Transaction,
-  { settings, queue, scope }: { settings: Settings; queue: Queue | undefined; scope: Scope },
+  { settings, queue, scope, now }: { settings: Settings; queue: Queue | undefined; scope: Scope; now: number },
 ): Promise<QueueView> {
   const all = [
+    ...(await approvals(tx, scope, now)),
     ...(await documents(tx, scope)),
     ...(await receipts(tx, settings)),
     ...(await disputes(tx)),
@@ -66,6 +69,27 @@ export async function readQueue(
       .sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0)),
     counts: counts as Record<Queue, number>,
   };
+}
+
+async function approvals(tx: Transaction, scope: Scope, now: number): Promise<WorkItem[]> {
+  const { requests } = await readApprovals(tx, { scope, waiting: true, now });
+  return requests.map((request) => {
+    const [amount] = request.preview.amounts;
+    const href = approvalHref(request.request_id);
+    const [partner] = request.partner_ids ?? [];
+    return {
+      queue: 'approvals',
+      kind: 'to approve',
+      tone: 'warn',
+      title: `${actOf(request).title}: ${request.subject}`,
+      href,
+      partner: partner === undefined ? null : { id: partner, name: partner },
+      money: amount ?? null,
+      since: request.requested_at.slice(0, 10),
+      says: `asked by ${request.requester}${request.reason === null ? '' : `: ${request.reason}`}`,
+      acts: [{ name: 'Decide', href }],
+    };
+  });
 }
 
 async function documents(tx: Transaction, scope: Scope): Promise<WorkItem[]> {

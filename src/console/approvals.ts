@@ -1,0 +1,63 @@
+/** The pages of requests for approval, and the decision on one. */
+import { actOf, approveRequest, endRequest } from '../acts/approve.ts';
+import { LINE } from '../acts/fields.ts';
+import { refuse } from '../errors/refusals.ts';
+import { DECISIONS } from '../people/approval-queries.ts';
+import type { Access, Routes, Visit } from './route.ts';
+import { actDone } from './screens/act.tsx';
+import { approvalHref, approvalScreen, approvalsScreen, readApproval, readApprovals } from './screens/approvals.tsx';
+
+const READ: Access = { role: 'viewer', scope: 'partners' };
+
+export function addApprovals({ screen, act }: Routes): void {
+  screen(
+    '/approvals',
+    READ,
+    (tx, visit) => readApprovals(tx, { scope: visit.scope, waiting: visit.query['all'] !== 'yes', now: nowOf(visit) }),
+    approvalsScreen,
+  );
+  screen(
+    '/approvals/:id',
+    READ,
+    (tx, visit) => readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) }),
+    (view, { reader }) => approvalScreen(view, reader),
+  );
+  // Who may decide is for the request to say: whoever asked withdraws, and another one approves or rejects.
+  act('/approvals/:id', READ, async (visit, fields) => {
+    const { context, scope } = visit;
+    const requestId = idOf(visit);
+    const { request } = await context.database.reading((tx) =>
+      readApproval(tx, { requestId, scope, now: nowOf(visit) }),
+    );
+    const decision = DECISIONS.find((each) => each === fields.get('decision'));
+    const reason = reasonOf(fields.get('reason'));
+    if (decision === undefined)
+      throw refuse('request_invalid', { problems: [{ path: 'decision', reason: 'is missing' }] });
+    if (decision === 'approve') {
+      const report = await approveRequest(context, requestId, { reason });
+      return {
+        screen: actDone(actOf(request), report, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]),
+      };
+    }
+    if (decision === 'reject' && reason === null) {
+      throw refuse('request_invalid', { problems: [{ path: 'reason', reason: 'is needed to reject' }] });
+    }
+    await endRequest(context, requestId, decision, reason);
+    return { to: approvalHref(requestId) };
+  });
+}
+
+const nowOf = ({ context: { environment } }: Visit): number => environment.now().toMillis();
+
+function idOf({ params, request }: Visit): number {
+  const { id = '' } = params;
+  if (!/^[1-9]\d{0,14}$/.test(id)) throw refuse('page_unknown', { path: request.url });
+  return Number(id);
+}
+
+function reasonOf(given: string | undefined): string | null {
+  if (given === undefined || given.trim() === '') return null;
+  const read = LINE.safeParse(given);
+  if (read.success) return read.data;
+  throw refuse('request_invalid', { problems: [{ path: 'reason', reason: read.error.issues[0]?.message ?? '' }] });
+}
