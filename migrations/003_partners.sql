@@ -178,8 +178,8 @@ CREATE TABLE signing_keys (
 CREATE INDEX signing_keys_in_use ON signing_keys (published_until);
 CALL make_append_only('signing_keys');
 
--- Wrong secrets at the token exchange, counted for all servers: by network, and by client of a network. A key's row is
--- removed some time after its window has ended.
+-- Wrong secrets at the token exchange and at sign-ins, and requests for sign-in links, counted for all servers: by network,
+-- and by client of a network or payment page. A key's row is removed some time after its window has ended.
 CREATE TABLE failed_exchanges (
   key text PRIMARY KEY CONSTRAINT failed_exchange_key_length CHECK (length(key) <= 200),
   failures integer NOT NULL,
@@ -197,3 +197,29 @@ CREATE UNLOGGED TABLE request_counts (
 );
 CREATE INDEX request_counts_ended ON request_counts (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'request_counts');
+
+-- The partner's place, which an invoicing contact enters by a link in an e-mail. Working state: it ends by itself, and no
+-- seal covers it. A link and a session hold only as long as the partner is active and has the contact who was written to.
+CREATE TABLE partner_sign_in_links (
+  sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL CONSTRAINT partner_sign_in_link_has_address CHECK (contact_email <> ''),
+  expires_at timestamptz NOT NULL,
+  used_at timestamptz
+);
+CREATE INDEX partner_sign_in_links_ended ON partner_sign_in_links (expires_at);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sign_in_links');
+
+CREATE TABLE partner_sessions (
+  -- Of the secret in the cookie.
+  sha256 text COLLATE "C" PRIMARY KEY CONSTRAINT partner_session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL,
+  last_seen_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');

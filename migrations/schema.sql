@@ -763,6 +763,37 @@ CREATE UNLOGGED TABLE request_counts (
 CREATE INDEX request_counts_ended ON request_counts USING btree (ends_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON request_counts TO reckoner_app;
 
+CREATE TABLE partner_sign_in_links (
+  sha256 text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  CONSTRAINT partner_sign_in_links_pkey PRIMARY KEY (sha256),
+  CONSTRAINT partner_sign_in_link_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT partner_sign_in_link_has_address CHECK (contact_email <> ''),
+  CONSTRAINT partner_sign_in_links_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE INDEX partner_sign_in_links_ended ON partner_sign_in_links USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON partner_sign_in_links TO reckoner_app;
+
+CREATE TABLE partner_sessions (
+  sha256 text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  contact_name text NOT NULL,
+  contact_email text NOT NULL,
+  last_seen_at timestamp with time zone NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  CONSTRAINT partner_sessions_pkey PRIMARY KEY (sha256),
+  CONSTRAINT partner_session_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT partner_sessions_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT partner_sessions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX partner_sessions_ended ON partner_sessions USING btree (ends_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON partner_sessions TO reckoner_app;
+
 -- 004_ledger ----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE closed_months (

@@ -21,6 +21,8 @@ export const consoleSchema = z.strictObject({
   session_hours: z.int().min(1).max(24).default(12),
   /** How long a sign-in link can be used. */
   link_hours: z.int().min(1).max(168).default(24),
+  /** Whether partners' contacts may sign in from payment pages (/place). It takes mail that is set up. */
+  partner_place: z.boolean().default(true),
   /** OpenID Connect; null: users sign in with passkeys and links alone. */
   oidc: oidcSchema.nullable().default(null),
 });

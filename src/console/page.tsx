@@ -95,7 +95,7 @@ export const page = (reader: Reader, screen: Screen): string =>
 
 /** A page for whoever is not signed in: one card. */
 export const outerPage = (
-  outer: Pick<Reader, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string },
+  outer: Pick<Reader, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
   content: ComponentChildren,
 ): string =>
   `<!doctype html>${render(
@@ -106,7 +106,7 @@ export const outerPage = (
       <body>
         <main class="outer" id="main">
           <p class="brand">
-            <Mark /> Reckoner {outer.sandbox && <span class="sandbox-mark">Sandbox</span>}
+            <Mark /> {outer.brand ?? 'Reckoner'} {outer.sandbox && <span class="sandbox-mark">Sandbox</span>}
           </p>
           <section class="card">
             <div class="in">
@@ -114,8 +114,46 @@ export const outerPage = (
               {content}
             </div>
           </section>
-          <p class="soft">{outer.issuer}</p>
+          {outer.brand === undefined && <p class="soft">{outer.issuer}</p>}
         </main>
+      </body>
+    </html>,
+  )}`;
+
+/** What every page of a partner's place knows of its reader. */
+export interface PartnerReader extends Pick<Reader, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
+  readonly partner: string;
+  readonly contact: string;
+}
+
+/** A page of a partner's place: no rail, no search, and no scripts. */
+export const partnerPage = (reader: PartnerReader, screen: Omit<Screen, 'place'>): string =>
+  `<!doctype html>${render(
+    <html lang="en" data-theme={reader.theme ?? undefined}>
+      <Head title={`${screen.title} · ${reader.issuer}`} />
+      <body>
+        <a class="skip" href="#main">
+          Skip to content
+        </a>
+        <div class="body partner-place">
+          <header class="topbar">
+            <a class="brand" href="/place">
+              <Mark /> {reader.issuer} {reader.sandbox && <span class="sandbox-mark">Sandbox</span>}
+            </a>
+            <span class="who">
+              <Soft>{reader.contact}</Soft>
+              <Form action="/place/sign-out" token={reader.formToken}>
+                <button class="quiet" type="submit">
+                  Sign out
+                </button>
+              </Form>
+            </span>
+          </header>
+          <main id="main">
+            <Title {...screen} />
+            {screen.content}
+          </main>
+        </div>
       </body>
     </html>,
   )}`;
@@ -179,7 +217,7 @@ const Topbar = ({ reader }: { reader: Reader }) => (
 
 const Soft = ({ children }: { children: ComponentChildren }) => <span class="count">{children}</span>;
 
-const Title = ({ title, crumbs = [], lead, acts }: Screen) => (
+const Title = ({ title, crumbs = [], lead, acts }: Omit<Screen, 'place'>) => (
   <>
     {crumbs.length > 0 && (
       <nav class="crumbs" aria-label="Where this is">

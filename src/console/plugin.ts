@@ -1,6 +1,6 @@
 /**
- * The console at /console: its headers, how it shows problems, the sign-in, and every screen. Only the assets and
- * the ways to sign in are reached without a session.
+ * The console at /console: how it shows problems, the sign-in, and every screen. Only the assets and the ways to sign in
+ * are reached without a session. Beside it, the partners' place.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
@@ -10,6 +10,8 @@ import { addAccount } from './account.tsx';
 import { addActs } from './acts.ts';
 import { addApprovals } from './approvals.ts';
 import { addAssets } from './assets.ts';
+import { PAGE_HEADERS } from './headers.ts';
+import { addPartnerPlace } from './partner-place/plugin.tsx';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { routesOf } from './route.ts';
@@ -18,31 +20,16 @@ import { pageToGoTo } from './session.ts';
 import { addSignIn } from './sign-in.tsx';
 import { addProviderSignIn } from './sign-in-provider.ts';
 
-const HEADERS = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    ...['script-src', 'style-src', 'font-src', 'img-src', 'connect-src', 'form-action', 'frame-src'].map(
-      (kind) => `${kind} 'self'`,
-    ),
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; '),
-  // With no-referrer a browser hides the origin of a form, which is checked.
-  'Referrer-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
-  'X-Robots-Tag': 'noindex, nofollow',
-};
-
 export function addConsole(app: FastifyInstance, shared: Shared): void {
   addAssets(app, shared);
+  addPartnerPlace(app, shared);
   app.register(
     async (console_) => {
       console_.decorateRequest('reader', null);
       console_.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, body, done) =>
         done(null, body),
       );
-      console_.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS));
+      console_.addHook('onRequest', async (_request, reply) => void reply.headers(PAGE_HEADERS));
       console_.setErrorHandler((error: FastifyError, request, reply) => showProblem(shared, error, request, reply));
       console_.setNotFoundHandler(
         { preValidation: async (request: FastifyRequest) => void shared.limits.request('console', request.ip) },

@@ -18,7 +18,7 @@ const TITLES: Partial<Record<Refusal['code'], string>> = {
   internal: 'Something went wrong',
 };
 
-const titleOf = ({ code }: Refusal): string => TITLES[code] ?? 'Not done';
+export const titleOf = ({ code }: Refusal): string => TITLES[code] ?? 'Not done';
 
 export const problemPage = (reader: Reader, refusal: Refusal): string =>
   page(reader, {

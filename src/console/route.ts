@@ -111,7 +111,7 @@ declare module 'fastify' {
   }
 }
 
-const SHEETS = {
+export const SHEETS = {
   csv: { type: 'text/csv; charset=utf-8', write: async (sheet: Sheet) => csvOf(sheet) },
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', write: xlsxOf },
 };
@@ -276,7 +276,7 @@ function readerOf(
 }
 
 /** The parameters of the address. One that is given twice is refused. */
-function queryOf({ query }: FastifyRequest): Record<string, string> {
+export function queryOf({ query }: FastifyRequest): Record<string, string> {
   const given = Object.entries(query as Record<string, unknown>);
   const twice = given.filter(([, value]) => typeof value !== 'string').map(([path]) => path);
   if (twice.length > 0) {
@@ -289,7 +289,7 @@ export const sendScreen = (reply: FastifyReply, reader: Reader, screen: Screen, 
   reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
 
 /** Shown in a frame of ours, or downloaded. */
-function sendFile(reply: FastifyReply, { type, name, content, download = false }: ConsoleFile): FastifyReply {
+export function sendFile(reply: FastifyReply, { type, name, content, download = false }: ConsoleFile): FastifyReply {
   const safe = name.replace(/[^\w.-]/g, '_');
   return reply
     .headers({

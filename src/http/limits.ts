@@ -1,7 +1,7 @@
 /**
  * Rate limits: requests by client or network, by kind so that one kind does not use up another's, and wrong secrets at the
  * token exchange by network and by client of a network. All are counted for all servers of the database: requests through
- * shared-counts.ts, wrong secrets one by one. A right secret is never refused: it has 256 random bits, so that nobody
+ * shared-counts.ts, wrong secrets and requests for links one by one. A right secret is never refused: it has 256 random bits, so that nobody
  * guesses it however often he tries. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
@@ -38,6 +38,8 @@ export interface Limits {
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
   /** Counts a sign-in with a wrong link, passkey or provider's answer, and refuses when its network had too many. */
   readonly failedSignIn: (address: string) => Promise<void>;
+  /** Counts a request for a sign-in link, and refuses when its page or its network had too many. */
+  readonly askedForLink: (page: string, address: string) => Promise<void>;
   /** Refuses a network that has sent too many webhooks with a bad signature. */
   readonly webhook: (address: string) => void;
   readonly badSignature: (address: string) => void;
@@ -52,6 +54,8 @@ export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
 /** Stands for a client where people sign in: a name that no client has. */
 export const SIGN_IN = 'sign-in';
+/** Each sends an e-mail to a partner. */
+const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
 /** Networks and clients that are remembered as refused, so that nothing is written for their next wrong secret. */
 const MOST_REFUSED = 10_000;
@@ -90,6 +94,20 @@ export function openLimits(
     request: (kind, key) => count(kind, networkOf(key), requestsPerMinute),
     failedExchange,
     failedSignIn: (address) => failedExchange(SIGN_IN, address),
+    async askedForLink(page, address) {
+      const [ofPage, ofNetwork] = [`link page ${page}`, `link ${networkOf(address)}`];
+      const now = environment.now();
+      const endsAt = now.plus({ minutes: ASKED_LINKS.minutes }).toISO();
+      const keys = [ofPage, ofNetwork].sort();
+      const asked = await database.transaction((tx) => countFailures(tx, { keys, now: now.toISO(), endsAt }));
+      for (const { key, failures, ends_at } of asked) {
+        const most = key === ofPage ? ASKED_LINKS.ofPage : ASKED_LINKS.ofNetwork;
+        if (failures <= most) continue;
+        const millisecondsLeft = DateTime.fromISO(ends_at).diff(now).toMillis();
+        tellOnce('link', networkOf(address), millisecondsLeft);
+        throw limited(millisecondsLeft, most);
+      }
+    },
     webhook(address) {
       const { used, millisecondsLeft } = counts.peek(`signature ${networkOf(address)}`);
       if (used < BAD_SIGNATURES_PER_MINUTE) return;

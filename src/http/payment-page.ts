@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
-import { presentSettings } from '../config/settings.ts';
+import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { urlBehindPage } from '../delivery/link.ts';
 import { readPdf } from '../documents/queries.ts';
@@ -13,28 +13,34 @@ import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
-import { readPaymentPage } from './queries.ts';
-import type { Shared } from './shared.ts';
+import { type PaymentPage, readPaymentPage } from './queries.ts';
+import { hasPartnerPlace, type Shared } from './shared.ts';
 
 const paymentPage = page<PaymentView>('payment');
 const unknownPage = page<Record<string, unknown>>('unknown');
 
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
+/** The page of a link's token; undefined for none, and for one that is over. */
+export async function findPaymentPage(
+  { database, environment }: Pick<Shared, 'database' | 'environment'>,
+  settings: Settings,
+  token: string,
+): Promise<PaymentPage | undefined> {
+  if (!TOKEN.test(token)) return undefined;
+  const found = await database.reading((tx) => readPaymentPage(tx, token));
+  const { payment_page_days: days } = settings.http;
+  const today = todayOf({ environment, settings });
+  const isOver = days !== null && found?.settled_on != null && daysBetween(found.settled_on, today) > days;
+  return isOver ? undefined : found;
+}
+
 export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const { database, environment, settings, limits, rowStreams } = shared;
   const limited = async (request: FastifyRequest) => void limits.request('page', request.ip);
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
-  const find = async (token: string) => {
-    if (!TOKEN.test(token)) return undefined;
-    const found = await database.reading((tx) => readPaymentPage(tx, token));
-    const now = present();
-    const { payment_page_days: days } = now.http;
-    const today = todayOf({ environment, settings: now });
-    const isOver = days !== null && found?.settled_on != null && daysBetween(found.settled_on, today) > days;
-    return isOver ? undefined : found;
-  };
+  const find = (token: string) => findPaymentPage(shared, present(), token);
   const unknown = (reply: FastifyReply) =>
     sendPage(
       reply,
@@ -62,7 +68,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
     });
     const view = viewOf(
       { ...found, processor_url: found.processor_url ?? url ?? null },
-      { token, instructions: instructionsFor(now, document.currency), today },
+      { token, instructions: instructionsFor(now, document.currency), today, hasPlace: hasPartnerPlace(shared, now) },
     );
     return sendPage(reply, paymentPage(view));
   });

@@ -67,6 +67,8 @@ export interface PaymentView {
   readonly pdfNote: string;
   readonly rows: string;
   readonly rowsNote: string;
+  /** Where the partner's contact asks for a link to all of its invoices; empty if there is no such place. */
+  readonly place: string;
 }
 
 export interface PaymentViewContext {
@@ -75,9 +77,14 @@ export interface PaymentViewContext {
   readonly instructions: Instructions | undefined;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly today: string;
+  /** Whether the partner's contact can sign in. */
+  readonly hasPlace?: boolean;
 }
 
-export function viewOf(found: PaymentPage, { token, instructions, today }: PaymentViewContext): PaymentView {
+export function viewOf(
+  found: PaymentPage,
+  { token, instructions, today, hasPlace = false }: PaymentViewContext,
+): PaymentView {
   const { document } = found;
   const { currency, issuer } = document;
   const { labels } = readTemplate();
@@ -133,6 +140,7 @@ export function viewOf(found: PaymentPage, { token, instructions, today }: Payme
     pdf: hasFiles ? `/pay/${token}/invoice.pdf` : '',
     pdfNote: moved ? labels.payment_page.pdf_outdated : labels.payment_page.pdf,
     rows: !isVoid && document.lines.length > 0 ? `/pay/${token}/rows.csv` : '',
+    place: hasPlace ? `/place/ask/${token}` : '',
     rowsNote: labels.payment_page[presented.showsSales ? 'rows' : 'rows_missing_shares'],
   };
 }

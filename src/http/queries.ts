@@ -70,7 +70,7 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
   return document === undefined ? undefined : { ...facts, document, reductions: await readReductions(tx, documentId) };
 }
 
-const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
+export const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,
     `SELECT kind, "on", amount, credit_note FROM (

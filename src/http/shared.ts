@@ -44,6 +44,16 @@ export interface Shared extends Service {
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string =>
   settings.public_url === '' ? 'http://127.0.0.1:8080' : settings.public_url.replace(/\/+$/, '');
 
+/** Whether partners' contacts can sign in from payment pages: by links, which have to be sent. */
+export const hasPartnerPlace = (
+  { environment, addConsole }: Pick<Service, 'environment' | 'addConsole'>,
+  { console: { partner_place: wanted }, mail_from: sender }: Settings,
+): boolean =>
+  wanted &&
+  addConsole !== undefined &&
+  sender !== '' &&
+  (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
+
 /** What proxies add to a request. */
 export const FORWARDED = [
   'x-forwarded-for',

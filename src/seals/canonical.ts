@@ -298,6 +298,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   sign_in_links: 'hashes of secrets that end; each link has an audit event',
   sign_in_challenges: 'random values of sign-ins under way',
   sessions: 'hashes of secrets that end; each sign-in has an audit event',
+  partner_sign_in_links: 'hashes of secrets that end after minutes',
+  partner_sessions: 'hashes of secrets that end; each sign-in has an audit event',
   job_runs: 'a log of runs; what they did is in the audit events',
   job_attention: 'a changing state',
 };

@@ -8,6 +8,7 @@ import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
+import { forgetPartnerSignIns } from '../../partners/sign-in.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { insertPause } from '../../people/pauses.ts';
 import { forgetSignIns } from '../../people/sessions.ts';
@@ -54,6 +55,7 @@ export async function restore(output: Output, file: string, given: { identity?: 
     await insertPause(tx, { reason, stateOf: created_at, now, eventId });
     // A session that ended after the backup, and a link that was used, would be back.
     await forgetSignIns(tx);
+    await forgetPartnerSignIns(tx);
     return prove(tx);
   };
   const { rows, leftOut, proof } = await withDatabase(environment, { unmigrated: true }, (database) =>

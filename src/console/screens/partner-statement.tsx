@@ -42,7 +42,7 @@ export async function readPartnerStatement(
 export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
 
 export function partnerStatementScreen({ partner, statement }: PartnerStatementView): Screen {
-  const { from, as_of, accounts, ties, preliminary } = statement;
+  const { from, as_of, ties, preliminary } = statement;
   const { frame, path, menu } = partnerFrame(partner, '/statement');
   const before = monthBefore(from.slice(0, 7) as Month);
   return {
@@ -75,10 +75,7 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
           {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
         </form>
         <div class="stack">
-          {accounts.map((account) => (
-            <Account statement={statement} account={account} />
-          ))}
-          {accounts.length === 0 && <p class="nothing">There is no activity on this account.</p>}
+          <Accounts statement={statement} documents="/console/invoices" />
         </div>
       </>
     ),
@@ -91,7 +88,22 @@ type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
   readonly amount: string | null;
 };
 
-function Account({ statement, account }: { statement: AccountStatement; account: CurrencyAccount }) {
+interface AccountsProps {
+  readonly statement: AccountStatement;
+  /** The path under which the documents are. */
+  readonly documents: string;
+}
+
+export const Accounts = ({ statement, documents }: AccountsProps) => (
+  <>
+    {statement.accounts.map((account) => (
+      <Account statement={statement} account={account} documents={documents} />
+    ))}
+    {statement.accounts.length === 0 && <p class="nothing">There is no activity on this account.</p>}
+  </>
+);
+
+function Account({ statement, account, documents }: AccountsProps & { account: CurrencyAccount }) {
   const { currency, opening, closing, lines } = account;
   const end = (date: string, text: string, balance: string): Line => ({
     ...{ date, dated_on: date, text, balance, document: null, amount: null },
@@ -112,7 +124,7 @@ function Account({ statement, account }: { statement: AccountStatement; account:
         ) : (
           <>
             {text.replace(document, '')}
-            <a class="number" href={`/console/invoices/${document}`}>
+            <a class="number" href={`${documents}/${document}`}>
               {document}
             </a>
           </>

@@ -1,0 +1,16 @@
+/** The headers of every page that signs somebody in: nothing but what this server serves, in no frame. */
+export const PAGE_HEADERS = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    ...['script-src', 'style-src', 'font-src', 'img-src', 'connect-src', 'form-action', 'frame-src'].map(
+      (kind) => `${kind} 'self'`,
+    ),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  // With no-referrer a browser hides the origin of a form, which is checked.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+  'X-Robots-Tag': 'noindex, nofollow',
+};

@@ -1,0 +1,104 @@
+/** A partner's contact disputes an invoice: the act of finance, recorded with the contact's address. */
+import { disputeOpen } from '../../acts/dispute.ts';
+import { runAct } from '../../acts/run.ts';
+import { Refusal } from '../../errors/refusals.ts';
+import { Amount } from '../../money.ts';
+import { Form } from '../form.tsx';
+import { type PartnerDocumentView, readOwnDocument, readPartnerDocument } from './document.tsx';
+import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+
+interface Filled {
+  readonly reason: string;
+  readonly amount: string;
+  readonly problem: string;
+}
+
+export function disputeScreen(
+  { document: { number, currency, balance } }: PartnerDocumentView,
+  { reader }: PartnerVisit,
+  { reason, amount, problem }: Filled = { reason: '', amount: '', problem: '' },
+): PartnerScreen {
+  const path = `/place/documents/${number}`;
+  return {
+    title: `Dispute ${number}`,
+    crumbs: [
+      { name: reader.partner, href: '/place' },
+      { name: number, href: path },
+    ],
+    content: (
+      <div class="narrow stack">
+        {problem !== '' && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <Form action={`${path}/dispute`} token={reader.formToken} class="card">
+          <div class="in stack">
+            <div class="field">
+              <label for="reason">What is wrong</label>
+              <input id="reason" name="reason" required maxLength={500} value={reason} />
+            </div>
+            <div class="field">
+              <label for="amount">
+                Amount in {currency}
+                <span class="count"> optional</span>
+              </label>
+              <input id="amount" name="amount" inputMode="decimal" value={amount} aria-describedby="amount-help" />
+              <p class="help" id="amount-help">
+                What you do not accept. Left out, all that is open: {Amount.of(balance, currency).forPeople()}.
+              </p>
+            </div>
+            <p class="soft">
+              {reader.issuer} gets this at once and answers you. What is disputed stays on the account, without
+              reminders, until the dispute is closed.
+            </p>
+            <p class="buttons">
+              <button type="submit" class="main">
+                Send
+              </button>
+              <a class="button" href={path}>
+                Cancel
+              </a>
+            </p>
+          </div>
+        </Form>
+      </div>
+    ),
+  };
+}
+
+/** Refusal: page_unknown. What is wrong with the form is shown above it. */
+export async function disputeInvoice(
+  visit: PartnerVisit,
+  number: string,
+  fields: ReadonlyMap<string, string>,
+): Promise<PartnerAnswer> {
+  const { context } = visit;
+  const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
+  await context.database.reading((tx) => readOwnDocument(tx, visit, number));
+  try {
+    await runAct(context, disputeOpen, { number, reason, ...(amount !== '' && { amount }) });
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    const view = await context.database.reading((tx) => readPartnerDocument(tx, visit, number));
+    const problem = problemOf(thrown, visit);
+    return { screen: disputeScreen(view, visit, { reason, amount, problem }), status: 422 };
+  }
+  return { to: `/place/documents/${number}` };
+}
+
+/** In the contact's words: the refusals of the act name commands. */
+function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
+  switch (refusal.code) {
+    case 'argument_invalid':
+      return 'Say in one line of up to 500 characters what is wrong.';
+    case 'amount_invalid':
+      return 'The amount must be above zero, with no more decimals than the currency has.';
+    case 'dispute_exceeds_balance':
+      return refusal.message;
+    case 'invoice_disputed':
+      return 'This invoice is in dispute already.';
+    default:
+      return `The dispute was not recorded. Please write to ${reader.issuer}.`;
+  }
+}

@@ -1,0 +1,190 @@
+/** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
+import { documentTitle, rowKindName } from '../../documents/present.ts';
+import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { type Reduction, readReductions } from '../../http/queries.ts';
+import { Amount } from '../../money.ts';
+import { monthName } from '../../month.ts';
+import { Card, type Column, DataTable, Facts, Money } from '../kit.tsx';
+import { Standing } from '../screens/invoices.tsx';
+import type { PartnerScreen, PartnerVisit } from './route.ts';
+
+export interface PartnerDocumentView {
+  readonly document: DocumentRow;
+  readonly reductions: readonly Reduction[];
+  readonly dispute: OpenDispute | null;
+  /** The token of its payment page; null if nothing is to be paid, or the link was revoked. */
+  readonly page: string | null;
+  readonly canDispute: boolean;
+  readonly today: string;
+}
+
+/** Refusal: page_unknown, of another partner's document as well. */
+export async function readOwnDocument(
+  tx: Transaction,
+  { partnerId, request }: Pick<PartnerVisit, 'partnerId' | 'request'>,
+  number: string,
+): Promise<DocumentRow> {
+  const [document] = await readDocuments(tx, { partnerId, number });
+  if (document === undefined) throw refuse('page_unknown', { path: request.url });
+  return document;
+}
+
+export async function readPartnerDocument(
+  tx: Transaction,
+  visit: PartnerVisit,
+  number: string,
+): Promise<PartnerDocumentView> {
+  const document = await readOwnDocument(tx, visit, number);
+  const [dispute = null] = await readOpenDisputes(tx, { number });
+  const isOpen = document.document === 'invoice' && document.status === 'open';
+  return {
+    ...{ document, dispute, today: visit.today },
+    reductions: await readReductions(tx, document.document_id),
+    page: isOpen ? await readToken(tx, document.document_id) : null,
+    canDispute: isOpen && dispute === null,
+  };
+}
+
+async function readToken(tx: Transaction, documentId: number): Promise<string | null> {
+  const [link] = await query<{ token: string | null }>(
+    tx,
+    `SELECT token FROM current_links WHERE document_id = :documentId`,
+    { documentId },
+  );
+  return link?.token ?? null;
+}
+
+const REDUCTIONS: Readonly<Record<Reduction['kind'], string>> = {
+  payment: 'Payment',
+  credit: 'Credit',
+  bank_charges: 'Bank charges',
+  written_off: 'Written off',
+};
+
+export function documentScreen(view: PartnerDocumentView): PartnerScreen {
+  const { document, reductions, dispute, page, canDispute, today } = view;
+  const { number, currency } = document;
+  const path = `/place/documents/${number}`;
+  const hasFiles = document.status !== 'void' && document.pdf_sha256 !== null;
+  const lines: Column<LineRow>[] = [
+    { heading: 'Policy', cell: ({ policy_name }) => policy_name },
+    { heading: 'Month', cell: ({ month }) => <span class="soft">{monthName(month)}</span> },
+    { heading: 'Count', number: true, cell: ({ count, kind }) => `${count} ${rowKindName(kind, count)}` },
+    {
+      heading: 'Amount',
+      number: true,
+      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} />,
+    },
+  ];
+  return {
+    title: `${documentTitle(document.document)} ${number}`,
+    crumbs: [{ name: document.partner_name, href: '/place' }],
+    lead: (
+      <Standing line={{ ...document, on_hold: false, email_status: null, disputed: dispute !== null }} today={today} />
+    ),
+    acts: (
+      <>
+        {page !== null && (
+          <a class="button main" href={`/pay/${page}`}>
+            Pay
+          </a>
+        )}
+        {hasFiles && (
+          <a class="button" href={`${path}/document.pdf`}>
+            PDF
+          </a>
+        )}
+        {document.status !== 'void' && document.lines.length > 0 && (
+          <a class="button" href={`${path}/rows.csv`} download>
+            Rows (CSV)
+          </a>
+        )}
+        {canDispute && (
+          <a class="button" href={`${path}/dispute`}>
+            Dispute
+          </a>
+        )}
+      </>
+    ),
+    content: (
+      <div class="stack">
+        <Card title={monthName(document.month)}>
+          <Figures document={document} />
+          <Facts
+            facts={[
+              ['Issued on', document.issued_on],
+              ['Due on', document.due_on],
+              ['Purchase order', document.purchase_order],
+              ['Replaced by', document.replaced_by && <DocumentLink number={document.replaced_by} />],
+              ['Replaces', document.replaces && <DocumentLink number={document.replaces} />],
+              ['Credits', document.credits && <DocumentLink number={document.credits} />],
+              ['Disputed', dispute && <Disputed dispute={dispute} />],
+            ]}
+          />
+        </Card>
+        <Card title="Lines" flush>
+          <DataTable columns={lines} rows={document.lines} labelled nothing="It has no lines." caption="Lines" />
+        </Card>
+        {document.document === 'invoice' && (
+          <Card title="Payments and credits" flush>
+            <DataTable
+              columns={reductionColumns(currency)}
+              rows={reductions}
+              labelled
+              nothing="Nothing was applied yet."
+              caption="Payments and credits"
+            />
+          </Card>
+        )}
+      </div>
+    ),
+  };
+}
+
+const DocumentLink = ({ number }: { number: string }) => (
+  <a class="number" href={`/place/documents/${number}`}>
+    {number}
+  </a>
+);
+
+const Figures = ({ document: { currency, balance, amount_due, amount_paid } }: { document: DocumentRow }) => (
+  <dl class="figures">
+    {(
+      [
+        ['Balance', balance],
+        ['Amount due', amount_due],
+        ['Paid', amount_paid],
+      ] as const
+    ).map(([name, amount]) => (
+      <div>
+        <dt>{name}</dt>
+        <dd>
+          <Money amount={Amount.of(amount, currency).toString()} currency={currency} />
+        </dd>
+      </div>
+    ))}
+  </dl>
+);
+
+const Disputed = ({ dispute: { amount, currency, disputed_on, promised_on } }: { dispute: OpenDispute }) => (
+  <>
+    <Money amount={amount} currency={currency} /> since {disputed_on}
+    {promised_on !== null && `, an answer is promised for ${promised_on}`}
+  </>
+);
+
+const reductionColumns = (currency: string): Column<Reduction>[] => [
+  {
+    heading: 'What',
+    cell: ({ kind, credit_note }) => (
+      <>
+        {REDUCTIONS[kind]} {credit_note !== null && <DocumentLink number={credit_note} />}
+      </>
+    ),
+  },
+  { heading: 'Date', cell: ({ on }) => <span class="soft">{on}</span> },
+  { heading: 'Amount', number: true, cell: ({ amount }) => <Money amount={amount} currency={currency} /> },
+];

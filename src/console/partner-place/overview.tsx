@@ -1,0 +1,221 @@
+/** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { documentTitle } from '../../documents/present.ts';
+import { daysBetween, lastDay, type Month, monthBefore } from '../../month.ts';
+import type { OpenItem } from '../../reports/open-items.ts';
+import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Pager, Quiet, Tabs } from '../kit.tsx';
+import { type InvoiceLine, type InvoicesView, Standing } from '../screens/invoices.tsx';
+import { Accounts, type PartnerStatementView } from '../screens/partner-statement.tsx';
+import type { PartnerScreen, PartnerVisit } from './route.ts';
+
+const TABS = [
+  ['', 'Open'],
+  ['/documents', 'All documents'],
+  ['/statement', 'Account statement'],
+] as const;
+
+const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
+  frame: { title: visit.reader.partner, lead: `Invoices of ${visit.reader.issuer}` },
+  menu: (
+    <Tabs
+      label="Your account"
+      tabs={TABS.map(([path, name]) => ({ name, href: `/place${path}`, current: path === tab }))}
+    />
+  ),
+});
+
+export interface OpenView {
+  readonly as_of: string;
+  readonly balances: readonly PartnerBalance[];
+  readonly items: readonly OpenItem[];
+  /** The tokens of payment pages by document. */
+  readonly pages: ReadonlyMap<number, string>;
+}
+
+export async function readOpen(tx: Transaction, { partnerId, today }: PartnerVisit): Promise<OpenView> {
+  const { as_of, balances, items } = await readPartnerBalances(tx, { today, scope: [partnerId] });
+  const pages = await query<{ document_id: number; token: string }>(
+    tx,
+    `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids::bigint[])`,
+    { ids: items.map(({ document_id }) => document_id) },
+  );
+  return {
+    ...{ as_of, balances },
+    items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
+    pages: new Map(pages.map(({ document_id, token }) => [document_id, token])),
+  };
+}
+
+const balanceOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
+  heading,
+  number: true,
+  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
+});
+
+const BALANCES: readonly Column<PartnerBalance>[] = [
+  { heading: 'Currency', cell: ({ currency }) => currency },
+  balanceOf('Open invoices', 'open'),
+  balanceOf('Overdue', 'overdue'),
+  balanceOf('Open credit', 'credit'),
+  balanceOf('Payments not applied', 'unapplied'),
+  {
+    heading: 'Balance',
+    number: true,
+    cell: ({ net, currency }) => (
+      <strong>
+        <Money amount={net} currency={currency} bare />
+      </strong>
+    ),
+  },
+];
+
+const numberCell = ({ number }: { readonly number: string }) => (
+  <a class="row number" href={`/place/documents/${number}`}>
+    {number}
+  </a>
+);
+
+export function openScreen({ as_of, balances, items, pages }: OpenView, visit: PartnerVisit): PartnerScreen {
+  const { frame, menu } = frameOf(visit, '');
+  const columns: Column<OpenItem>[] = [
+    { heading: 'Number', cell: numberCell },
+    { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
+    {
+      heading: 'Due',
+      cell: ({ due_on }) =>
+        due_on === null ? (
+          <Chip>credit</Chip>
+        ) : daysBetween(due_on, as_of) > 0 ? (
+          <>
+            {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, as_of), 'day')} overdue`}</Chip>
+          </>
+        ) : (
+          due_on
+        ),
+    },
+    {
+      heading: 'Disputed',
+      number: true,
+      cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
+    },
+    {
+      heading: 'Balance',
+      number: true,
+      cell: ({ document, balance, currency }) => (
+        <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
+      ),
+    },
+    {
+      heading: 'Pay',
+      cell: ({ document_id, document, number }) => {
+        const token = document === 'invoice' ? pages.get(document_id) : undefined;
+        return (
+          token !== undefined && (
+            <a class="button" href={`/pay/${token}`} aria-label={`Pay ${number}`}>
+              Pay
+            </a>
+          )
+        );
+      },
+    },
+  ];
+  return {
+    ...frame,
+    content: (
+      <>
+        {menu}
+        <div class="stack">
+          <Card title="Balance" note={`as of ${as_of}`} flush>
+            <DataTable columns={BALANCES} rows={balances} labelled nothing="Nothing is open." caption="Balance" />
+          </Card>
+          <Card title="Open" note={plural(items.length, 'document')} flush>
+            <DataTable columns={columns} rows={items} labelled nothing="Every invoice is settled." caption="Open" />
+          </Card>
+        </div>
+      </>
+    ),
+  };
+}
+
+export function documentsScreen({ lines, filter, today, next }: InvoicesView, visit: PartnerVisit): PartnerScreen {
+  const { frame, menu } = frameOf(visit, '/documents');
+  const columns: Column<InvoiceLine>[] = [
+    { heading: 'Number', cell: numberCell },
+    {
+      heading: 'Status',
+      // Holds and e-mails are the issuer's own work.
+      cell: (line) => <Standing line={{ ...line, on_hold: false, email_status: null }} today={today} />,
+    },
+    { heading: 'Document', cell: ({ document }) => documentTitle(document) },
+    { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
+    { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
+    { heading: 'Due', cell: ({ due_on }) => due_on !== null && <span class="soft">{due_on}</span> },
+    {
+      heading: 'Balance',
+      number: true,
+      cell: ({ document, balance, currency }) => (
+        <Money
+          amount={document === 'credit_note' && /[1-9]/.test(balance) ? `-${balance}` : balance}
+          currency={currency}
+        />
+      ),
+    },
+  ];
+  return {
+    ...frame,
+    content: (
+      <>
+        {menu}
+        <Card title="All documents" flush>
+          <DataTable
+            columns={columns}
+            rows={lines}
+            labelled
+            nothing="There is no document yet."
+            caption="All documents"
+          />
+          <Pager
+            first={filter.after === undefined ? null : '/place/documents'}
+            next={next === null ? null : addressOf('/place/documents', { after: next })}
+          />
+        </Card>
+      </>
+    ),
+  };
+}
+
+export function statementScreen({ statement }: PartnerStatementView, visit: PartnerVisit): PartnerScreen {
+  const { frame, menu } = frameOf(visit, '/statement');
+  const { from, as_of, preliminary } = statement;
+  const before = monthBefore(from.slice(0, 7) as Month);
+  const path = '/place/statement';
+  return {
+    ...frame,
+    acts: <Downloads path={path} question={{ from, as_of }} />,
+    content: (
+      <>
+        {menu}
+        <form class="filters" action={path}>
+          <label class="field">
+            From
+            <input type="date" name="from" value={from} />
+          </label>
+          <label class="field">
+            To
+            <input type="date" name="as_of" value={as_of} />
+          </label>
+          <button type="submit">Show</button>
+          <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
+            {before}
+          </a>
+          {preliminary && <Chip tone="warn">preliminary: it may still change</Chip>}
+        </form>
+        <div class="stack">
+          <Accounts statement={statement} documents="/place/documents" />
+        </div>
+      </>
+    ),
+  };
+}

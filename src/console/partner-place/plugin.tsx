@@ -1,0 +1,73 @@
+/**
+ * The place of a partner at /place: what it owes and was billed, for its invoicing contact, who signs in by a link that only
+ * the address on file gets. A visit sees the documents of its own partner and nothing else; what is another partner's does
+ * not exist. Refusals: page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited.
+ */
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { httpStatusOf, refuse } from '../../errors/refusals.ts';
+import { addRetryHeaders, refusalOf } from '../../http/problem.ts';
+import { hasPartnerPlace, type Shared } from '../../http/shared.ts';
+import { PAGE_HEADERS } from '../headers.ts';
+import { outerPage } from '../page.tsx';
+import { outerOf, titleOf } from '../problem.tsx';
+import { settingsNow } from '../route.ts';
+import { partnerRoutes } from './route.ts';
+import { addPartnerScreens } from './screens.ts';
+import { addPartnerSignIn } from './sign-in.tsx';
+
+export function addPartnerPlace(app: FastifyInstance, shared: Shared): void {
+  app.register(
+    async (place) => {
+      place.addHook('onRequest', async (request, reply) => {
+        reply.headers(PAGE_HEADERS);
+        if (!hasPartnerPlace(shared, settingsNow(shared))) throw refuse('page_unknown', { path: request.url });
+      });
+      place.setErrorHandler((error: FastifyError, request, reply) => showProblem(shared, error, request, reply));
+      place.setNotFoundHandler(
+        { preValidation: async (request: FastifyRequest) => void shared.limits.request('console', request.ip) },
+        async (request) => {
+          throw refuse('page_unknown', { path: request.url });
+        },
+      );
+      addPartnerSignIn(place, shared);
+      addPartnerScreens(partnerRoutes(place, shared), shared);
+    },
+    { prefix: '/place' },
+  );
+}
+
+/** How to come in, for whoever is not signed in. */
+const COME_IN =
+  'Open the payment page of one of your invoices, from the invoice or its e-mail, and ask there for a sign-in link.';
+
+function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = refusalOf(thrown, request);
+  const refusal = known ?? refuse('internal', { request_id: request.id });
+  if (known === undefined) request.log.error({ err: thrown }, 'failed');
+  request.refusal = refusal.code;
+  addRetryHeaders(reply, refusal);
+  const isOutside = refusal.code === 'session_missing' || refusal.code === 'sign_in_link_invalid';
+  const outer = outerOf(shared, request);
+  const html = outerPage(
+    { ...outer, brand: outer.issuer, title: titleOf(refusal) },
+    <>
+      <p role="alert">
+        {refusal.code === 'session_missing'
+          ? 'You are not signed in, or your session has ended. Nothing was changed.'
+          : refusal.code === 'sign_in_link_invalid'
+            ? 'This sign-in link was used or has expired, or the contact on file is another one by now.'
+            : refusal.message}
+      </p>
+      {isOutside ? (
+        <p>{COME_IN}</p>
+      ) : (
+        <p>
+          <a class="button" href="/place">
+            Your invoices
+          </a>
+        </p>
+      )}
+    </>,
+  );
+  return reply.code(httpStatusOf(refusal.code)).type('text/html; charset=utf-8').send(html);
+}

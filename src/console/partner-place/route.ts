@@ -1,0 +1,142 @@
+/** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session was checked. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ActContext } from '../../acts/act.ts';
+import { todayOf } from '../../config/today.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import type { BoundName } from '../../http/gates.ts';
+import type { Shared } from '../../http/shared.ts';
+import {
+  contactAsActor,
+  type PartnerSession,
+  readPartnerSession,
+  touchPartnerSession,
+} from '../../partners/sign-in.ts';
+import { formTokenOf } from '../../people/secrets.ts';
+import { liveAt } from '../../people/sessions.ts';
+import type { Sheet } from '../../sheet.ts';
+import { fieldsOfForm, formOf } from '../form.tsx';
+import { type PartnerReader, partnerPage, type Screen } from '../page.tsx';
+import { outerOf } from '../problem.tsx';
+import { type ConsoleFile, queryOf, SHEETS, sendFile, settingsNow } from '../route.ts';
+import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, setCookie } from '../session.ts';
+
+/** A request of a partner's contact. */
+export interface PartnerVisit {
+  readonly contact: PartnerSession;
+  /** The one partner whose things this visit may see. */
+  readonly partnerId: string;
+  readonly secret: string;
+  /** Whose acts are recorded with the contact's address. */
+  readonly context: ActContext;
+  readonly reader: PartnerReader;
+  /** `YYYY-MM-DD`. */
+  readonly today: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly place: Place;
+  readonly request: FastifyRequest;
+}
+
+export type PartnerScreen = Omit<Screen, 'place'>;
+export type PartnerAnswer =
+  | { readonly to: string; readonly signedOut?: boolean }
+  | { readonly screen: PartnerScreen; readonly status: number };
+
+type Read<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
+
+export interface PartnerRoutes {
+  readonly screen: <View>(
+    path: string,
+    read: Read<View>,
+    view: (view: View, visit: PartnerVisit) => PartnerScreen,
+    sheet?: (view: View) => Sheet,
+  ) => void;
+  readonly file: (path: string, bound: BoundName, read: Read<ConsoleFile | undefined>) => void;
+  readonly form: (
+    path: string,
+    work: (visit: PartnerVisit, fields: ReadonlyMap<string, string>) => Promise<PartnerAnswer>,
+  ) => void;
+}
+
+/** A session is written to at most once in this time. */
+const SEEN_SECONDS = 60;
+const LARGEST_FORM = 16 * 1024;
+
+export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRoutes {
+  const { database, limits } = shared;
+  const visits = new WeakMap<FastifyRequest, PartnerVisit>();
+  const visitAt = (request: FastifyRequest) => visits.get(request) as PartnerVisit;
+  const options = (bound: BoundName) => ({
+    onRequest: async (request: FastifyRequest) => {
+      limits.request('console', request.ip);
+      visits.set(request, await visitOf(shared, request));
+    },
+    config: { bound },
+    bodyLimit: LARGEST_FORM,
+  });
+  return {
+    screen(path, read, view, sheet) {
+      app.get(path, options('screens'), async (request, reply) => {
+        const visit = visitAt(request);
+        const found = await database.reading((tx) => read(tx, visit));
+        return reply.type('text/html; charset=utf-8').send(partnerPage(visit.reader, view(found, visit)));
+      });
+      if (sheet === undefined) return;
+      for (const [format, { type, write }] of Object.entries(SHEETS)) {
+        app.get(`${path}.${format}`, options('files'), async (request, reply) => {
+          const found = await database.reading((tx) => read(tx, visitAt(request)));
+          const name = `${path.slice(1)}.${format}`;
+          return sendFile(reply, { type, name, content: await write(sheet(found)), download: true });
+        });
+      }
+    },
+    file(path, bound, read) {
+      app.get(path, options(bound), async (request, reply) => {
+        const found = await database.reading((tx) => read(tx, visitAt(request)));
+        if (found === undefined) throw refuse('page_unknown', { path: request.url });
+        return sendFile(reply, found);
+      });
+    },
+    form(path, work) {
+      app.post(path, options('console'), async (request, reply) => {
+        const visit = visitAt(request);
+        const fields = fieldsOfForm(formOf(request.body, request.headers['content-type']));
+        refuseForeignForm(visit.secret, fields?.get('form_token'));
+        const answer = await work(visit, fields as ReadonlyMap<string, string>);
+        if ('to' in answer) {
+          if (answer.signedOut) setCookie(reply, visit.place, 'reckoner-partner', null);
+          return reply.redirect(answer.to, 303);
+        }
+        const html = partnerPage(visit.reader, answer.screen);
+        return reply.code(answer.status).type('text/html; charset=utf-8').send(html);
+      });
+    },
+  };
+}
+
+/** The one place where a contact is let in: session, and origin of what changes something. */
+async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
+  const { environment, database } = shared;
+  const place = placeOf(shared, request);
+  if (request.method !== 'GET') refuseOtherOrigin(request, place);
+  const settings = settingsNow(shared);
+  const secret = readCookie(request, place, 'reckoner-partner') ?? '';
+  const at = liveAt({ environment, settings });
+  const contact = secret === '' ? undefined : await database.reading((tx) => readPartnerSession(tx, { secret, ...at }));
+  if (contact === undefined) throw refuse('session_missing', {});
+  if (Date.parse(at.now) - Date.parse(contact.last_seen_at) > SEEN_SECONDS * 1000) {
+    await database.transaction((tx) => touchPartnerSession(tx, { secret, now: at.now }));
+  }
+  return {
+    ...{ contact, secret, place, request, partnerId: contact.partner_id },
+    context: { environment, settings, database, actor: contactAsActor(contact) },
+    reader: {
+      ...outerOf(shared, request),
+      ...{ formToken: formTokenOf(secret), partner: contact.partner_name, contact: contact.contact_email },
+    },
+    today: todayOf({ environment, settings }),
+    params: request.params as Record<string, string>,
+    query: queryOf(request),
+  };
+}

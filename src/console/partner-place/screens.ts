@@ -1,0 +1,56 @@
+/** Every page of a partner's place. Each read keeps to the partner of the visit. */
+import { readPdf } from '../../documents/queries.ts';
+import { refuse } from '../../errors/refusals.ts';
+import type { Shared } from '../../http/shared.ts';
+import { endPartnerSession } from '../../partners/sign-in.ts';
+import { idAsked } from '../parameters.ts';
+import { readInvoices } from '../screens/invoices.tsx';
+import { readPartnerStatement, sheetOfStatement } from '../screens/partner-statement.tsx';
+import { disputeInvoice, disputeScreen } from './dispute.tsx';
+import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
+import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
+import type { PartnerRoutes, PartnerVisit } from './route.ts';
+
+export function addPartnerScreens({ screen, file, form }: PartnerRoutes, shared: Shared): void {
+  const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';
+  screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
+  screen(
+    '/documents',
+    (tx, { partnerId, today, query }) =>
+      readInvoices(tx, [partnerId], { after: idAsked('after', query['after']) }, today),
+    documentsScreen,
+  );
+  screen(
+    '/statement',
+    (tx, { partnerId, query, today }) => readPartnerStatement(tx, partnerId, query, { today, scope: [partnerId] }),
+    statementScreen,
+    sheetOfStatement,
+  );
+  screen('/documents/:number', (tx, visit) => readPartnerDocument(tx, visit, numberOf(visit)), documentScreen);
+  file('/documents/:number/document.pdf', 'files', async (tx, visit) => {
+    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
+    // A void document is not served: its reader might pay it.
+    const content = status === 'void' ? undefined : await readPdf(tx, document_id);
+    return content && { type: 'application/pdf', name: `${number}.pdf`, content };
+  });
+  file('/documents/:number/rows.csv', 'rows', async (tx, visit) => {
+    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
+    if (status === 'void') return undefined;
+    const content = shared.rowStreams.open(document_id, 'link');
+    return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
+  });
+  screen(
+    '/documents/:number/dispute',
+    async (tx, visit) => {
+      const view = await readPartnerDocument(tx, visit, numberOf(visit));
+      if (!view.canDispute) throw refuse('page_unknown', { path: visit.request.url });
+      return view;
+    },
+    (view, visit) => disputeScreen(view, visit),
+  );
+  form('/documents/:number/dispute', (visit, fields) => disputeInvoice(visit, numberOf(visit), fields));
+  form('/sign-out', async ({ secret, context: { database } }) => {
+    await database.transaction((tx) => endPartnerSession(tx, secret));
+    return { to: '/place', signedOut: true };
+  });
+}

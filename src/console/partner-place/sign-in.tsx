@@ -1,0 +1,143 @@
+/**
+ * How a partner's contact signs in. Whoever has the link of a payment page may ask for a sign-in link. It goes to the address
+ * on file, whoever asks, and the answer does not say whether there is one. The link's page only shows a button: programs
+ * that look at links in e-mails follow them, and must not use them up.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { reasonOf, refuse } from '../../errors/refusals.ts';
+import { networkOf } from '../../http/limits.ts';
+import { findPaymentPage } from '../../http/payment-page.ts';
+import type { PaymentPage } from '../../http/queries.ts';
+import { issuerOf, type Shared } from '../../http/shared.ts';
+import { mailPartnerLink } from '../../mail/sign-in-link.ts';
+import { makePartnerLink, readPartnerLink, takePartnerLink } from '../../partners/sign-in.ts';
+import { outerPage } from '../page.tsx';
+import { outerOf } from '../problem.tsx';
+import { settingsNow } from '../route.ts';
+import { placeOf, refuseOtherOrigin, setCookie } from '../session.ts';
+import { countRefused, openRoute } from '../sign-in.tsx';
+
+/** E-mails that are being sent. A mail server that does not answer must not collect more. */
+const MOST_UNDER_WAY = 20;
+
+export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
+  addAsking(app, shared);
+  const { database, environment } = shared;
+  app.get<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+    placeOf(shared, request);
+    const given = { secret: request.params.secret, now: environment.now().toISO() };
+    const contact = await database.reading((tx) => readPartnerLink(tx, given));
+    if (contact === undefined) return refuseLink(shared, request);
+    const outer = outerOf(shared, request);
+    const html = outerPage(
+      { ...outer, brand: outer.issuer, title: 'Sign in' },
+      <form method="post">
+        <p>
+          To the invoices of <strong>{contact.partner_name}</strong>, as {contact.contact_email}
+        </p>
+        <p>
+          <button class="main" type="submit">
+            Sign in
+          </button>
+        </p>
+      </form>,
+    );
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+  app.post<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    refuseOtherOrigin(request, place);
+    const given = { secret: request.params.secret, network: networkOf(request.ip) };
+    const context = { environment, settings: settingsNow(shared) };
+    const session = await database.transaction((tx) => takePartnerLink(tx, context, given));
+    if (session === undefined) return refuseLink(shared, request);
+    setCookie(reply, place, 'reckoner-partner', session);
+    return reply.redirect('/place', 303);
+  });
+}
+
+function addAsking(app: FastifyInstance, shared: Shared): void {
+  const underWay = new Set<Promise<void>>();
+  app.addHook('onClose', async () => void (await Promise.all(underWay)));
+  const find = async (request: FastifyRequest, token: string): Promise<PaymentPage> => {
+    const found = await findPaymentPage(shared, settingsNow(shared), token);
+    if (found === undefined) throw refuse('page_unknown', { path: request.url });
+    return found;
+  };
+  app.get<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
+    placeOf(shared, request);
+    const { document } = await find(request, request.params.token);
+    const outer = outerOf(shared, request);
+    const html = outerPage(
+      { ...outer, brand: outer.issuer, title: 'All your invoices' },
+      <form method="post">
+        <p>
+          We send a sign-in link to the e-mail address on file for the invoices of{' '}
+          <strong>{document.partner_name}</strong>. It shows all open invoices with their balances, and statements.
+        </p>
+        <p>
+          <button class="main" type="submit">
+            Send the link
+          </button>
+        </p>
+        <p>
+          <a href={`/pay/${request.params.token}`}>Back to {document.number}</a>
+        </p>
+      </form>,
+    );
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+  app.post<{ Params: { token: string } }>('/ask/:token', openRoute(shared), async (request, reply) => {
+    refuseOtherOrigin(request, placeOf(shared, request));
+    const { token } = request.params;
+    const { document } = await find(request, token);
+    await shared.limits.askedForLink(String(document.document_id), request.ip);
+    // Not waited for: how long it takes would say whether there is an address.
+    if (underWay.size < MOST_UNDER_WAY) {
+      const sending = sendLink(shared, document.partner_id).finally(() => underWay.delete(sending));
+      underWay.add(sending);
+    } else shared.log.warn({ partner: document.partner_id }, 'sign-in link not sent: too many are being sent');
+    const outer = outerOf(shared, request);
+    const html = outerPage(
+      { ...outer, brand: outer.issuer, title: 'Look at your e-mail' },
+      <>
+        <p>
+          If there is an e-mail address on file for the invoices of <strong>{document.partner_name}</strong>, a link is
+          on its way to it. It works once, for 15 minutes.
+        </p>
+        <p class="soft">Nothing arrived? Ask {outer.issuer} which address is on file.</p>
+        <p>
+          <a href={`/pay/${token}`}>Back to {document.number}</a>
+        </p>
+      </>,
+    );
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+}
+
+async function sendLink(shared: Shared, partnerId: string): Promise<void> {
+  const { database, environment, log } = shared;
+  try {
+    const made = await database.transaction((tx) => makePartnerLink(tx, shared, partnerId));
+    if (made === undefined) {
+      log.info({ partner: partnerId }, 'sign-in link not sent: the partner has no contact, or is not active');
+      return;
+    }
+    const { contact, secret, expires_at } = made;
+    const { outcome, reply } = await mailPartnerLink(
+      { environment, settings: settingsNow(shared) },
+      {
+        to: { name: contact.contact_name, address: contact.contact_email },
+        ...{ partner: contact.partner_name, url: `${issuerOf(shared)}/place/sign-in/${secret}`, expires_at },
+      },
+    );
+    log[outcome === 'sent' ? 'info' : 'warn']({ partner: partnerId, outcome, reply }, 'sign-in link mailed');
+  } catch (error) {
+    log.error({ partner: partnerId, reason: reasonOf(error) }, 'sign-in link not sent');
+  }
+}
+
+async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
+  await countRefused(shared, request);
+  throw refuse('sign_in_link_invalid', {});
+}
