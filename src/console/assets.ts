@@ -37,6 +37,7 @@ function addFont(): void {
 
 addFont();
 add('console.css', 'text/css; charset=utf-8', own('console.css'));
+add('icon.svg', 'image/svg+xml', own('icon.svg'));
 add('passkeys.js', 'text/javascript; charset=utf-8', own('passkeys.js'));
 add('keys.js', 'text/javascript; charset=utf-8', own('keys.js'));
 add('htmx.js', 'text/javascript; charset=utf-8', readFileSync(resolve('htmx.org/dist/htmx.min.js')));

@@ -46,6 +46,9 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
 }
 
+/** A table of more columns than these has a label for each cell on a narrow screen, unless told otherwise. */
+const MOST_UNLABELLED = 4;
+
 /** A table of which each row has a link as its first cell: the keyboard's j, k and Enter use that. */
 export function DataTable<Row>({
   columns,
@@ -53,14 +56,14 @@ export function DataTable<Row>({
   nothing,
   caption,
   foot,
-  labelled = false,
+  labelled = columns.length > MOST_UNLABELLED,
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   nothing: string;
   caption: string;
   foot?: ComponentChildren;
-  /** On a narrow screen each cell says what it is: for tables of more than a handful of columns. */
+  /** On a narrow screen each cell says what it is. */
   labelled?: boolean;
 }) {
   if (rows.length === 0) return <p class="nothing">{nothing}</p>;
@@ -72,7 +75,7 @@ export function DataTable<Row>({
           <tr>
             {columns.map(({ heading, number }) => (
               <th scope="col" class={number ? 'num' : undefined}>
-                {heading}
+                {heading === '' ? <span class="unseen">Acts</span> : heading}
               </th>
             ))}
           </tr>
@@ -81,7 +84,7 @@ export function DataTable<Row>({
           {rows.map((row) => (
             <tr>
               {columns.map(({ heading, number, cell }) => (
-                <td class={number ? 'num' : undefined} data-label={labelled ? heading : undefined}>
+                <td class={number ? 'num' : undefined} data-label={labelled && heading !== '' ? heading : undefined}>
                   {labelled ? <div class="value">{cell(row)}</div> : cell(row)}
                 </td>
               ))}

@@ -59,6 +59,7 @@ const Head = ({ title, children }: { title: string; children?: ComponentChildren
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>{title}</title>
+    <link rel="icon" href={assetUrl('icon.svg')} />
     <link rel="stylesheet" href={assetUrl('fonts.css')} />
     <link rel="stylesheet" href={assetUrl('console.css')} />
     {children}

@@ -239,7 +239,7 @@ const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Colum
         <>
           <span class="day">{due_on}</span>{' '}
           {daysBetween(due_on, received_on) > 0 && (
-            <span class="soft">{`${plural(daysBetween(due_on, received_on), 'day')} late`}</span>
+            <span class="soft day">{`${plural(daysBetween(due_on, received_on), 'day')} late`}</span>
           )}
         </>
       ),

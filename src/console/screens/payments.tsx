@@ -148,8 +148,7 @@ function Receipt({ exception: each }: { exception: ListedException }) {
           </li>
         ))}
         {each.suggestions.length === 0 && (
-          <li class="suggestion">
-            <span />
+          <li class="suggestion unsure">
             <span class="soft">{each.reason}</span>
             <a class="button" href={href}>
               Decide

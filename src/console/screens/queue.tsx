@@ -221,7 +221,6 @@ async function findings(tx: Transaction): Promise<WorkItem[]> {
 }
 
 const columns: readonly Column<WorkItem>[] = [
-  { heading: 'Since', cell: ({ since }) => <span class="soft">{since}</span> },
   {
     heading: 'What',
     cell: ({ title, href }) => (
@@ -236,6 +235,7 @@ const columns: readonly Column<WorkItem>[] = [
     cell: ({ partner }) => partner !== null && <a href={`/console/partners/${partner.id}`}>{partner.name}</a>,
   },
   { heading: 'Why', cell: ({ says }) => <span class="soft">{says}</span> },
+  { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
     heading: 'Amount',
     number: true,

@@ -1,0 +1,236 @@
+/**
+ * The console in a real browser: every screen on a phone, a laptop and a large display, light and dark, with and without
+ * JavaScript, and work done with the keyboard alone. Without Chromium these tests are skipped.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openDispute } from '../../src/documents/disputes.ts';
+import { holdDocument } from '../../src/documents/hold.ts';
+import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
+import { ADMINISTRATOR, invite } from '../support/console.ts';
+import { addressOf, askToRelease, isMoved, isOpen, type Route, serveRoutes } from '../support/console-routes.ts';
+import type { Served } from '../support/service.ts';
+import { CHROMIUM, has, needs } from '../support/tools.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let books: Books;
+let served: Served;
+let browser: Browser;
+/** The addresses of all screens. Forms of acts are alike: some stand for all. */
+const screens: string[] = [];
+const ACTS = /^\/acts\/(invoice\.void|payment\.apply|client\.create|close)$/;
+
+const BANK_FILE = `date,amount,currency,account,bank_reference,text,payer,payer_account
+2026-10-02,61.10,USD,000123456789,CSV-0009,thanks for everything,Nobody We Know,ACC-NOBODY
+`;
+
+beforeAll(async () => {
+  if (!has('chromium')) return;
+  books = await openBooks();
+  const [first, , third] = await books.documents();
+  await books.deliver();
+  const { new_lines } = await books.bankText('october.csv', BANK_FILE);
+  await books.record({ partnerId: NORD, amount: '2340.00', reference: 'WIRE-1' });
+  const { number: paid = '' } = first ?? {};
+  await books.record({ number: paid, amount: '100.00', reference: 'PART' });
+  const { transaction } = books.database;
+  await transaction((tx) => holdDocument(tx, books.acting, { number: third?.number ?? '', reason: 'ask first' }));
+  await transaction((tx) => openDispute(tx, books.acting, { number: paid, reason: 'Tickets of the festival' }));
+  await invite(books, ADMINISTRATOR);
+  const opened = await serveRoutes(books);
+  served = opened.served;
+  await served.client(MUNICH);
+  const requestId = await askToRelease(books, paid, HARBOUR);
+  const objects = {
+    requestId,
+    number: paid,
+    partnerId: NORD,
+    exception: String(new_lines[0]?.payment_id),
+    month: '2026-08',
+  };
+  screens.push(...opened.routes.filter(isScreen).map((route) => addressOf(route, objects)));
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await served?.end();
+  await books?.end();
+});
+beforeEach((context) => needs('chromium', context));
+
+function isScreen(route: Route): boolean {
+  const { method, path } = route;
+  if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf)$/.test(path)) return false;
+  return !path.startsWith('/acts/') || ACTS.test(path);
+}
+
+interface Opened {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** What the browser complained about: errors, and what the policy forbade. */
+  readonly complaints: string[];
+}
+
+let visitors = 0;
+/** A browser in which a user who sees everything is signed in. */
+async function open(options: BrowserContextOptions): Promise<Opened> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(20_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(`${page.url()}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error.message}`));
+  visitors += 1;
+  const link = await invite(books, `visitor-${visitors}@issuer.example`, { roles: ['finance', 'administrator'] });
+  await page.goto(served.url + link);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(/\/console\/close/);
+  return { context, page, complaints };
+}
+
+/** The elements that make the page wider than the window: not those that scroll by themselves. */
+const TOO_WIDE = `(() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const scrolls = (each) => each !== document.body && (getComputedStyle(each).overflowX !== 'visible' || scrolls(each.parentElement));
+  return [...document.querySelectorAll('body *')]
+    .filter((each) => each.getBoundingClientRect().right > width + 0.5 && !scrolls(each.parentElement))
+    .map((each) => each.outerHTML.slice(0, 120));
+})()`;
+
+describe('every screen', () => {
+  const sizes: readonly [name: string, options: BrowserContextOptions][] = [
+    ['a phone, in the dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+    ['a laptop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
+    ['a large display without JavaScript', { viewport: { width: 1920, height: 1080 }, javaScriptEnabled: false }],
+  ];
+  test.each(sizes)('fits on %s, and the browser has nothing to complain about', async (_name, options) => {
+    const { context, page, complaints } = await open(options);
+    expect(screens.length).toBeGreaterThan(25);
+    const tooWide: unknown[] = [];
+    for (const address of screens) {
+      const answer = await page.goto(served.url + address);
+      expect([address, answer?.status()]).toEqual([address, 200]);
+      const found = (await page.evaluate(TOO_WIDE)) as string[];
+      if (found.length > 0) tooWide.push([address, found.slice(0, 3)]);
+    }
+    expect(tooWide).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('is without a fault to axe, light on a laptop and dark on a phone', async () => {
+    // axe is a script, which the policy would not let run.
+    const { context, page } = await open({ viewport: { width: 1280, height: 800 }, bypassCSP: true });
+    const faults: unknown[] = [];
+    for (const address of screens) {
+      await page.goto(served.url + address);
+      await page.evaluate(AXE);
+      for (const [colorScheme, width] of [['light', 1280] as const, ['dark', 390] as const]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 844 });
+        const { violations, passes } = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+          passes: unknown[];
+        };
+        expect(passes.length).toBeGreaterThan(10);
+        for (const { id, nodes } of violations) {
+          faults.push([address, colorScheme, id, nodes.slice(0, 2).map((each) => [each.html, each.failureSummary])]);
+        }
+      }
+    }
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+});
+
+describe('with the keyboard alone', () => {
+  /** Moves the focus on until it is on what has this text. */
+  async function tabTo(page: Page, name: string): Promise<void> {
+    for (let presses = 0; presses < 100; presses += 1) {
+      await page.keyboard.press('Tab');
+      const at = (await page.evaluate(
+        `(document.activeElement?.labels?.[0] ?? document.activeElement)?.textContent?.trim()`,
+      )) as string;
+      if (at === name) return;
+    }
+    throw new Error(`the keyboard does not reach ${name}`);
+  }
+
+  test('finance signs in, opens an invoice, voids it after seeing what that does, and finds it in the list', async () => {
+    const { number = '' } = (await books.documents()).find(({ balance }) => balance === '1500.00') ?? {};
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    context.setDefaultTimeout(20_000);
+    const page = await context.newPage();
+    await page.goto(served.url + (await invite(books, 'mara@issuer.example', { roles: ['finance'] })));
+    await tabTo(page, 'Sign in');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/console\/close/);
+
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await page.waitForURL(/\/console\/invoices$/);
+    await page.locator('main tbody tr').first().waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('k');
+    const focused = () => page.evaluate('document.activeElement?.textContent') as Promise<string>;
+    for (let rows = 0; rows < 20 && (await focused()) !== number; rows += 1) await page.keyboard.press('j');
+    expect(await focused()).toBe(number);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`/console/invoices/${number}$`));
+
+    await tabTo(page, 'Void');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/console\/acts\/invoice\.void/);
+    await tabTo(page, 'Reason');
+    await page.keyboard.type('Sent twice');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'What it would do' }).waitFor();
+    const voids = () => books.sql(`SELECT reason FROM voids`);
+    expect(await voids()).toEqual([]);
+    await tabTo(page, 'Void a document');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    expect(await page.textContent('main')).toContain(`${number} is void.`);
+    expect(await voids()).toEqual([{ reason: 'Sent twice' }]);
+
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await page.waitForURL(/\/console\/invoices$/);
+    await page.keyboard.press('/');
+    expect(await page.evaluate(`document.activeElement?.getAttribute('name')`)).toBe('q');
+    await page.keyboard.type('g c');
+    expect(page.url()).toMatch(/\/console\/invoices$/);
+    await context.close();
+  });
+});
+
+test('an act is done without JavaScript by the same form', async () => {
+  const { context, page } = await open({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  const { number = '' } = (await books.documents()).find(({ balance }) => balance === '750.25') ?? {};
+  await page.goto(`${served.url}/console/acts/invoice.hold?number=${number}`);
+  await page.getByLabel('Reason').fill('ask the festival');
+  await page.getByRole('button', { name: 'See what it does' }).click();
+  await page.locator('button[value="confirm"]').click();
+  await page.getByRole('heading', { name: 'Done' }).waitFor();
+  expect(await books.sql(`SELECT reason FROM holds WHERE reason = 'ask the festival'`)).toHaveLength(1);
+  await context.close();
+});
+
+test('a theme is chosen without JavaScript, and stays', async () => {
+  const { context, page } = await open({ javaScriptEnabled: false, colorScheme: 'light' });
+  const ground = () => page.evaluate(`getComputedStyle(document.body).color`);
+  await page.goto(`${served.url}/console/account`);
+  const light = await ground();
+  await page.getByRole('button', { name: 'Dark' }).click();
+  await page.goto(`${served.url}/console/invoices`);
+  expect(await ground()).not.toBe(light);
+  await context.close();
+});
