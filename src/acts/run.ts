@@ -14,6 +14,8 @@ export interface RunOptions {
   readonly reporter?: Reporter;
   /** A second person approves: the act is that of whoever asked for it. */
   readonly approval?: Approval | undefined;
+  /** Takes what follows, to do it after the report: for callers who cannot wait for e-mails. */
+  readonly later?: (follow: () => Promise<unknown>) => void;
 }
 
 /** Does an act in its transaction, then what follows it outside, and reports it. */
@@ -21,15 +23,17 @@ export async function runAct<Input, Result, Followed, Json>(
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   given: Input,
-  { deliver = true, reporter = {}, approval }: RunOptions = {},
+  { deliver: follows = true, reporter = {}, approval, later }: RunOptions = {},
 ): Promise<Report<Json>> {
   const input = readInput(act, given);
   const heard = { ...context, reporter };
+  const deliver = follows && later === undefined;
   const permitted = permitting(context, act, input, approval);
   const result = act.run
     ? await act.run({ ...heard, permitted, deliver }, input)
     : await permitted.transaction((tx) => act.perform(tx, context, input));
   await act.committed?.(context, { input, result });
+  if (follows) later?.(async () => act.after?.(heard, { input, result }));
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
   const done = { input, result, delivered: deliver, followed, preview: false };
   return context.database.reading((tx) => act.report(tx, context, done));

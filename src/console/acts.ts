@@ -1,9 +1,10 @@
 /** The pages of every act of the registry, for the role that each needs: its form, its preview, its confirmation. */
 import type { Act } from '../acts/act.ts';
+import { monthClose } from '../acts/close.ts';
 import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
-import { previewAct, runAct } from '../acts/run.ts';
+import { previewAct, type RunOptions, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
@@ -35,7 +36,8 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (step !== 'confirm') return { screen: actPreview(asked, consequence) };
     if (form.get('shown') !== digestOf(consequence))
       return { screen: actPreview(asked, consequence, true), status: 409 };
-    const report = await runAct(visit.context, act, input);
+    const report = await runAct(visit.context, act, input, laterOf(act, visit));
+    if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
     return { screen: actDone(act, report, linksOf(input)) };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
@@ -46,6 +48,14 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     }
     return { screen: actForm(asked, thrown), status: 422 };
   }
+}
+
+/** A close sends more e-mails than a browser waits for: they go after the answer, and the cockpit shows how they stand. */
+function laterOf(act: Act, { request }: Visit): RunOptions {
+  if (act.name !== monthClose.name) return {};
+  return {
+    later: (follow) => void follow().catch((err: unknown) => request.log.error({ err }, 'what follows a close failed')),
+  };
 }
 
 /** Where to go on: to what it was done to. */

@@ -90,9 +90,42 @@ export const page = (reader: Reader, screen: Screen): string =>
             </main>
           </div>
         </div>
+        <Keys />
       </body>
     </html>,
   )}`;
+
+const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ['/', 'search'],
+  ['j k', 'next and previous row'],
+  ['Enter', 'open the row'],
+  ['Esc', 'leave a field or this list'],
+  ['?', 'this list'],
+];
+
+/** Shown by keys.js. */
+const Keys = () => (
+  <dialog class="keys" id="keys" aria-labelledby="keys-title">
+    <h2 id="keys-title">Keyboard</h2>
+    <dl class="facts">
+      {[...KEYS, ...PLACES.map(({ key, name }) => [`g ${key}`, name] as const)].map(([keys, does]) => (
+        <>
+          <dt>
+            {keys.split(' ').map((key) => (
+              <>
+                <kbd>{key}</kbd>{' '}
+              </>
+            ))}
+          </dt>
+          <dd>{does}</dd>
+        </>
+      ))}
+    </dl>
+    <form method="dialog">
+      <button type="submit">Close</button>
+    </form>
+  </dialog>
+);
 
 /** A page for whoever is not signed in: one card. */
 export const outerPage = (

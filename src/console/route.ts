@@ -61,12 +61,12 @@ export interface ConsoleFile {
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
-  /** A page: `read` in one snapshot, then `view`. */
+  /** A page: `read` in one snapshot, then `view`, which may lead to another page. */
   readonly screen: <View>(
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<View>,
-    view: (view: View, visit: Visit) => Screen,
+    view: (view: View, visit: Visit) => Screen | { readonly to: string },
     /** The same as CSV and XLSX, under the path with that ending. */
     sheet?: (view: View) => Sheet,
   ) => void;
@@ -164,7 +164,8 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       app.get(path, options(access, 'screens'), async (request, reply) => {
         const visit = visitAt(request);
         const found = await database.reading((tx) => read(tx, visit));
-        return sendScreen(reply, visit.reader, view(found, visit));
+        const shown = view(found, visit);
+        return 'to' in shown ? reply.redirect(shown.to, 303) : sendScreen(reply, visit.reader, shown);
       });
       if (sheet === undefined) return;
       for (const [format, { type, write }] of Object.entries(SHEETS)) {

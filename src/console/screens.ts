@@ -20,6 +20,7 @@ import {
 } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
+import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
@@ -34,6 +35,7 @@ import { paymentsScreen, readPayments } from './screens/payments.tsx';
 import { QUEUES, queueScreen, readQueue } from './screens/queue.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
+import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import {
   readTrialBalance,
@@ -43,6 +45,8 @@ import {
 } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
+/** A preview takes the ledger's lock, as the close does: one at a time. */
+const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
 /** An empty field of a form is one that was not filled in. */
@@ -68,17 +72,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   const { screen, file, redirect } = routes;
   // The first place that the user may see.
   redirect('/', PARTNERS, ({ user }) => (scopeOf(user, 'viewer') === null ? '/console/close' : '/console/invoices'));
-  screen('/close', LEDGER, (tx, { context }) => readClose(tx, context, undefined), closeScreen);
-  screen(
-    '/close/:month',
-    LEDGER,
-    (tx, { context, params, request }) => {
-      const { month = '' } = params;
-      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
-      return readClose(tx, context, month as Month);
-    },
-    closeScreen,
-  );
+  addClose(routes);
   screen(
     '/invoices',
     PARTNERS,
@@ -111,6 +105,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
       }),
     queueScreen,
   );
+  screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen(
@@ -144,6 +139,29 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     sheetOfAccounts,
   );
   screen('/settings', LEDGER, (tx, { context, scope }) => readSettingsView(tx, { ...context, scope }), settingsScreen);
+}
+
+function addClose({ screen }: Routes): void {
+  screen('/close', LEDGER, (tx, { context }) => readClose(tx, context, undefined), closeScreen);
+  screen(
+    '/close/:month',
+    LEDGER,
+    (tx, { context, params, request }) => {
+      const { month = '' } = params;
+      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
+      return readClose(tx, context, month as Month);
+    },
+    closeScreen,
+  );
+  screen(
+    '/close/:month/preview',
+    CLOSING,
+    (tx, { context, params: { month = '' }, request }) => {
+      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
+      return readClosePreview(tx, context, month);
+    },
+    closePreviewScreen,
+  );
 }
 
 function addPayments({ screen, redirect }: Routes): void {

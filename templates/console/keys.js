@@ -32,6 +32,9 @@
       }, 1200);
       return;
     }
+    const keys = document.getElementById('keys');
+    if (keys?.open) return;
+    if (pressed === '?') return keys?.showModal();
     if (pressed === 'j' || pressed === 'k') return move(pressed === 'j' ? 1 : -1);
     const target = document.querySelector(`[data-key="${CSS.escape(pressed)}"]`);
     if (target === null) return;

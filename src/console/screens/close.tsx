@@ -222,7 +222,7 @@ const MonthTile = ({
   </li>
 );
 
-const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label: string }) => (
+export const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label: string }) => (
   <dl class="figures">
     {totals.map(({ currency, invoice_amount }, at) => (
       <div>
@@ -289,54 +289,60 @@ function Running({ open }: { open: OpenMonth }) {
   );
 }
 
-const Tick = ({ done, text }: { done: boolean; text: string }) => (
+export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   <li>
     <Icon kind={done ? 'done' : 'wait'} tone={done ? 'good' : 'plain'} />
     <span class={done ? undefined : 'soft'}>{text}</span>
   </li>
 );
 
+/** Partners against the month before. `linked`: the documents exist. */
+export const changeColumns = (linked: boolean): Column<CloseReport['partners'][number]>[] => [
+  {
+    heading: 'Partner',
+    cell: ({ partner_id, name }) => (
+      <a class="row" href={`/console/partners/${partner_id}`}>
+        {name}
+      </a>
+    ),
+  },
+  {
+    heading: 'Documents',
+    cell: ({ documents }) =>
+      documents.map((number, at) => (
+        <>
+          {at > 0 && ', '}
+          {linked ? (
+            <a class="number" href={`/console/invoices/${number}`}>
+              {number}
+            </a>
+          ) : (
+            <span class="soft">{number}</span>
+          )}
+        </>
+      )),
+  },
+  {
+    heading: 'Last month',
+    number: true,
+    cell: ({ last_month, currency }) => (
+      <span class="soft">
+        <Money amount={last_month} currency={currency} />
+      </span>
+    ),
+  },
+  { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
+  {
+    heading: 'This month',
+    number: true,
+    cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
+  },
+];
+
 function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFacts; view: CloseView }) {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
   const unfinished = held + failed + uncertain;
-  const columns: Column<CloseReport['partners'][number]>[] = [
-    {
-      heading: 'Partner',
-      cell: ({ partner_id, name }) => (
-        <a class="row" href={`/console/partners/${partner_id}`}>
-          {name}
-        </a>
-      ),
-    },
-    {
-      heading: 'Documents',
-      cell: ({ documents }) =>
-        documents.map((number, at) => (
-          <>
-            {at > 0 && ', '}
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>
-          </>
-        )),
-    },
-    {
-      heading: 'Last month',
-      number: true,
-      cell: ({ last_month, currency }) => (
-        <span class="soft">
-          <Money amount={last_month} currency={currency} />
-        </span>
-      ),
-    },
-    { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
-    {
-      heading: 'This month',
-      number: true,
-      cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
-    },
-  ];
   return (
     <div class="stack">
       <section class="card">
@@ -359,43 +365,45 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
       <div class="columns">
         <Card title="Against the month before" flush>
           <DataTable
-            columns={columns}
+            columns={changeColumns(true)}
             rows={report.partners}
             nothing="No documents were issued."
             caption="Partners against the month before"
           />
         </Card>
         <div class="stack">
-          <Card title="E-mails" note={`${sent} of ${sent + pending + unfinished} sent`}>
-            <div class="stack">
-              <Meter
-                parts={[
-                  { tone: 'good', count: sent },
-                  { tone: 'plain', count: pending },
-                  { tone: 'warn', count: held + uncertain },
-                  { tone: 'bad', count: failed },
-                ]}
-                label={`${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`}
-              />
-              <ul class="ticks">
-                {report.held.map(({ number, name, status, reason }) => (
-                  <li>
-                    <Icon kind="missing" tone={toneOf(status)} />
-                    <span>
-                      <a class="number" href={`/console/invoices/${number}`}>
-                        {number}
-                      </a>{' '}
-                      {name}
-                      <br />
-                      <span class="soft">{reason}</span>
-                    </span>
-                    <Chip tone={toneOf(status)}>{status}</Chip>
-                  </li>
-                ))}
-                {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
-              </ul>
-            </div>
-          </Card>
+          <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
+            <Card title="E-mails" note={`${sent} of ${sent + pending + unfinished} sent`}>
+              <div class="stack">
+                <Meter
+                  parts={[
+                    { tone: 'good', count: sent },
+                    { tone: 'plain', count: pending },
+                    { tone: 'warn', count: held + uncertain },
+                    { tone: 'bad', count: failed },
+                  ]}
+                  label={`${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`}
+                />
+                <ul class="ticks">
+                  {report.held.map(({ number, name, status, reason }) => (
+                    <li>
+                      <Icon kind="missing" tone={toneOf(status)} />
+                      <span>
+                        <a class="number" href={`/console/invoices/${number}`}>
+                          {number}
+                        </a>{' '}
+                        {name}
+                        <br />
+                        <span class="soft">{reason}</span>
+                      </span>
+                      <Chip tone={toneOf(status)}>{status}</Chip>
+                    </li>
+                  ))}
+                  {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
+                </ul>
+              </div>
+            </Card>
+          </div>
           <Card title="Proof">
             <dl class="facts">
               <dt>Seal</dt>
@@ -439,6 +447,14 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
     </div>
   );
 }
+
+/** Asks again for this part of the page while something is on its way. */
+const liveAt = (month: Month) => ({
+  'hx-get': `/console/close/${month}`,
+  'hx-trigger': 'every 2s',
+  'hx-select': '#deliveries',
+  'hx-swap': 'outerHTML',
+});
 
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
 

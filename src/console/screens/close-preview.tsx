@@ -1,0 +1,197 @@
+/**
+ * What closing a month would issue, against the month before, and what keeps it from closing or its documents from being
+ * sent: the dry run of the command. Its form leads to the act.
+ */
+import type { ActContext } from '../../acts/act.ts';
+import { readNextFeeds } from '../../close/close.ts';
+import { type Feeds, missingFeeds } from '../../close/feeds.ts';
+import { previewClose } from '../../close/run.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { type ForeseenHold, foreseeHolds } from '../../delivery/foresee.ts';
+import { Refusal } from '../../errors/refusals.ts';
+import { type Month, monthName } from '../../month.ts';
+import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { plural } from '../../text.ts';
+import { Form } from '../form.tsx';
+import { Card, DataTable, Icon, Money } from '../kit.tsx';
+import type { Reader, Screen } from '../page.tsx';
+import { actHref } from './act.tsx';
+import { changeColumns, Tick, Totals } from './close.tsx';
+
+export interface ClosePreview {
+  readonly month: Month;
+  /** Whether it has ended everywhere. */
+  readonly due: boolean;
+  /** Null where it cannot be closed, with the reason. */
+  readonly seen: {
+    readonly report: CloseReport;
+    readonly feeds: Feeds | undefined;
+    readonly holds: readonly ForeseenHold[];
+  } | null;
+  readonly refused: string | null;
+}
+
+export async function readClosePreview(tx: Transaction, context: ActContext, month: Month): Promise<ClosePreview> {
+  const next = await readNextFeeds(tx, context.settings, context.environment.now());
+  const due = next?.month === month && next.due;
+  try {
+    const { months, feeds, seen } = await previewClose(
+      context.database,
+      context,
+      { month },
+      async (own, { documents }) => ({
+        report: await readCloseReport(own, month),
+        holds: await foreseeHolds(own, context, documents),
+      }),
+    );
+    const report = seen?.report;
+    if (report === undefined || !months.some((each) => each.month === month)) {
+      return { month, due, seen: null, refused: `${monthName(month)} is closed.` };
+    }
+    return { month, due, seen: { report, feeds: feeds.at(-1), holds: seen?.holds ?? [] }, refused: null };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    return { month, due, seen: null, refused: thrown.message };
+  }
+}
+
+export function closePreviewScreen(
+  { month, due, seen, refused }: ClosePreview,
+  { reader }: { reader: Reader },
+): Screen {
+  const missing = seen?.feeds === undefined ? [] : missingFeeds(seen.feeds);
+  return {
+    place: 'close',
+    title: `Closing ${monthName(month)}`,
+    crumbs: [{ name: monthName(month), href: `/console/close/${month}` }],
+    lead: 'nothing is issued yet',
+    content:
+      seen === null ? (
+        <p class="problem" role="alert">
+          {refused}
+        </p>
+      ) : (
+        <div class="columns">
+          <div class="stack">
+            <Card
+              title="Would issue"
+              note={`${plural(seen.report.invoices, 'invoice')}, ${plural(seen.report.credit_notes, 'credit note')}, ${plural(seen.report.statements, 'statement')} from ${plural(seen.report.entries, 'row')}`}
+            >
+              <Totals
+                totals={Object.entries(seen.report.totals).map(([currency, { invoiceAmount }]) => ({
+                  currency,
+                  invoice_amount: invoiceAmount,
+                }))}
+                label="Invoiced"
+              />
+            </Card>
+            <Card title="Against the month before" flush>
+              <DataTable
+                columns={changeColumns(false)}
+                rows={seen.report.partners}
+                nothing="No document would be issued."
+                caption="Partners against the month before"
+              />
+            </Card>
+          </div>
+          <div class="stack">
+            <Blockers due={due} seen={seen} missing={missing} />
+            <Close month={month} due={due} missing={missing} empty={seen.feeds?.empty ?? false} reader={reader} />
+          </div>
+        </div>
+      ),
+  };
+}
+
+type Missing = Feeds['expected'];
+
+function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<ClosePreview['seen']>; missing: Missing }) {
+  const { holds, report } = seen;
+  return (
+    <>
+      <Card title="Before it closes">
+        <ul class="ticks">
+          <Tick done={due} text={due ? 'The month has ended everywhere' : 'The month has not ended everywhere'} />
+          {missing.length === 0 && <Tick done text="Every expected feed has arrived" />}
+          {missing.map(({ partner_id, name }) => (
+            <li>
+              <Icon kind="missing" tone="warn" />
+              <span>
+                <a href={`/console/partners/${partner_id}`}>{name}</a>
+                <br />
+                <span class="soft">sent no rows of this month</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+        {missing.length > 0 && (
+          <p class="buttons">
+            <a class="button" href={actHref('ledger.import')}>
+              Import rows
+            </a>
+          </p>
+        )}
+      </Card>
+      <Card title="Would be held" note={holds.length === 0 ? undefined : plural(holds.length, 'document')}>
+        <ul class="ticks">
+          {holds.length === 0 && <Tick done text="Every document could be sent at once" />}
+          {holds.map(({ number, partner_id, reason }) => (
+            <li>
+              <Icon kind="missing" tone="warn" />
+              <span>
+                <span class="number">{number}</span> of <a href={`/console/partners/${partner_id}`}>{partner_id}</a>
+                <br />
+                <span class="soft">{reason}</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      </Card>
+      {report.late.length > 0 && (
+        <Card title="Late rows" note="of months that are closed">
+          <ul class="ticks plain">
+            {report.late.map(({ name, month, entries, invoice_amount, currency }) => (
+              <li>
+                <span>{`${name}: ${plural(entries, 'row')} of ${month}`}</span>
+                <Money amount={invoice_amount} currency={currency} />
+              </li>
+            ))}
+          </ul>
+        </Card>
+      )}
+    </>
+  );
+}
+
+/** Leads to the act, with the missing feeds as those that it closes without. */
+function Close({
+  month,
+  due,
+  missing,
+  empty,
+  reader,
+}: {
+  month: Month;
+  due: boolean;
+  missing: Missing;
+  empty: boolean;
+  reader: Reader;
+}) {
+  if (!due) return <p class="soft">It can be closed when it has ended in every partner's time zone.</p>;
+  return (
+    <Form action={actHref('month.close')} token={reader.formToken}>
+      <input type="hidden" name="month" value={month} />
+      {missing.map(({ partner_id }) => (
+        <input type="hidden" name="without" value={partner_id} />
+      ))}
+      {empty && missing.length === 0 && <input type="hidden" name="allowEmpty" value="yes" />}
+      <p class="buttons">
+        <button type="submit" class="main" name="step" value="preview">
+          {missing.length === 0
+            ? `Close ${monthName(month)}`
+            : `Close ${monthName(month)} without ${plural(missing.length, 'feed')}`}
+        </button>
+      </p>
+    </Form>
+  );
+}

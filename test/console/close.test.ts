@@ -1,0 +1,79 @@
+/** The close cockpit: what closing would issue, what stands in its way, the close itself and its e-mails. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let finance: Browser;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Other Tickets' })]);
+  await world.rows([
+    quote({ accepted_at: '2026-07-10T12:00:00Z' }),
+    quote({ partner_id: 'p-2', accepted_at: '2026-07-10T12:00:00Z' }),
+  ]);
+  world.at('2026-08-02T15:00:00Z');
+  await world.close();
+  await world.deliver();
+  world.at('2026-09-02T15:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T12:00:00Z' })]);
+  await invite(world, ADMINISTRATOR);
+  served = await serveConsole(world, { allow_empty: false });
+  finance = await signedIn(served, await invite(world, 'mara@issuer.example', { roles: ['finance'] }));
+});
+afterAll(async () => {
+  await served.end();
+  await world.end();
+});
+
+const counts = () => world.sql<{ documents: string }>(`SELECT count(*)::text AS documents FROM documents`);
+const sentBack = ({ text }: Page, form = text): [string, string][] =>
+  [...form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+    .map(([, name = '', value = '']): [string, string] => [name, value])
+    .filter(([name]) => name !== 'form_token');
+const PREVIEW = '/console/close/2026-08/preview';
+
+describe('before the close', () => {
+  test('its preview shows every partner against last month and the feed that is missing, and writes nothing', async () => {
+    const before = await counts();
+    const { status, text } = await finance.get(PREVIEW);
+    expect(status).toBe(200);
+    expect(text).toContain('Close August 2026 without 1 feed');
+    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">sent no rows/);
+    expect(text).toContain('INV-2026-000003');
+    expect(await counts()).toEqual(before);
+  });
+
+  test('a viewer sees the cockpit without its buttons, and no preview', async () => {
+    const viewer = await signedIn(served, await invite(world, 'vera@issuer.example', { roles: ['viewer'] }));
+    const { status, text } = await viewer.get('/console/close/2026-08');
+    expect([status, text.includes('/preview')]).toEqual([200, false]);
+    expect((await viewer.get(PREVIEW)).status).toBe(403);
+  });
+
+  test('a month that is closed has no preview of its close', async () => {
+    expect((await finance.get('/console/close/2026-07/preview')).text).toMatch(/role="alert">[^<]*July 2026/);
+    expect((await finance.get('/console/close/2026-13/preview')).status).toBe(404);
+  });
+});
+
+test('closing without the missing feed issues, leads back to the cockpit, and its e-mails follow while it is looked at', async () => {
+  const page = await finance.get(PREVIEW);
+  const form = page.text.slice(page.text.indexOf('action="/console/acts/month.close"'));
+  const asked = sentBack(page, form);
+  expect(asked).toEqual([
+    ['month', '2026-08'],
+    ['without', 'p-2'],
+  ]);
+  const preview = await finance.post('/console/acts/month.close', [...asked, ['step', 'preview']]);
+  const done = await finance.post('/console/acts/month.close', [...sentBack(preview), ['step', 'confirm']]);
+  expect([done.status, done.location]).toEqual([303, '/console/close/2026-08']);
+  await expect
+    .poll(async () => (await finance.get('/console/close/2026-08')).text, { timeout: 20_000, interval: 500 })
+    .toMatch(/1 of 1 sent/);
+  const { text } = await finance.get('/console/close/2026-08');
+  expect(text).not.toContain('hx-trigger');
+  expect(text).toContain('/console/acts/books.close?month=2026-08');
+});

@@ -1,0 +1,56 @@
+/** The search over everything: by number, partner, amount, reference and quote, and only among the reader's partners. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Books, HARBOUR, MUNICH, openBooks } from '../payments/books.ts';
+import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn } from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+
+let books: Books;
+let served: Served;
+let finance: Browser;
+let munich: Browser;
+let quoteId: string;
+let paymentId: number;
+beforeAll(async () => {
+  books = await openBooks();
+  paymentId = (await books.record({ partnerId: HARBOUR, amount: '61.10', reference: 'WIRE-77' })).paymentId;
+  const [row] = await books.sql<{ quote_id: string }>(
+    `SELECT quote_id FROM ledger_rows WHERE partner_id = 'p-1' ORDER BY entry_id LIMIT 1`,
+  );
+  quoteId = row?.quote_id ?? '';
+  await invite(books, ADMINISTRATOR);
+  served = await serveConsole(books);
+  finance = await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
+  const viewer = { roles: ['viewer'], partnerId: MUNICH } as const;
+  munich = await signedIn(served, await invite(books, 'vera@issuer.example', viewer));
+});
+afterAll(async () => {
+  await served.end();
+  await books.end();
+});
+
+const found = (browser: Browser, q: string) => browser.get(`/console/search?q=${encodeURIComponent(q)}`);
+
+test('the number of a document leads straight to it', async () => {
+  const { status, location } = await found(finance, 'inv-2026-000005');
+  expect([status, location]).toEqual([303, '/console/invoices/INV-2026-000005']);
+});
+
+test('a partner, an amount, a reference, a quote and part of a number are found', async () => {
+  expect((await found(finance, 'harbour')).text).toContain('href="/console/partners/p-1"');
+  expect((await found(finance, '1,250.00')).text).toContain('/console/invoices/INV-2026-000001');
+  for (const q of ['61.10', 'WIRE-77', 'wire-77']) {
+    expect((await found(finance, q)).text).toContain(`/console/payments/${paymentId}`);
+  }
+  expect((await found(finance, quoteId)).text).toContain(`${quoteId}</a>`);
+  expect((await found(finance, '00000')).text).toContain('INV-2026-000009');
+  expect((await found(finance, "x'; --")).text).toContain('Nothing is found.');
+  expect((await found(finance, '')).status).toBe(200);
+});
+
+test('a reader of one partner finds nothing of another', async () => {
+  for (const q of ['INV-2026-000005', 'harbour', '1250.00', 'WIRE-77', quoteId]) {
+    const { status, text } = await found(munich, q);
+    expect([q, status, text.includes('Nothing is found.')]).toEqual([q, 200, true]);
+  }
+  expect((await found(munich, '500')).text).toContain('INV-2026-000004');
+});
