@@ -82,10 +82,10 @@ const settings = JSON.parse(readFileSync(settingsFile, 'utf8'));
 writeFileSync(settingsFile, `${JSON.stringify({ ...settings, public_url: ADDRESS }, null, 2)}\n`);
 
 const server = spawn(process.execPath, [PROGRAM, 'serve', '--port', PORT], { env, stdio: 'ignore' });
+const ended = new Promise((done) => server.once('exit', done));
 try {
   await makePictures();
 } finally {
-  const ended = new Promise((done) => server.once('exit', done));
   server.kill('SIGTERM');
   await ended;
   if (asked.demo === undefined) rmSync(folder, { recursive: true, force: true });
@@ -126,6 +126,7 @@ async function listening() {
   for (let tries = 0; tries < 300; tries += 1) {
     const answer = await fetch(`${ADDRESS}/console/sign-in`).catch(() => undefined);
     if (answer?.status === 200) return;
+    if (server.exitCode !== null) break;
     await new Promise((done) => setTimeout(done, 200));
   }
   throw new Error('the server did not start');

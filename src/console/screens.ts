@@ -107,28 +107,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   );
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
-  screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
-  screen(
-    '/reports/coverage',
-    PARTNERS,
-    (tx, { query, ...seen }) => readCoverage(tx, query, seen),
-    coverageScreen,
-    sheetOfCoverage,
-  );
-  screen(
-    '/reports/close',
-    PARTNERS,
-    (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
-    closeReportScreen,
-    sheetOfCloseReport,
-  );
-  screen(
-    '/reports/trial-balance',
-    LEDGER,
-    async (tx, { query, ...seen }) => (await readTrialBalance(tx, query, seen)) as TrialBalanceView,
-    trialBalanceScreen,
-    sheetOfTrialBalance,
-  );
+  addReports(screen);
   addPartners(screen);
   addAudit(screen);
   screen(
@@ -175,6 +154,31 @@ function addPayments({ screen, redirect }: Routes): void {
     (tx, { context: { settings }, scope, params: { exception = '' }, query: { q } }) =>
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
+  );
+}
+
+function addReports(screen: Routes['screen']): void {
+  screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
+  screen(
+    '/reports/coverage',
+    PARTNERS,
+    (tx, { query, ...seen }) => readCoverage(tx, query, seen),
+    coverageScreen,
+    sheetOfCoverage,
+  );
+  screen(
+    '/reports/close',
+    PARTNERS,
+    (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
+    closeReportScreen,
+    sheetOfCloseReport,
+  );
+  screen(
+    '/reports/trial-balance',
+    LEDGER,
+    async (tx, { query, ...seen }) => (await readTrialBalance(tx, query, seen)) as TrialBalanceView,
+    trialBalanceScreen,
+    sheetOfTrialBalance,
   );
 }
 

@@ -146,7 +146,7 @@ describe('every screen', () => {
     }
     expect(faults).toEqual([]);
     await context.close();
-  });
+  }, 300_000);
 });
 
 describe('with the keyboard alone', () => {
