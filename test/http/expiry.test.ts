@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote as quoteRow, type World } from '../support/world.ts';
+import { offersOf } from './offers.ts';
 
 const QUOTED_AT = '2026-07-15T12:00:00.250Z';
 let world: World;
@@ -26,21 +27,7 @@ afterEach(async () => {
   await world.end();
 });
 
-const quoted = async (insured_amount: unknown = '250.00', caller = harbour) => {
-  const answer = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount });
-  expect(answer.status).toBe(201);
-  return answer.body['quote_id'] as string;
-};
-const accepted = async (insured: unknown = '250.00') => {
-  const id = await quoted(insured);
-  expect((await harbour.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
-  return id;
-};
-const requoted = async (quoteId: string, insured_amount: unknown) => {
-  const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount });
-  expect(answer.status).toBe(201);
-  return answer.body['requote_id'] as string;
-};
+const { quoted, accepted, requoted } = offersOf(() => harbour);
 const counts = async () =>
   (
     await world.sql(

@@ -5,6 +5,7 @@ import { describeDifferingCut } from '../../src/ledger/quoted.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, requote as requoteRow, reversal, type World } from '../support/world.ts';
+import { offersOf } from './offers.ts';
 
 let world: World;
 let served: Served;
@@ -37,21 +38,7 @@ afterAll(async () => {
   await world.end();
 });
 
-const quoted = async (insured_amount: unknown = '250.00', caller = harbour) => {
-  const answer = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount });
-  expect(answer.status).toBe(201);
-  return answer.body['quote_id'] as string;
-};
-const accepted = async (insured: unknown = '250.00') => {
-  const id = await quoted(insured);
-  expect((await harbour.get(`/api/v1/quote/${id}/accept`)).status).toBe(200);
-  return id;
-};
-const requoted = async (quoteId: string, insured_amount: unknown) => {
-  const answer = await harbour.post(`/api/v1/quote/${quoteId}/requote`, { insured_amount });
-  expect(answer.status).toBe(201);
-  return answer.body['requote_id'] as string;
-};
+const { quoted, accepted, requoted } = offersOf(() => harbour);
 const rowsOf = (quoteId: string) =>
   world.sql<Record<string, string>>(
     `SELECT kind, requote_id, enrollment_id, spot_price::text, partner_cut::text, invoice_amount::text, month,

@@ -16,7 +16,7 @@ function read({ file, maps }: ReadTask): ReadResult {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { code, facts, message } = error;
-    return { refused: { code: code, facts, message } };
+    return { refused: { code, facts, message } };
   }
 }
 
