@@ -171,8 +171,9 @@ export async function startServer(cluster: Cluster): Promise<void> {
     if (failure === undefined && !server.exitCode) return; // It was shut down or killed.
     const { buffer } = await log.read(Buffer.alloc(100_000), 0, 100_000, begin);
     const output = failure ?? buffer.toString();
-    // Another command was first, or the last processes of a killed server have not ended yet.
-    if (!/lock file ".*" already exists|pre-existing shared memory block/.test(output)) {
+    // Another command was first (its lock file is empty for an instant), or the last processes of a killed server have
+    // not ended yet.
+    if (!/lock file ".*" (already exists|is empty)|pre-existing shared memory block/.test(output)) {
       throw complaint(cluster, output);
     }
   } finally {
@@ -180,14 +181,22 @@ export async function startServer(cluster: Cluster): Promise<void> {
   }
 }
 
+/** PostgreSQL fills its lock file at once. One that is empty for longer was left by a power cut. */
+const EMPTY_LOCK_MS = 5_000;
+
 /**
- * Removes a lock file whose process number belongs to another program since the server was killed with its machine or
- * container: PostgreSQL would take that program for a server.
+ * Removes a lock file that nobody holds, and that PostgreSQL would not remove itself: one that stayed empty, and one
+ * whose process number belongs to another program since the server was killed with its machine or container.
  */
 async function removeStaleLock(file: string): Promise<void> {
   const [pid] = await readLockFile(file);
+  if (!pid) {
+    const lock = await stat(file).catch(unless('ENOENT'));
+    if (lock && Date.now() - lock.mtimeMs > EMPTY_LOCK_MS) await rm(file, { force: true });
+    return;
+  }
   const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => undefined);
-  if (pid && command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
+  if (command !== undefined && !command.includes('postgres')) await rm(file, { force: true });
 }
 
 /** A lock file of PostgreSQL: its first line is the number of the process, its eighth the state of the server. */

@@ -12,9 +12,11 @@ import {
   stat,
   symlink,
   truncate,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { complaintIn } from '../../src/database/cluster.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
@@ -206,6 +208,15 @@ describe('Commands at the same time', () => {
     expect(log.match(/starting PostgreSQL/g)?.length).toBeGreaterThan(1);
     expect(log).not.toMatch(/PANIC|not properly shut down/);
   });
+
+  it('wait for one that has made its lock file and not filled it yet', { timeout: 30_000 }, async () => {
+    const directory = await usedHome();
+    const lock = join(directory, 'data', 'postmaster.pid');
+    await writeFile(lock, '');
+    const gone = sleep(1_000).then(() => rm(lock));
+    await (await acquireEmbeddedServer(directory)).release();
+    await gone;
+  });
 });
 
 describe.runIf(SWEEPING)('After a kill -9', () => {
@@ -279,6 +290,20 @@ describe.runIf(SWEEPING)('After a kill -9', () => {
     const server = await acquireEmbeddedServer(directory);
     await server.release();
   });
+
+  it.each(['postmaster.pid', '.s.PGSQL.5432.lock'])(
+    'of the machine, an empty %s does not keep the server down',
+    {
+      timeout: 30_000,
+    },
+    async (name) => {
+      const directory = await usedHome();
+      const lock = join(directory, 'data', name);
+      await writeFile(lock, '');
+      await utimes(lock, 1_700_000_000, 1_700_000_000);
+      await (await acquireEmbeddedServer(directory)).release();
+    },
+  );
 });
 
 describe('Ctrl-C', () => {
