@@ -78,6 +78,7 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
   'timestamp with time zone': (column) => `coalesce(${column}, now()) + interval '1 microsecond'`,
   jsonb: () => `'{"other": true}'`,
   'text[]': (column) => `${column} || '{other}'::text[]`,
+  bytea: (column) => `${column} || '\\x00'::bytea`,
 };
 
 async function columnsOf(table: string): Promise<{ name: string; type: string; generated: boolean }[]> {
@@ -185,6 +186,7 @@ const SOME_VALUE: Readonly<Record<string, string>> = {
   'timestamp with time zone': `'2026-01-01T00:00:00Z'`,
   jsonb: `'{}'`,
   'text[]': `'{a}'`,
+  bytea: `'a'`,
 };
 
 const linesOf = async (tx: Transaction, table: SealedTable): Promise<string> => {
@@ -230,10 +232,14 @@ describe('any field of any fact under a seal', () => {
     120_000,
   );
 
-  test('these books fill all tables of documents and of who did what', async () => {
-    // Facts of a pause are in test/pause.
-    const ofPauses = new Set(['pauses', 'resumptions', 'skipped_numbers']);
-    for (const { name } of SEALED_TABLES.slice(0, 15).filter((table) => !ofPauses.has(table.name))) {
+  test('these books fill all tables of documents', async () => {
+    const names = SEALED_TABLES.map(({ name }) => name);
+    const ofDocuments = names.slice(names.indexOf('documents'), names.indexOf('document_pdfs') + 1);
+    for (const name of [
+      'audit_events',
+      'issuer_versions',
+      ...ofDocuments.filter((each) => each !== 'skipped_numbers'),
+    ]) {
       expect([name, (await world.sql(`SELECT FROM ${name}`)).length > 0]).toEqual([name, true]);
     }
   });
