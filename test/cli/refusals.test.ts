@@ -1427,7 +1427,8 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
           [row['quote_id']],
         );
         const importing = inWorld(['ledger', 'import', written('overtaken.ndjson', JSON.stringify(row))]);
-        const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`;
+        const waits = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
+                       WHERE locktype = 'transactionid' AND NOT granted AND datname = current_database()`;
         while ((await world.sql(waits)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
         await other.query('COMMIT');
         return await importing;
