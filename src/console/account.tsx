@@ -1,15 +1,16 @@
 /** A user's own place: who he is here, and where he is signed in. Every role has it. */
+import type { FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Passkey, readPasskeys } from '../people/passkeys.ts';
 import { rolesInWords } from '../people/roles.ts';
-import { endSession, type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
+import { endSession, type ListedSession, liveAt, readSessions, type Session } from '../people/sessions.ts';
 import { signOutUser } from '../people/users.ts';
 import { Form } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { isNamed, setCookie, setTheme, THEMES, type Theme } from './session.ts';
+import { isNamed, type Place, setCookie, setTheme, THEMES, type Theme } from './session.ts';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
@@ -30,8 +31,7 @@ export function addAccount({ screen, act }: Routes): void {
       const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
       await recordEvent(tx, context.actor, event);
     });
-    setCookie(reply, place, 'reckoner', null);
-    return { to: '/console/sign-in' };
+    return left(session, place, reply);
   });
   act('/account/sessions/end', OWN, async ({ user, context }, fields, transact) => {
     const sessionId = Number(fields.get('session'));
@@ -48,11 +48,15 @@ export function addAccount({ screen, act }: Routes): void {
     setTheme(reply, place, THEMES.find((each) => each === fields.get('theme')) ?? null);
     return { to: '/console/account' };
   });
-  act('/account/sign-out-everywhere', OWN, async ({ user, context, place, reply }, _fields, transact) => {
+  act('/account/sign-out-everywhere', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
     await transact((tx) => signOutUser(tx, context, user.login));
-    setCookie(reply, place, 'reckoner', null);
-    return { to: '/console/sign-in' };
+    return left(session, place, reply);
   });
+}
+
+function left({ method }: Session, place: Place, reply: FastifyReply): { to: string } {
+  setCookie(reply, place, 'reckoner', null);
+  return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }
 
 const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;

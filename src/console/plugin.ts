@@ -18,7 +18,7 @@ import { routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { pageToGoTo } from './session.ts';
 import { addSignIn } from './sign-in.tsx';
-import { addProviderSignIn } from './sign-in-provider.ts';
+import { addProviderSignIn } from './sign-in-provider.tsx';
 
 export function addConsole(app: FastifyInstance, shared: Shared): void {
   addAssets(app, shared);

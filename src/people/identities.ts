@@ -14,7 +14,8 @@ export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  readonly emailVerified: boolean;
+  /** Undefined: the provider does not say. */
+  readonly emailVerified: boolean | undefined;
   readonly name: string | undefined;
   /** What the groups give; null: roles are granted by administrators alone. */
   readonly roles: readonly Role[] | null;
@@ -58,9 +59,19 @@ async function readInvited(
   const user = email === undefined ? undefined : await readActiveUser(tx, email);
   if (user === undefined) return (await hasEnded(tx, identity)) ? { reason: 'your user was deactivated' } : undefined;
   if (user.kind !== 'person') return { reason: 'this name belongs to a program' };
-  if (!emailVerified) return { reason: `the identity provider does not say that ${user.login} is verified` };
+  if (emailVerified !== true) return { reason: `the identity provider does not say that ${user.login} is verified` };
+  // An address that was given to somebody else must not make him this user.
+  if (await hasIdentity(tx, user, identity))
+    return {
+      reason: `${user.login} is another account of the identity provider here. An administrator can deactivate that user`,
+    };
   await identify(tx, context, user, identity);
   return user;
+}
+
+async function hasIdentity(tx: Transaction, { user_id: userId }: User, { issuer }: Identity): Promise<boolean> {
+  const found = `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`;
+  return (await query(tx, found, { userId, issuer })).length > 0;
 }
 
 /** Whoever was deactivated does not come back by the provider, but by an invitation. */
@@ -82,10 +93,11 @@ async function provision(
   context: IdentityContext,
   identity: Identity,
 ): Promise<string | { reason: string }> {
-  const { email, roles, name } = identity;
+  const { email, emailVerified, roles, name } = identity;
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
   if (email === undefined || !email.includes('@')) return { reason: 'the identity provider names no e-mail address' };
+  if (emailVerified === false) return { reason: `the identity provider says that ${email} is not verified` };
   const login = email.toLowerCase();
   const now = context.environment.now().toISO();
   const details = { name: name ?? login, roles, issuer: identity.issuer };

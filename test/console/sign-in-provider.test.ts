@@ -1,26 +1,28 @@
-/** Signing in with an identity provider, which runs in this test. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+/** Signing in with an identity provider: a certified one, which runs in this test. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { consoleSchema } from '../../src/config/console.ts';
 import { deactivateUser, identify } from '../../src/people/users.ts';
-import { ADMINISTRATOR, Browser, invite, type Page, serveConsole } from '../support/console.ts';
-import { CLIENT_SECRET, type IdentityProvider, openIdentityProvider } from '../support/identity-provider.ts';
+import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import { CLIENT_SECRET, IdentityProvider, type Person, ProviderVisitor } from '../support/identity-provider.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, type World } from '../support/world.ts';
+
+const OIDC = {
+  ...{ client_id: 'reckoner', roles_claim: 'groups', scopes: ['openid', 'email', 'profile', 'groups'] },
+  roles: { billing: 'finance', approvers: 'approver', audit: 'viewer' },
+};
 
 let world: World;
 let served: Served;
 let provider: IdentityProvider;
 beforeAll(async () => {
   world = await openWorld();
-  provider = await openIdentityProvider();
+  provider = await IdentityProvider.open();
   world.environment = { ...world.environment, oidcSecret: CLIENT_SECRET };
   await invite(world, ADMINISTRATOR);
-  const oidc = {
-    ...{ issuer: provider.issuer, client_id: 'reckoner', roles_claim: 'groups' },
-    roles: { billing: 'finance', approvers: 'approver', audit: 'viewer' },
-  };
-  const settings = consoleSchema.parse({ oidc });
+  const settings = consoleSchema.parse({ oidc: { ...OIDC, issuer: provider.issuer } });
   served = await serveConsole(world, { console: settings });
+  provider.register(served.url);
 });
 afterAll(async () => {
   await served.end();
@@ -31,86 +33,143 @@ let hour = 0;
 beforeEach(() => {
   // Wrong answers of a quarter of an hour stop a network.
   hour += 1;
-  world.at(`2026-08-02T${String(hour).padStart(2, '0')}:00:00Z`);
-  provider.forge = (claims) => claims;
-  provider.forgeKey = false;
+  world.at(
+    `2026-08-${String(2 + Math.floor(hour / 24)).padStart(2, '0')}T${String(hour % 24).padStart(2, '0')}:00:00Z`,
+  );
+  provider.set({});
 });
+afterEach(() => void vi.useRealTimers());
 
 const groups = ['billing', 'football'];
 const vera = { sub: 'v-1', email: 'Vera@issuer.example', email_verified: true, name: 'Vera', groups };
 
 /** Asks the provider, and gives the callback that it answers with. */
-async function ask(browser: Browser, to = '/console/account'): Promise<string> {
+async function ask(browser: Browser, { to = '/console/account', at = new ProviderVisitor(provider) } = {}) {
   const asked = await browser.get(`/console/sign-in/provider?to=${encodeURIComponent(to)}`);
   expect(asked.status).toBe(303);
-  const answered = await fetch(asked.location ?? '', { redirect: 'manual' });
-  const { pathname, search, origin } = new URL(answered.headers.get('location') ?? '');
+  const answered = await at.follow(asked.location ?? '');
+  if (!('to' in answered)) throw new Error(`the provider stays at ${answered.status} ${answered.text}`);
+  const { pathname, search, origin } = new URL(answered.to);
   expect(origin).toBe(served.url);
   return pathname + search;
 }
-async function signIn(browser = new Browser(served.url)): Promise<{ browser: Browser; answer: Page }> {
-  return { answer: await browser.get(await ask(browser)), browser };
+async function signIn(person: Person | null, browser = new Browser(served.url)): Promise<[Browser, Page]> {
+  provider.person = person;
+  return [browser, await browser.get(await ask(browser))];
 }
-const rolesOf = async (browser: Browser) =>
-  /<p>vera@issuer\.example · ([^<]*)</.exec((await browser.get('/console/account')).text)?.[1];
+/** What the account's page says of whoever is signed in. */
+const whoIs = async (browser: Browser) => /<p>([^<]* · [^<]*)</.exec((await browser.get('/console/account')).text)?.[1];
+const says = ({ text }: Page) => /You were not signed in: ([^<]*)</.exec(text)?.[1];
+const eventsOf = async (login: string) =>
+  (await world.sql(`SELECT action FROM audit_events WHERE subject = $1 ORDER BY event_id`, [login])).map(
+    ({ action }) => action,
+  );
 
 test('a member of a group that has a role becomes a user with it, and signs in', async () => {
-  provider.person = vera;
-  const { browser, answer } = await signIn();
+  const [browser, answer] = await signIn(vera);
   expect([answer.status, answer.location]).toEqual([303, '/console/account']);
-  expect(await rolesOf(browser)).toBe('finance');
-  const events = await world.sql(
-    `SELECT action FROM audit_events WHERE subject = 'vera@issuer.example' ORDER BY event_id`,
-  );
-  expect(events.map(({ action }) => action)).toEqual(['user.provision', 'user.identify', 'user.sign_in']);
+  expect(await whoIs(browser)).toBe('vera@issuer.example · finance');
+  expect(await eventsOf('vera@issuer.example')).toEqual(['user.provision', 'user.identify', 'user.sign_in']);
+});
+
+test('the provider is asked for a code, with a state, a nonce and a proof that only this browser can complete', async () => {
+  const asked = await new Browser(served.url).get('/console/sign-in/provider');
+  const { searchParams: given } = new URL(asked.location ?? '');
+  expect(Object.fromEntries(given)).toMatchObject({
+    ...{ response_type: 'code', client_id: 'reckoner', code_challenge_method: 'S256' },
+    ...{ redirect_uri: `${served.url}/console/sign-in/provider/callback`, scope: 'openid email profile groups' },
+  });
+  for (const name of ['state', 'nonce', 'code_challenge']) expect(given.get(name)).toMatch(/^[\w-]{43}$/);
 });
 
 test('the provider says who it is, not the address: with a new address the user is the same', async () => {
-  provider.person = { ...vera, email: 'vera.married@issuer.example' };
-  const { browser } = await signIn();
-  expect(await rolesOf(browser)).toBe('finance');
+  const [browser] = await signIn({ ...vera, email: 'vera.married@issuer.example' });
+  expect(await whoIs(browser)).toBe('vera@issuer.example · finance');
+});
+
+test('another account with the address of a user is not this user', async () => {
+  const [browser, answer] = await signIn({ ...vera, sub: 'v-2' });
+  expect([answer.status, browser.cookies.has('reckoner')]).toEqual([403, false]);
+  expect(says(answer)).toMatch(/^vera@issuer\.example is another account of the identity provider here/);
 });
 
 test('groups are read at each sign-in: what they take back ends what is open, and they give no more than they say', async () => {
-  provider.person = vera;
-  const { browser: before } = await signIn();
-  provider.person = { ...vera, groups: 'audit' };
-  const { browser } = await signIn();
-  expect(await rolesOf(browser)).toBe('viewer');
+  const [before] = await signIn(vera);
+  const [browser] = await signIn({ ...vera, groups: 'audit' });
+  expect(await whoIs(browser)).toBe('vera@issuer.example · viewer');
   expect((await before.get('/console/account')).status).toBe(303);
-  provider.person = { ...vera, groups: ['football', '__proto__', 'constructor'] };
-  const refused = await signIn();
-  expect([refused.answer.status, refused.answer.text.includes('give you no role here')]).toEqual([403, true]);
+  const [both] = await signIn({ ...vera, groups: ['audit', 'billing'] });
+  expect(await whoIs(both)).toBe('vera@issuer.example · finance, viewer');
   expect((await browser.get('/console/account')).status).toBe(303);
+  const [, refused] = await signIn({ ...vera, groups: ['football', '__proto__', 'constructor'] });
+  expect([refused.status, says(refused)]).toEqual([403, 'your groups at the identity provider give you no role here.']);
+  expect((await both.get('/console/account')).status).toBe(303);
+});
+
+test('claims that are not in the ID token are asked for', async () => {
+  provider.set({ claimsAtUserinfo: true });
+  const before = provider.asked.get('/me') ?? 0;
+  const [browser] = await signIn({ ...vera, sub: 'u-1', email: 'una@issuer.example' });
+  expect(await whoIs(browser)).toBe('una@issuer.example · finance');
+  const [later] = await signIn({ ...vera, sub: 'u-1', email: 'una@issuer.example', groups: ['approvers'] });
+  expect(await whoIs(later)).toBe('una@issuer.example · approver');
+  expect((provider.asked.get('/me') ?? 0) - before).toBe(2);
 });
 
 test('who was invited is found by a verified address, and by no other', async () => {
   await invite(world, 'kim@issuer.example', { roles: ['approver'] });
-  provider.person = { sub: 'k-1', email: 'kim@issuer.example', groups: ['billing'] };
-  const unverified = await signIn();
-  expect([unverified.answer.status, unverified.answer.text.includes('is verified')]).toEqual([403, true]);
-  provider.person = { sub: 'k-1', email: 'kim@issuer.example', email_verified: true, groups: [] };
-  const { browser } = await signIn();
-  expect((await browser.get('/console/account')).text).toContain('kim@issuer.example · approver');
+  const kim = { sub: 'k-1', email: 'kim@issuer.example' };
+  for (const verified of [{}, { email_verified: false }]) {
+    const [, answer] = await signIn({ ...kim, ...verified, groups: ['billing'] });
+    expect([answer.status, says(answer)]).toEqual([
+      403,
+      'the identity provider does not say that kim@issuer.example is verified.',
+    ]);
+  }
+  const [browser] = await signIn({ ...kim, email_verified: true, groups: [] });
+  expect(await whoIs(browser)).toBe('kim@issuer.example · approver');
 });
 
-test('nobody comes in without an invitation and without a group', async () => {
-  provider.person = { sub: 'x-1', email: 'eve@issuer.example', email_verified: true, groups: ['football'] };
-  expect((await signIn()).answer.status).toBe(403);
+test('an address that the provider says is not verified makes no user', async () => {
+  const [, answer] = await signIn({ ...vera, sub: 'c-1', email: 'ceo@issuer.example', email_verified: false });
+  expect([answer.status, says(answer)]).toEqual([
+    403,
+    'the identity provider says that ceo@issuer.example is not verified.',
+  ]);
+  expect(await eventsOf('ceo@issuer.example')).toEqual([]);
+});
+
+test('nobody comes in without an invitation and without a group, and the security log counts it', async () => {
+  const [, answer] = await signIn({
+    sub: 'x-1',
+    email: 'eve@issuer.example',
+    email_verified: true,
+    groups: ['football'],
+  });
+  expect([answer.status, says(answer)]).toEqual([403, 'you were not invited, and your groups give you no role here.']);
   expect(await world.sql(`SELECT FROM users WHERE login LIKE 'eve%'`)).toEqual([]);
+  const refused = () =>
+    world.sql(`SELECT kind FROM security_events WHERE last_at >= $1`, [world.environment.now().toISO()]);
+  await expect.poll(refused, { timeout: 5000 }).toContainEqual({ kind: 'sign_in_refused' });
 });
 
-test('who was deactivated does not come back by the provider', async () => {
-  provider.person = { sub: 'd-1', email: 'dora@issuer.example', email_verified: true, groups: ['billing'] };
-  await signIn();
+test('who was deactivated comes back by an invitation, as another user, and not by the provider', async () => {
+  const dora = { sub: 'd-1', email: 'dora@issuer.example', email_verified: true, groups: ['billing'] };
+  const [open] = await signIn(dora);
   const actor = await world.database.reading((tx) =>
     identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false }),
   );
   await world.database.transaction((tx) =>
     deactivateUser(tx, { ...world, actor }, { login: 'dora@issuer.example', reason: null }),
   );
-  const { answer } = await signIn();
-  expect([answer.status, answer.text.includes('was deactivated')]).toEqual([403, true]);
+  expect((await open.get('/console/account')).status).toBe(303);
+  for (const person of [dora, { ...dora, sub: 'd-2' }, { ...dora, email: 'dora.new@issuer.example' }]) {
+    const [, answer] = await signIn(person);
+    expect([answer.status, says(answer)]).toEqual([403, 'your user was deactivated.']);
+  }
+  await invite(world, 'dora@issuer.example', { roles: ['viewer'] });
+  const [again] = await signIn(dora);
+  expect(await whoIs(again)).toBe('dora@issuer.example · finance, viewer');
 });
 
 test('an answer is of the browser that asked, once', async () => {
@@ -124,41 +183,147 @@ test('an answer is of the browser that asked, once', async () => {
   expect((await browser.get(callback)).status).toBe(403);
 });
 
-test('an answer with another state, nonce, audience, issuer, time or key signs nobody in', async () => {
+test("another browser's answer, another state and an answer that does not name its issuer sign nobody in", async () => {
   provider.person = vera;
-  const browser = new Browser(served.url);
-  const callback = await ask(browser);
-  expect((await browser.get(callback.replace(/state=[^&]+/, 'state=other'))).status).toBe(403);
-  const forgeries: ((claims: Record<string, unknown>) => Record<string, unknown>)[] = [
-    (claims) => ({ ...claims, nonce: 'other' }),
-    (claims) => ({ ...claims, aud: 'another-client' }),
-    (claims) => ({ ...claims, iss: 'https://evil.example' }),
-    (claims) => ({ ...claims, exp: 1 }),
-    ({ nonce: _, ...claims }) => claims,
+  const theirs = await ask(new Browser(served.url));
+  const code = /code=([^&]+)/.exec(theirs)?.[1] ?? '';
+  const changes: ((callback: string) => string)[] = [
+    (callback) => callback.replace(/state=[^&]+/, 'state=other'),
+    (callback) => callback.replace(/&iss=[^&]+/, ''),
+    (callback) => callback.replace(/iss=[^&]+/, `iss=${encodeURIComponent('https://evil.example')}`),
+    // The code of another sign-in, which has another proof.
+    (callback) => callback.replace(/code=[^&]+/, `code=${code}`),
+    (callback) => `${callback}&code=again`,
   ];
-  for (const forge of forgeries) {
-    provider.forge = forge;
-    const { answer, browser: tried } = await signIn();
-    expect([answer.status, tried.cookies.has('reckoner')]).toEqual([403, false]);
+  for (const change of changes) {
+    const browser = new Browser(served.url);
+    const callback = await ask(browser);
+    expect(change(callback)).not.toBe(callback);
+    const answer = await browser.get(change(callback));
+    expect([change.toString(), answer.status, browser.cookies.has('reckoner')]).toEqual([
+      change.toString(),
+      403,
+      false,
+    ]);
   }
-  provider.forge = (claims) => claims;
-  provider.forgeKey = true;
-  expect((await signIn()).answer.status).toBe(403);
-  provider.forgeKey = false;
-  expect((await signIn()).answer.status).toBe(303);
+});
+
+test('who cancels at the provider is told so', async () => {
+  const [browser, answer] = await signIn(null);
+  expect([answer.status, browser.cookies.has('reckoner')]).toEqual([403, false]);
+  expect(says(answer)).toBe('it was cancelled at the identity provider, or the provider does not let you in.');
+});
+
+test('a client proves itself as the provider asks for it', async () => {
+  provider.set({ authentication: 'client_secret_basic' });
+  const settings = consoleSchema.parse({ oidc: { ...OIDC, issuer: provider.issuer } });
+  const other = await serveConsole(world, { console: settings });
+  try {
+    provider.register(other.url);
+    provider.set({ authentication: 'client_secret_basic' });
+    const browser = new Browser(other.url);
+    provider.person = vera;
+    const asked = await browser.get('/console/sign-in/provider');
+    const answered = await new ProviderVisitor(provider).follow(asked.location ?? '');
+    const { pathname, search } = new URL('to' in answered ? answered.to : '');
+    expect((await browser.get(pathname + search)).status).toBe(303);
+  } finally {
+    provider.register(served.url);
+    await other.end();
+  }
+});
+
+test('a key that the provider has changed is read again, when the keys are older than a minute', async () => {
+  await signIn(vera);
+  await provider.rotateKeys();
+  vi.useFakeTimers({ toFake: ['Date'] });
+  vi.setSystemTime(Date.now() + 61_000);
+  const [browser] = await signIn(vera);
+  expect(await whoIs(browser)).toBe('vera@issuer.example · finance');
+});
+
+describe('while the provider is down', () => {
+  const DOWN = 'the identity provider does not answer. Try again, or sign in with a passkey or a link.';
+
+  test('the page says so, and a link still signs in', async () => {
+    provider.person = vera;
+    const browser = new Browser(served.url);
+    const callback = await ask(browser);
+    provider.stop();
+    const answer = await browser.get(callback);
+    expect([answer.status, says(answer), answer.text.includes('href="/console/sign-in"')]).toEqual([403, DOWN, true]);
+    expect(answer.text).not.toMatch(/\bat \w+ \(|Error|127\.0\.0\.1/);
+    const linked = await signedIn(served, await invite(world, 'lena@issuer.example'));
+    expect(await whoIs(linked)).toBe('lena@issuer.example · viewer');
+  });
+
+  test('a server that was started then asks it again at the next sign-in', async () => {
+    provider.stop();
+    const settings = consoleSchema.parse({ oidc: { ...OIDC, issuer: provider.issuer } });
+    const other = await serveConsole(world, { console: settings });
+    try {
+      const browser = new Browser(other.url);
+      const refused = await browser.get('/console/sign-in/provider');
+      expect([refused.status, says(refused)]).toEqual([403, DOWN]);
+      expect((await browser.get('/console/sign-in')).status).toBe(200);
+      provider.set({});
+      expect((await browser.get('/console/sign-in/provider')).status).toBe(303);
+    } finally {
+      await other.end();
+    }
+  });
+});
+
+describe('signing out', () => {
+  test('leads whoever signed in with the provider to a page that can sign out there too', async () => {
+    const at = new ProviderVisitor(provider);
+    provider.person = vera;
+    const browser = new Browser(served.url);
+    await browser.get(await ask(browser, { at }));
+    await browser.get('/console/account');
+    expect((await browser.post('/console/sign-out')).location).toBe('/console/sign-in/provider/left');
+    // The provider still knows the browser: whoever sits there is not asked again.
+    provider.person = { ...vera, sub: 'somebody-else' };
+    await browser.get(await ask(browser, { at }));
+    expect(await whoIs(browser)).toBe('vera@issuer.example · finance');
+    await browser.post('/console/account/sign-out-everywhere');
+    const left = await browser.get('/console/sign-in/provider/left');
+    const end = /href="([^"]+)"[^>]*>\s*Sign out of your organization/.exec(left.text)?.[1]?.replaceAll('&amp;', '&');
+    const asked = await at.follow(end ?? '');
+    const form = 'text' in asked ? asked.text : '';
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(form)?.[1] ?? '';
+    const back = await at.follow(/action="([^"]+)"/.exec(form)?.[1] ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ xsrf, logout: 'yes' }).toString(),
+    });
+    expect(back).toEqual({ to: `${served.url}/console/sign-in` });
+    const next = await browser.get(await ask(browser, { at }));
+    expect(says(next)).toMatch(/another account/);
+  });
+
+  test('leads to the sign-in where the provider ends no sessions, and for a session that a link began', async () => {
+    provider.set({ logout: false });
+    const settings = consoleSchema.parse({ oidc: { ...OIDC, issuer: provider.issuer } });
+    const other = await serveConsole(world, { console: settings });
+    try {
+      expect((await new Browser(other.url).get('/console/sign-in/provider/left')).location).toBe('/console/sign-in');
+    } finally {
+      await other.end();
+    }
+    const linked = await signedIn(served, await invite(world, 'leo@issuer.example'));
+    expect((await linked.post('/console/sign-out')).location).toBe('/console/sign-in');
+  });
 });
 
 test('a sign-in leads to pages of the console only', async () => {
+  provider.person = vera;
   for (const to of [
-    '//evil.example',
-    'https://evil.example',
-    '/console/sign-in/x',
-    '/console/../pay/x',
-    '/\\evil.example',
+    ...['//evil.example', 'https://evil.example', '/console/sign-in/x', '/\\evil.example'],
+    ...['/console/close\r\nSet-Cookie: a=b', '/console/close#//evil.example', '/consolex', 'javascript:alert(1)'],
   ]) {
-    provider.person = { ...vera, groups: ['billing'] };
     const browser = new Browser(served.url);
-    const { location } = await browser.get(await ask(browser, to));
-    expect([to, location?.replace('/console/../pay/x', '/console')]).toEqual([to, '/console']);
+    const { location, headers } = await browser.get(await ask(browser, { to }));
+    expect([to, location, headers.getSetCookie().length]).toEqual([to, '/console', 2]);
   }
 });

@@ -1,8 +1,12 @@
-/** A provider of OpenID Connect for the tests: discovery, keys, an authorization endpoint that asks nobody, and tokens. */
-import { createHash, randomUUID } from 'node:crypto';
+/**
+ * An identity provider: the certified one of the package oidc-provider, as an installation would run it, whose sign-in page asks
+ * nobody and whose pages are asked for without a browser. What no provider issues is in forging-provider.ts.
+ */
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { Provider } from 'oidc-provider';
 
 export interface Person {
   readonly sub: string;
@@ -12,87 +16,186 @@ export interface Person {
   readonly groups?: readonly string[] | string;
 }
 
-export interface IdentityProvider {
-  readonly issuer: string;
-  /** Who signs in next. */
-  person: Person;
-  /** Changes the claims of the next ID token, to see them refused. */
-  forge: (claims: Record<string, unknown>) => Record<string, unknown>;
-  /** Signs with a key that it does not publish. */
-  forgeKey: boolean;
-  readonly end: () => Promise<void>;
+/** What an operator of the provider sets. */
+export interface ProviderSettings {
+  /** How the client proves itself at the token endpoint. */
+  readonly authentication: 'client_secret_post' | 'client_secret_basic';
+  /** False: claims are in the ID token. True: they are at the userinfo endpoint alone. */
+  readonly claimsAtUserinfo: boolean;
+  readonly logout: boolean;
 }
 
-const CLIENT = 'reckoner';
 export const CLIENT_SECRET = 'a-secret-of-the-tests';
+const USUAL: ProviderSettings = { authentication: 'client_secret_post', claimsAtUserinfo: false, logout: true };
+const SIGN_IN_PAGE = /^\/interaction\//;
 
-export async function openIdentityProvider(): Promise<IdentityProvider> {
-  const key = await generateKeyPair('ES256');
-  const other = await generateKeyPair('ES256');
-  const codes = new Map<string, { nonce: string; challenge: string; redirect: string; person: Person }>();
-  const provider = {
-    issuer: '',
-    person: { sub: 'nobody' } as Person,
-    forge: (claims: Record<string, unknown>) => claims,
-    forgeKey: false,
-  };
+export class IdentityProvider {
+  issuer = '';
+  /** Who signs in next; null: whoever is asked cancels. */
+  person: Person | null = { sub: 'nobody' };
+  /** How often it was asked for what. */
+  readonly asked = new Map<string, number>();
+  #down = false;
+  #handle: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end();
+  #settings = USUAL;
+  #keys: JWK[] = [];
+  #clientUrl = '';
+  #provider: Provider | undefined;
+  /** Accounts outlive who signs in next: tokens are about whom they were issued for. */
+  readonly #people = new Map<string, Person>();
+  readonly #server = createServer((request, response) => {
+    const path = (request.url ?? '').replace(/\?.*/, '');
+    this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
+    if (this.#down) response.writeHead(503).end('<h1>Down for maintenance</h1>');
+    else if (SIGN_IN_PAGE.test(path)) void this.#signIn(request, response);
+    else this.#handle(request, response);
+  });
 
-  const tokenOf = async ({ person, nonce }: { person: Person; nonce: string }) => {
-    const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: provider.issuer, aud: CLIENT, iat: now, exp: now + 60, nonce, ...person };
-    return new SignJWT(provider.forge(claims))
-      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
-      .sign((provider.forgeKey ? other : key).privateKey);
-  };
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', provider.issuer);
-    const json = (value: unknown, status = 200) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-    if (url.pathname === '/.well-known/openid-configuration') {
-      const { issuer } = provider;
-      json({
-        ...{ issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
-        ...{ jwks_uri: `${issuer}/keys`, response_types_supported: ['code'], subject_types_supported: ['public'] },
-        ...{ id_token_signing_alg_values_supported: ['ES256'], code_challenge_methods_supported: ['S256'] },
-      });
-    } else if (url.pathname === '/keys') {
-      json({ keys: [{ ...(await exportJWK(key.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }] });
-    } else if (url.pathname === '/authorize') {
-      const {
-        state = '',
-        nonce = '',
-        code_challenge: challenge = '',
-        redirect_uri: redirect = '',
-      } = Object.fromEntries(url.searchParams);
-      const code = randomUUID();
-      codes.set(code, { nonce, challenge, redirect, person: provider.person });
-      const to = new URL(redirect);
-      to.searchParams.set('code', code);
-      to.searchParams.set('state', state);
-      response.writeHead(302, { location: to.href }).end();
-    } else if (url.pathname === '/token') {
-      let body = '';
-      for await (const chunk of request) body += String(chunk);
-      const form = new URLSearchParams(body);
-      const asked = codes.get(form.get('code') ?? '');
-      codes.delete(form.get('code') ?? '');
-      const proved = createHash('sha256')
-        .update(form.get('code_verifier') ?? '')
-        .digest('base64url');
-      const right =
-        form.get('client_secret') === CLIENT_SECRET &&
-        proved === asked?.challenge &&
-        form.get('redirect_uri') === asked.redirect;
-      if (!right || asked === undefined) json({ error: 'invalid_grant' }, 400);
-      else json({ access_token: randomUUID(), token_type: 'Bearer', expires_in: 60, id_token: await tokenOf(asked) });
-    } else response.writeHead(404).end();
+  static async open(): Promise<IdentityProvider> {
+    const provider = new IdentityProvider();
+    await new Promise<void>((resolve) => provider.#server.listen(0, '127.0.0.1', resolve));
+    provider.issuer = `http://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`;
+    await provider.rotateKeys();
+    return provider;
   }
 
-  const server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  provider.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return Object.assign(provider, {
-    end: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  });
+  /** Registers the console, which is served at this address. */
+  register(clientUrl: string): void {
+    this.#clientUrl = clientUrl;
+    this.set({});
+  }
+
+  /** Starts again with other settings. Whoever was signed in stays so. */
+  set(changed: Partial<ProviderSettings>): void {
+    this.#settings = { ...USUAL, ...changed };
+    this.#down = false;
+    const { authentication, claimsAtUserinfo, logout } = this.#settings;
+    const provider = new Provider(this.issuer, {
+      adapter: Kept,
+      clients: [
+        {
+          client_id: 'reckoner',
+          client_secret: CLIENT_SECRET,
+          token_endpoint_auth_method: authentication,
+          redirect_uris: [`${this.#clientUrl}/console/sign-in/provider/callback`],
+          post_logout_redirect_uris: [`${this.#clientUrl}/console/sign-in`],
+          id_token_signed_response_alg: 'ES256',
+        },
+      ],
+      clientAuthMethods: [authentication],
+      jwks: { keys: this.#keys },
+      cookies: { keys: ['a key of the tests'] },
+      scopes: ['openid', 'email', 'profile', 'groups'],
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+      conformIdTokenClaims: claimsAtUserinfo,
+      enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
+      pkce: { required: () => true },
+      features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: logout } },
+      interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      ttl: { AccessToken: 60, AuthorizationCode: 60, IdToken: 60, Interaction: 600, Session: 3600, Grant: 3600 },
+      findAccount: (_context: unknown, sub: string) => {
+        const person = this.#people.get(sub);
+        return person && { accountId: sub, claims: () => person };
+      },
+      loadExistingGrant: async ({ oidc }: { oidc: { session: { accountId: string } } }) => {
+        const grant = new provider.Grant({ clientId: 'reckoner', accountId: oidc.session.accountId });
+        grant.addOIDCScope('openid email profile groups');
+        await grant.save();
+        return grant;
+      },
+    });
+    this.#provider = provider;
+    this.#handle = provider.callback();
+  }
+
+  /** Signs with a new key from now on. The old one is published no longer. */
+  async rotateKeys(): Promise<void> {
+    const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+    this.#keys = [{ ...(await exportJWK(privateKey)), kid: randomUUID(), use: 'sig', alg: 'ES256' }];
+    if (this.#clientUrl !== '') this.set(this.#settings);
+  }
+
+  /** Everything is answered by a proxy's page of maintenance. */
+  stop(): void {
+    this.#down = true;
+  }
+
+  async #signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { person } = this;
+    if (person !== null) this.#people.set(person.sub, person);
+    const result = person === null ? { error: 'access_denied' } : { login: { accountId: person.sub } };
+    await this.#provider?.interactionFinished(request, response, result);
+  }
+
+  end(): Promise<void> {
+    this.#server.closeAllConnections();
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+type Content = Record<string, unknown>;
+
+/** Where the provider keeps its grants and sessions: as long as the tests of a file run. */
+class Kept {
+  static readonly #all = new Map<string, Content>();
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+  #key(id: string): string {
+    return `${this.#name}:${id}`;
+  }
+  async upsert(id: string, content: Content): Promise<void> {
+    Kept.#all.set(this.#key(id), content);
+  }
+  async find(id: string): Promise<Content | undefined> {
+    return Kept.#all.get(this.#key(id));
+  }
+  async findByUid(uid: string): Promise<Content | undefined> {
+    return [...Kept.#all].find(([key, content]) => key.startsWith(this.#key('')) && content['uid'] === uid)?.[1];
+  }
+  async consume(id: string): Promise<void> {
+    const content = Kept.#all.get(this.#key(id));
+    if (content) content['consumed'] = Math.floor(Date.now() / 1000);
+  }
+  async destroy(id: string): Promise<void> {
+    Kept.#all.delete(this.#key(id));
+  }
+  async revokeByGrantId(grantId: string): Promise<void> {
+    for (const [key, content] of Kept.#all) if (content['grantId'] === grantId) Kept.#all.delete(key);
+  }
+}
+
+/** A browser at the provider: it follows where it is led, and keeps the cookies. */
+export class ProviderVisitor {
+  readonly #cookies = new Map<string, string>();
+  readonly #provider: IdentityProvider;
+
+  constructor(provider: IdentityProvider) {
+    this.#provider = provider;
+  }
+
+  /** Where the provider sends the browser back to, or the page at which it stays. */
+  async follow(address: string, init: RequestInit = {}): Promise<{ to: string } | { status: number; text: string }> {
+    let at = address;
+    let asking = init;
+    for (let step = 0; step < 10; step += 1) {
+      const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+      const headers = { ...(asking.headers as Record<string, string> | undefined), cookie };
+      const answer = await fetch(at, { redirect: 'manual', ...asking, headers });
+      for (const line of answer.headers.getSetCookie()) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+        if (/expires=Thu, 01 Jan 1970/i.test(line)) this.#cookies.delete(name);
+        else this.#cookies.set(name, value);
+      }
+      const text = await answer.text();
+      const to = answer.headers.get('location');
+      if (to === null) return { status: answer.status, text };
+      at = new URL(to, at).href;
+      asking = {};
+      if (new URL(at).origin !== this.#provider.issuer) return { to: at };
+    }
+    throw new Error(`led in a circle: ${at}`);
+  }
 }

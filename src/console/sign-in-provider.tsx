@@ -13,12 +13,16 @@ import { thisProcess } from '../people/audit-events.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { type Identity, userOfIdentity } from '../people/identities.ts';
 import type { Role } from '../people/roles.ts';
+import { outerPage } from './page.tsx';
+import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
 import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './session.ts';
 import { begin, countRefused, openRoute, signIn } from './sign-in.tsx';
 
-const CALLBACK = '/console/sign-in/provider/callback';
+const SIGN_IN = '/console/sign-in';
+const CALLBACK = `${SIGN_IN}/provider/callback`;
 const TIMEOUT_SECONDS = 10;
+const UNAVAILABLE = 'the identity provider does not answer. Try again, or sign in with a passkey or a link';
 
 export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
   const { database, log } = shared;
@@ -30,7 +34,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
       return { settings, configuration: await configure(settings) };
     } catch (error) {
       log.warn({ reason: reasonOf(error) }, 'identity provider unavailable');
-      throw refuse('sign_in_refused', { reason: 'the identity provider does not answer. Try again' }, error);
+      throw refuse('sign_in_refused', { reason: UNAVAILABLE }, error);
     }
   };
 
@@ -54,12 +58,52 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await database.transaction((tx) => takeChallenge(tx, shared, { secret, kind: 'provider' }));
     if (asked === undefined) return refused(shared, request, 'this browser did not ask for it, or too long ago');
-    const claims = await claimsOf(configuration, request, { place, asked }).catch(async (error: unknown) => {
+    const given = { place, asked, rolesClaim: settings.roles_claim };
+    const claims = await claimsOf(configuration, request, given).catch(async (error: unknown) => {
       log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
-      return refused(shared, request, 'the identity provider did not confirm it');
+      return refused(shared, request, reasonFor(error));
     });
     return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
   });
+
+  // Where signing out leads whoever signed in here: the provider would sign in again without asking.
+  app.get('/sign-in/provider/left', openRoute(shared), async (request, reply) => {
+    const place = placeOf(shared, request);
+    const { configuration } = await configured(request);
+    if (configuration.serverMetadata().end_session_endpoint === undefined) return reply.redirect(SIGN_IN, 303);
+    const end = oidc.buildEndSessionUrl(configuration, { post_logout_redirect_uri: `${place.origin}${SIGN_IN}` });
+    const html = outerPage({ ...outerOf(shared, request), title: 'Signed out' }, <Left end={end.href} />);
+    return reply.type('text/html; charset=utf-8').send(html);
+  });
+}
+
+const Left = ({ end }: { end: string }) => (
+  <>
+    <p>You are signed out of the console. Your organization may still have you signed in.</p>
+    <p>
+      <a class="button main" href={end}>
+        Sign out of your organization
+      </a>
+    </p>
+    <p>
+      <a class="button" href={SIGN_IN}>
+        Sign in again
+      </a>
+    </p>
+  </>
+);
+
+/** What a person can do about it. The log has the error itself. */
+function reasonFor(error: unknown): string {
+  if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied')
+    return 'it was cancelled at the identity provider, or the provider does not let you in';
+  return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm it';
+}
+
+/** No answer, or one of a server in trouble. `fetch` says the former as a TypeError. */
+function isUnavailable(error: unknown): boolean {
+  const { cause, code } = error as { cause?: unknown; code?: unknown };
+  return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
 }
 
 async function finish(
@@ -89,7 +133,7 @@ type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readon
 async function claimsOf(
   configuration: oidc.Configuration,
   request: FastifyRequest,
-  { place, asked }: { place: Place; asked: Readonly<Record<string, string>> },
+  { place, asked, rolesClaim }: { place: Place; asked: Readonly<Record<string, string>>; rolesClaim: string },
 ): Promise<Claims> {
   const tokens = await oidc.authorizationCodeGrant(configuration, new URL(request.url, place.origin), {
     expectedState: asked['state'] ?? '',
@@ -97,7 +141,13 @@ async function claimsOf(
     pkceCodeVerifier: asked['verifier'] ?? '',
     idTokenExpected: true,
   });
-  return tokens.claims() as unknown as Claims;
+  const claims = tokens.claims() as unknown as Claims;
+  const lacks = ['email', rolesClaim].some((name) => name !== '' && claims[name] === undefined);
+  if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+  const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  // Whether an address is verified is said of the address beside it.
+  const { email, email_verified } = claims['email'] === undefined ? more : claims;
+  return { ...more, ...claims, email, email_verified };
 }
 
 const textOf = (value: unknown): string | undefined =>
@@ -106,7 +156,7 @@ const textOf = (value: unknown): string | undefined =>
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub, email: textOf(claims['email']), name: textOf(claims['name']) },
-    emailVerified: claims['email_verified'] === true,
+    emailVerified: typeof claims['email_verified'] === 'boolean' ? claims['email_verified'] : undefined,
     roles: settings.roles_claim === '' ? null : rolesOf(settings, claims[settings.roles_claim]),
   };
 }
@@ -115,6 +165,15 @@ function identityOf(settings: OidcSettings, claims: Claims): Identity {
 function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
   const groups = [claim].flat().filter((each): each is string => typeof each === 'string');
   return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
+}
+
+/** By the form, or by the header where the provider takes only that, as one that says nothing does. */
+function proofBy(secret: string): oidc.ClientAuth {
+  const [byForm, byHeader] = [oidc.ClientSecretPost(secret), oidc.ClientSecretBasic(secret)];
+  return (server, client, body, headers) => {
+    const taken = server.token_endpoint_auth_methods_supported ?? [];
+    return (taken.includes('client_secret_post') ? byForm : byHeader)(server, client, body, headers);
+  };
 }
 
 /** Discovery once for the settings; again after it failed. */
@@ -128,7 +187,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       new URL(settings.issuer),
       settings.client_id,
       undefined,
-      secret === undefined ? oidc.None() : oidc.ClientSecretPost(secret),
+      secret === undefined ? oidc.None() : proofBy(secret),
       {
         timeout: TIMEOUT_SECONDS,
         // The signature of the ID token is checked too, although TLS says already whose it is. Plain http: for tests.

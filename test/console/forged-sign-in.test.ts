@@ -1,0 +1,85 @@
+/** What no identity provider issues, and somebody who stands between might: it signs nobody in. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { consoleSchema } from '../../src/config/console.ts';
+import { ADMINISTRATOR, Browser, invite, serveConsole } from '../support/console.ts';
+import { type ForgingProvider, openForgingProvider } from '../support/forging-provider.ts';
+import { CLIENT_SECRET } from '../support/identity-provider.ts';
+import type { Served } from '../support/service.ts';
+import { openWorld, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let provider: ForgingProvider;
+beforeAll(async () => {
+  world = await openWorld();
+  provider = await openForgingProvider();
+  world.environment = { ...world.environment, oidcSecret: CLIENT_SECRET };
+  await invite(world, ADMINISTRATOR);
+  const oidc = { issuer: provider.issuer, client_id: 'reckoner', roles_claim: 'groups', roles: { billing: 'finance' } };
+  served = await serveConsole(world, { console: consoleSchema.parse({ oidc }) });
+  provider.person = { sub: 'v-1', email: 'vera@issuer.example', email_verified: true, groups: ['billing'] };
+});
+afterAll(async () => {
+  await served.end();
+  await provider.end();
+  await world.end();
+});
+let hour = 0;
+beforeEach(() => {
+  // Wrong answers of a quarter of an hour stop a network.
+  hour += 1;
+  world.at(`2026-08-02T${String(hour).padStart(2, '0')}:00:00Z`);
+  provider.forge = (claims) => claims;
+  provider.signer = 'key';
+});
+
+/** The status of the answer, and whether it signed in. */
+async function signIn(): Promise<[status: number, signedIn: boolean]> {
+  const browser = new Browser(served.url);
+  const asked = await browser.get('/console/sign-in/provider');
+  const answered = await fetch(asked.location ?? '', { redirect: 'manual' });
+  const { pathname, search } = new URL(answered.headers.get('location') ?? '');
+  const { status } = await browser.get(pathname + search);
+  return [status, browser.cookies.has('reckoner')];
+}
+const SIGNED_IN = [303, true];
+const REFUSED = [403, false];
+const seconds = () => Math.floor(Date.now() / 1000);
+
+type Claims = Record<string, unknown>;
+const FORGERIES: readonly (readonly [string, (claims: Claims) => Claims])[] = [
+  ['for another sign-in', (claims) => ({ ...claims, nonce: 'other' })],
+  ['for no sign-in', ({ nonce: _, ...claims }) => claims],
+  ['for another client', (claims) => ({ ...claims, aud: 'another-client' })],
+  ['for two clients, used by the other one', (claims) => ({ ...claims, aud: ['reckoner', 'other'], azp: 'other' })],
+  ['of another issuer', (claims) => ({ ...claims, iss: 'https://evil.example' })],
+  ['of no issuer', ({ iss: _, ...claims }) => claims],
+  ['of nobody', ({ sub: _, ...claims }) => claims],
+  ['that has expired', (claims) => ({ ...claims, exp: seconds() - 60 })],
+  ['that never expires', ({ exp: _, ...claims }) => claims],
+  ['that is not valid yet', (claims) => ({ ...claims, nbf: seconds() + 60 })],
+];
+
+test('what it says in truth signs in', async () => {
+  expect(await signIn()).toEqual(SIGNED_IN);
+});
+
+test.each(FORGERIES)('an ID token %s signs nobody in', async (_name, forge) => {
+  provider.forge = forge;
+  expect(await signIn()).toEqual(REFUSED);
+});
+
+test.each(['other key', 'nobody', 'client secret'] as const)(
+  'an ID token that is signed by: %s, signs nobody in',
+  async (signer) => {
+    provider.signer = signer;
+    expect(await signIn()).toEqual(REFUSED);
+  },
+);
+
+test('clocks may differ by half a minute', async () => {
+  provider.forge = (claims) => ({ ...claims, exp: seconds() - 15 });
+  expect(await signIn()).toEqual(SIGNED_IN);
+  provider.forge = (claims) => ({ ...claims, nbf: seconds() + 15 });
+  expect(await signIn()).toEqual(SIGNED_IN);
+});
