@@ -20,7 +20,12 @@ const { values } = parseArgs({ args, options: { port: { type: 'string', default:
 const ADDRESS = `http://127.0.0.1:${values.port}`;
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
-const env = { ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR };
+/** Of the demonstration, whose seals it signs; a sandbox that is made here has none. */
+const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
+const env = {
+  ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_USER: ADMINISTRATOR },
+  ...(existsSync(SEAL_KEY_FILE) && { SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE }),
+};
 
 function reckoner(...args: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
