@@ -74,6 +74,7 @@ export const page = (reader: Reader, screen: Screen): string =>
         <meta name="htmx-config" content={HTMX} />
         <script src={assetUrl('htmx.js')} defer />
         <script src={assetUrl('keys.js')} defer />
+        <script src={assetUrl('sum.js')} defer />
         <script src={assetUrl('passkeys.js')} defer />
       </Head>
       <body hx-boost="true">

@@ -49,6 +49,9 @@ export const PAYMENTS = {
   payment_not_applicable: refused<{ payment_id: number; number: string; reason: string }>(
     (f) => `Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`,
   ),
+  bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
+    (f) => `Payment ${f.payment_id} cannot be applied less a bank fee of ${f.fee}: ${f.reason}.`,
+  ),
   payment_not_assignable: refused<{ payment_id: number; reason: string }>(
     (f) => `The payer of payment ${f.payment_id} cannot be set: ${f.reason}. 'reckoner payment list' shows its payer.`,
   ),

@@ -1,7 +1,7 @@
 /**
  * Cash application by hand: applying a payment to an invoice, and undoing it. This confirms a suggestion, if there is one.
  * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
- * credit_not_applicable, argument_invalid.
+ * bank_fee_not_applicable, credit_not_applicable, argument_invalid.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -11,6 +11,7 @@ import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
+import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { Evidence } from './evidence.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
@@ -26,6 +27,11 @@ export interface ApplyRequest {
   readonly amount?: string | undefined;
   /** Credit notes whose open credit pays the rest of the invoice, as far as it goes. */
   readonly creditNotes?: readonly string[] | undefined;
+  /**
+   * What the bank kept of the payment, written to bank charges with what it pays. Payment and fee must then be all that the
+   * invoices owe, but for a small difference.
+   */
+  readonly fee?: string | undefined;
 }
 
 /** Applies a payment to one invoice or to several: to all of them or to none. */
@@ -40,17 +46,20 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.apply',
     subject: String(paymentId),
-    details: { ...applied, less: request.creditNotes },
+    details: { ...applied, less: request.creditNotes, fee: request.fee },
   });
   const whole = request.amount === undefined;
   const total = parts.reduce((sum, { document }) => sum.plus(money(document.balance, state)), money('0', state));
-  for (const { document: invoice, amount } of parts) {
-    const document = await applyCredits(context, invoice, amount, creditNotes);
+  for (const { document: invoice, amount, fee } of parts) {
+    const document = await applyCredits(context, invoice, fee === undefined ? amount : amount.plus(fee), creditNotes);
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
     // What one payment was to pay is all of it; credit is for one invoice alone.
     const owed = creditNotes.length > 0 ? money(document.balance, state) : total;
-    const application = { amount, whole, evidence, appliedOn: context.today, owed };
+    if (fee !== undefined) {
+      refuseUnfitFee(caller.settings.small_difference, { paymentId, paid: money(state.unapplied, state), fee, owed });
+    }
+    const application = { amount, whole, evidence, appliedOn: context.today, owed, fee };
     await applyTo(context, caller.settings, current, document, application);
   }
   await enqueueDeliveries(
@@ -87,11 +96,14 @@ async function applyCredits(
 interface Part {
   readonly document: PayableRow;
   readonly amount: Amount;
+  /** What the bank kept: of one document alone. */
+  readonly fee?: Amount | undefined;
 }
 
 /** What of a payment each document gets, in the order given. Refused if one of them gets nothing. */
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
+  const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
   const invalid = (argument: string, value: string, reason: string) =>
     refuse('argument_invalid', { argument, value, reason });
   const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
@@ -100,12 +112,19 @@ async function partsToApply(tx: Transaction, state: PaymentState, request: Apply
     if (given !== undefined) throw invalid('--amount', given, 'goes with one --invoice only');
     if (credit !== undefined) throw invalid('--credit', credit, 'goes with one --invoice only');
   }
+  if (fee !== undefined && given !== undefined) throw invalid('--fee', fee.toString(), 'goes without --amount');
+  const documents: PayableRow[] = [];
+  for (const number of numbers) documents.push(await payableFor(tx, state, number));
+  const bearer = fee === undefined ? undefined : whoBearsFee(state, documents, fee);
   const parts: Part[] = [];
   let left = state;
-  for (const number of numbers) {
-    const document = await payableFor(tx, left, number);
-    const amount = amountToApply(left, document, given);
-    parts.push({ document, amount });
+  for (const document of documents) {
+    const reason = whyNotPayable(left, document);
+    if (reason !== undefined) throw notApplicable(left, document, reason);
+    const kept = document === bearer ? fee : undefined;
+    const balance = kept === undefined ? document.balance : money(document.balance, state).minus(kept).toString();
+    const amount = amountToApply(left, { ...document, balance }, given);
+    parts.push({ document, amount, fee: kept });
     left = { ...left, unapplied: money(left.unapplied, left).minus(amount).toString() };
   }
   return parts;
@@ -127,6 +146,8 @@ export interface Application {
   readonly whole: boolean;
   /** What the payment was to pay, on all of its documents; left out: the balance of this one. */
   readonly owed?: Amount;
+  /** What the bank kept of it. */
+  readonly fee?: Amount | undefined;
   readonly evidence: Evidence;
   readonly appliedOn: string;
   readonly confidence?: string;
@@ -141,7 +162,7 @@ export async function applyTo(
   settings: Settings,
   state: PaymentState,
   document: PayableRow,
-  { amount, whole, owed, evidence, appliedOn, confidence = '1' }: Application,
+  { amount, whole, owed, fee, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
   if (state.partner_id !== document.partner_id && payerIsOpen(state)) {
     const { payment_id, partner_id: from_partner_id, unapplied } = state;
@@ -151,8 +172,10 @@ export async function applyTo(
   }
   const usedUp = amount.equals(money(state.unapplied, state));
   const balance = money(document.balance, state);
-  const left = balance.minus(amount);
+  const kept = fee ?? Amount.zero(state.currency);
+  const left = balance.minus(amount).minus(kept);
   const isSmall = whole && usedUp && isSmallDifference(settings.small_difference, left, owed ?? balance);
+  const charges = isSmall ? kept.plus(left) : kept;
   await insertApplications(context, [
     {
       payment_id: state.payment_id,
@@ -161,7 +184,7 @@ export async function applyTo(
       applied_on: appliedOn,
       confidence,
       evidence,
-      small_difference: isSmall ? left.toString() : undefined,
+      small_difference: charges.isZero() ? undefined : charges.toString(),
     },
   ]);
 }
@@ -193,9 +216,12 @@ async function payableFor(tx: Transaction, state: PaymentState, number: string):
   const document = await readPayable(tx, number);
   if (document === undefined) throw refuse('document_unknown', { number });
   const reason = whyNotPayable(state, document);
-  if (reason !== undefined) throw refuse('payment_not_applicable', { payment_id: state.payment_id, number, reason });
+  if (reason !== undefined) throw notApplicable(state, document, reason);
   return document;
 }
+
+const notApplicable = ({ payment_id }: PaymentState, { number }: PayableRow, reason: string) =>
+  refuse('payment_not_applicable', { payment_id, number, reason });
 
 /** Why a payment cannot be applied to a document; undefined if it can. */
 export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {

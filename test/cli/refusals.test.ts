@@ -1396,6 +1396,12 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--amount', '99']);
     },
   },
+  bank_fee_not_applicable: {
+    when: 'a payment is applied less a bank fee of which the settings allow none',
+    exit: 3,
+    says: /less a bank fee of USD 1\.00: "small_difference" in settings\.json has no amount for USD/,
+    run: () => inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--fee', '1']),
+  },
   credit_not_refundable: {
     when: 'an invoice is to be refunded as a credit note',
     exit: 3,

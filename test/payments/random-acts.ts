@@ -3,6 +3,7 @@
  * there is nothing to choose from. A refusal is an answer; whatever else is thrown is a bug.
  */
 import { Refusal } from '../../src/errors/refusals.ts';
+import { applyPayment } from '../../src/payments/apply.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.sql.ts';
@@ -184,6 +185,27 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     );
     const invoice = pick(await invoices(books), random);
     return payment && invoice ? unlessRefused(books.apply(payment.payment_id, invoice.number)) : false;
+  },
+  async 'apply less a bank fee'(books, random, day) {
+    const open = (await invoices(books)).filter(({ status }) => status === 'open');
+    const one = pick(open, random);
+    if (one === undefined) return false;
+    const { partner_id: partnerId, currency } = one;
+    const other = open.find((each) => each.number > one.number && each.partner_id === partnerId);
+    const owing = other === undefined || chance(random, 0.5) ? [one] : [one, other];
+    const digits = digitsOf(one.balance);
+    const minor = owing.reduce((sum, { balance }) => sum + Math.round(Number(balance) * 10 ** digits), 0);
+    const fee = pick([1, 3, 5, 9], random) ?? 1;
+    if (minor <= fee) return false;
+    const of = (units: number) => (units / 10 ** digits).toFixed(digits);
+    references += 1;
+    const reference = `FEE-${references}`;
+    const paid = { partnerId, amount: of(minor - fee), currency, receivedOn: day, reference };
+    const { paymentId } = await books.record(paid);
+    const numbers = owing.map(({ number }) => number);
+    return unlessRefused(
+      books.database.transaction((tx) => applyPayment(tx, books.acting, { paymentId, numbers, fee: of(fee) })),
+    );
   },
   async 'apply over partners'(books, random) {
     const payment = pick(

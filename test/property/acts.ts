@@ -139,6 +139,9 @@ const aCreditNote = (document: DocumentJson) => document.document === 'credit_no
 /** How often each act on payments is chosen: what comes in oftener than what goes back. */
 const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3, 'import a bank file': 2, apply: 2 };
 
+/** What a payment may be short, so that a bank may keep a fee of it. */
+const SMALL = { small_difference: { USD: '0.05', EUR: '0.05' } };
+
 const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set(['apply over partners', 'forget an account']);
 
 /** The acts on payments, on the day that it is. */
@@ -147,7 +150,7 @@ const paymentActs: readonly Act[] = Object.entries(PAYMENT_ACTS).map(([name, act
   weight: PAYMENT_WEIGHTS[name] ?? 1,
   // They need two payments of one amount, invoices of several partners, or an account that was learned.
   ...(RARE_PAYMENT_ACTS.has(name) && { rare: true as const }),
-  run: ({ world, random, now }) => act(booksOf(world), random, now.toISOString().slice(0, 10)),
+  run: ({ world, random, now }) => act(booksOf(world, SMALL), random, now.toISOString().slice(0, 10)),
 }));
 
 export const ACTS: readonly Act[] = [

@@ -15,6 +15,10 @@ export const paymentApply = defineAct({
       text('Invoice', 'The invoice that it pays. Several are paid one after another, all of them or none.'),
     ),
     amount: amount('Amount', 'How much, for one invoice. Default: as much as possible.').optional(),
+    fee: amount(
+      'Bank fee',
+      'What a bank kept of the payment, written to bank charges. Payment and fee must be all that is open on the invoices.',
+    ).optional(),
     creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
   },
   subject: ({ paymentId }) => String(paymentId),

@@ -1,5 +1,5 @@
 /** What a receipt may pay: suggestions with their evidence, open items to choose from, its payer, possible duplicates. */
-import { Amount } from '../../money.ts';
+import { Amount, groupThousands, minorDigits } from '../../money.ts';
 import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
@@ -177,7 +177,7 @@ export function OpenItems({ choices: { q, payers, items, smallDifference }, ...c
         <Form action={actHref('payment.apply')} token={reader.formToken}>
           <input type="hidden" name="paymentId" value={payment.payment_id} />
           {table}
-          {items.length > 0 && <Submit currency={payment.currency} smallDifference={smallDifference} />}
+          {items.length > 0 && <Submit payment={payment} smallDifference={smallDifference} />}
         </Form>
       ) : (
         table
@@ -186,24 +186,71 @@ export function OpenItems({ choices: { q, payers, items, smallDifference }, ...c
   );
 }
 
-const Submit = ({ currency, smallDifference }: { currency: string; smallDifference: string | null }) => (
-  <div class="in stack">
-    <div class="field">
-      <label for="amount">
-        Amount <span class="count">optional</span>
-      </label>
-      <input id="amount" name="amount" inputMode="decimal" autocomplete="off" aria-describedby="amount-help" />
-      <p class="help" id="amount-help">
-        {'For one invoice. Without it, as much as possible is applied; the rest stays unapplied cash.'}
-        {smallDifference !== null &&
-          ` Of a payment that is short by a small difference (at most ${smallDifference} ${currency}), the rest is written to bank charges.`}
+/** An amount in minor units, for sum.js. */
+const minorUnits = (amount: string, currency: string): string =>
+  Amount.of(amount, currency).toString().replace('.', '');
+
+function Submit({ payment, smallDifference }: { payment: PaymentJson; smallDifference: string | null }) {
+  const { currency, unapplied } = payment;
+  return (
+    <div class="in stack">
+      <Sum payment={payment} />
+      <div class="beside">
+        <div class="field">
+          <label for="fee">
+            Bank fee <span class="count">optional</span>
+          </label>
+          <input id="fee" name="fee" inputMode="decimal" autocomplete="off" aria-describedby="fee-help" />
+          <p class="help" id="fee-help">
+            {smallDifference === null
+              ? `What a bank kept of it. The setting small_difference allows none in ${currency} yet.`
+              : `What a bank kept of it, at most ${smallDifference} ${currency}. It is written to bank charges, and the payment and the fee must be all that is open on the invoices.`}
+          </p>
+        </div>
+        <div class="field">
+          <label for="amount">
+            Amount <span class="count">optional</span>
+          </label>
+          <input id="amount" name="amount" inputMode="decimal" autocomplete="off" aria-describedby="amount-help" />
+          <p class="help" id="amount-help">
+            {`For one invoice. Without it, as much as possible of ${groupThousands(unapplied)} ${currency} is applied; the rest stays unapplied cash.`}
+            {smallDifference !== null &&
+              ` Of a payment that is short by a small difference (at most ${smallDifference} ${currency}), the rest is written to bank charges.`}
+          </p>
+        </div>
+      </div>
+      <p class="buttons">
+        <button type="submit" class="main" name="step" value="preview">
+          See what it does
+        </button>
       </p>
     </div>
-    <p class="buttons">
-      <button type="submit" class="main" name="step" value="preview">
-        See what it does
-      </button>
-    </p>
+  );
+}
+
+/** What is chosen against what arrived, kept up by sum.js. Without scripts the preview shows the same. */
+const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
+  <div aria-live="polite">
+    <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>
+      {(
+        [
+          ['Chosen', 'chosen'],
+          ['Payment', 'paid'],
+          ['Bank fee', 'fee'],
+          ['Stays open', 'open'],
+          ['Stays unapplied', 'unapplied'],
+        ] as const
+      ).map(([name, of]) => (
+        <div>
+          <dt>{name}</dt>
+          <dd>
+            <span data-of={of} />
+            {'\u00a0'}
+            <span class="currency">{currency}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
   </div>
 );
 
@@ -213,13 +260,14 @@ const payersInWords = (payers: readonly LikelyPayer[]): string =>
 const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Column<CashItem>[] => [
   {
     heading: 'Number',
-    cell: ({ number, document }) => (
+    cell: ({ number, document, balance, currency }) => (
       <span class="choose">
         {may && (
           <input
             type="checkbox"
             name={document === 'invoice' ? 'numbers' : 'creditNotes'}
             value={number}
+            data-minor={`${document === 'invoice' ? '' : '-'}${minorUnits(balance, currency)}`}
             aria-label={`Choose ${number}`}
           />
         )}

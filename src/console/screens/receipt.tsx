@@ -229,8 +229,18 @@ const SOURCES: Readonly<Record<string, string>> = { hand: 'hand', bank: 'the ban
 function History({ payment, user }: { payment: PaymentJson; user: User }) {
   const { currency, partner_id, applications, reversals, disputes } = payment;
   const id = String(payment.payment_id);
+  const live = applications.filter(({ unapplied_on }) => unapplied_on === null);
   return (
-    <Card title="History">
+    <Card
+      title="History"
+      acts={
+        live.length > 1 && (
+          <ActLink user={user} act="payment.unapply" partner={partner_id} input={{ paymentId: id }} tone="small">
+            Undo all
+          </ActLink>
+        )
+      }
+    >
       <ol class="timeline">
         <li>
           <time>{payment.recorded_at.slice(0, 10)}</time>

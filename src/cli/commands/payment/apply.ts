@@ -7,11 +7,14 @@ import { doing } from '../../run-act.ts';
 const HELP = `
 Repeat --invoice to pay several invoices with one payment, all of them or none.
 They may be of several partners: what pays another partner's invoice is assigned
-to that partner, and the payer stays.`;
+to that partner, and the payer stays.
+With --fee the payment and the fee must be all that is open on the invoices, but
+for a small difference.`;
 
 interface ApplyOptions {
   readonly invoice: string[];
   readonly amount?: string;
+  readonly fee?: string;
   readonly credit?: string[];
 }
 
@@ -22,6 +25,7 @@ export const define: Definition = (payment, act) => {
     .description('Apply a payment to one or more invoices; also accepts a suggestion')
     .requiredOption('--invoice <number>', 'the invoice; may be repeated', repeatedArgument)
     .option('--amount <amount>', 'how much, for one invoice (default: as much as possible)')
+    .option('--fee <amount>', 'what a bank kept of it: written to bank charges')
     .option('--credit <number>', 'a credit note that pays the rest of the invoice; may be repeated', repeatedArgument)
     .addHelpText('after', HELP)
     .action(

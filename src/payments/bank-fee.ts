@@ -1,0 +1,55 @@
+/**
+ * A fee that a bank kept of a payment on its way, as finance names it. It is written to bank charges. Pure.
+ * Refusal: bank_fee_not_applicable.
+ */
+import { refuse } from '../errors/refusals.ts';
+import { Amount } from '../money.ts';
+import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
+
+interface Owing {
+  readonly balance: string;
+  readonly currency: string;
+}
+
+/** The document that is paid less the fee: the one with the largest balance, so that each of them still gets something. */
+export function whoBearsFee<Document extends Owing>(
+  { payment_id }: { payment_id: number },
+  documents: readonly Document[],
+  fee: Amount,
+): Document | undefined {
+  const balanceOf = ({ balance, currency }: Owing) => Amount.of(balance, currency);
+  const [first, ...others] = documents;
+  if (first === undefined) return undefined;
+  const bearer = others.reduce(
+    (most, each) => (balanceOf(each).minus(balanceOf(most)).isPositive() ? each : most),
+    first,
+  );
+  if (balanceOf(bearer).minus(fee).isPositive()) return bearer;
+  const reason = `it is not less than the ${balanceOf(bearer).forPeople()} that is open. Name the fee alone`;
+  throw refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });
+}
+
+/** The most by currency is that of small differences. Their percent holds for what nobody named, so not for a fee. */
+export function refuseUnfitFee(
+  settings: SmallDifferences,
+  { paymentId: payment_id, paid, fee, owed }: { paymentId: number; paid: Amount; fee: Amount; owed: Amount },
+): void {
+  const because = (reason: string) => refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });
+  const most = Amount.of(settings[fee.currency] ?? '0', fee.currency);
+  if (fee.minus(most).isPositive()) {
+    throw because(
+      most.isZero()
+        ? `"small_difference" in settings.json has no amount for ${fee.currency}. Set the most that a bank may keep`
+        : `"small_difference" in settings.json allows at most ${most.forPeople()}. Leave the fee out, and write off the rest`,
+    );
+  }
+  const sum = paid.plus(fee);
+  const short = owed.minus(sum);
+  if (short.isZero() || isSmallDifference(settings, short, owed)) return;
+  const sums = `payment and fee are ${sum.forPeople()}, and ${owed.forPeople()} is open`;
+  throw because(
+    short.isPositive()
+      ? `${sums}. Correct the fee, or leave it out to pay in part`
+      : `${sums}. Leave the fee out, or name what else it pays`,
+  );
+}
