@@ -102,8 +102,7 @@ export function runMonthClose(): Promise<number> {
           for (const other of others) log.warn(other, 'not in the currency of the partner');
         },
         onCloseFailed: (error) => {
-          if (isAskedFor(error)) log.warn({ code: error.code, ...error.facts }, 'waits for approval');
-          else logFailure(log, error);
+          logRefused(log, error);
           refusal = error;
         },
       },
@@ -123,7 +122,7 @@ export function runMonthClose(): Promise<number> {
       (month) => permitting(job, booksClose, { month }),
     );
     if (closedBooks > 0) await sendEmails(job, logOf(job.log));
-    if (booksRefused !== undefined) logFailure(log, booksRefused);
+    if (booksRefused !== undefined) logRefused(log, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
@@ -141,8 +140,14 @@ export function runMonthClose(): Promise<number> {
   });
 }
 
-/** What waits for a second person is told once a day, like what waits for a decision of finance. */
-const isAskedFor = (error: unknown): error is Refusal => error instanceof Refusal && error.code === 'approval_needed';
+/** What waits for a second person, or was rejected, is told once a day, like what waits for a decision of finance. */
+const isAskedFor = (error: unknown): error is Refusal =>
+  error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
+
+function logRefused(log: pino.Logger, error: unknown): void {
+  if (isAskedFor(error)) log.warn({ code: error.code, ...error.facts }, 'waits for approval');
+  else logFailure(log, error);
+}
 
 /** Every ten minutes: delivers what is issued and not delivered. */
 export function runDeliver(): Promise<number> {

@@ -56,6 +56,12 @@ export const PEOPLE = {
       `${f.act} needs the approval of a second person (settings.json: approvals), and there are no users yet. ` +
       "'reckoner user invite EMAIL' makes the first one.",
   ),
+  approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
+    (f) =>
+      `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same (${f.reason}). A program does not ask ` +
+      'again until it would do something else; a user can.',
+    409,
+  ),
   approval_unknown: badInput<{ request_id: number }>(
     (f) => `No such request for approval: ${f.request_id}. 'reckoner approval list' shows them.`,
     404,

@@ -101,6 +101,23 @@ export function readOpenRequests(
   );
 }
 
+/** The latest request of a user for the same that was rejected and has not expired, if it would have done the same. */
+export async function readRejected(
+  tx: Transaction,
+  given: Pick<NewRequest, 'act' | 'input' | 'userId' | 'hash' | 'now'>,
+): Promise<{ request_id: number; decided_by: string; reason: string } | undefined> {
+  const [rejected] = await query<{ request_id: number; decided_by: string; reason: string }>(
+    tx,
+    `SELECT r.request_id, u.login AS decided_by, d.reason
+     FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
+     WHERE r.requested_by = :userId AND act = :act AND input = :input::jsonb AND preview_hash = :hash
+       AND decision = 'reject' AND expires_at > :now::timestamptz
+     ORDER BY r.request_id DESC LIMIT 1`,
+    { ...given, input: JSON.stringify(given.input) },
+  );
+  return rejected;
+}
+
 export async function insertRequest(tx: Transaction, request: NewRequest): Promise<number> {
   const { request_id } = await queryOne<{ request_id: number }>(
     tx,

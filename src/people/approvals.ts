@@ -1,7 +1,7 @@
 /**
  * Approvals: a user asks for an act that needs a second person, and another user with the role of approver approves or
  * rejects it. Whoever asked can withdraw. Refusals: approval_unknown, approval_decided, approval_expired, approval_own,
- * approval_of_another, role_needed.
+ * approval_of_another, approval_rejected, role_needed.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,6 +13,7 @@ import {
   type NewRequest,
   type RequestRow,
   readOpenRequests,
+  readRejected,
   readRequests,
 } from './approval-queries.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -34,7 +35,10 @@ export interface Asked {
 export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
   partners === 'all' || partners.length === 0 ? null : partners;
 
-/** The request for this, made now unless one waits. Earlier ones for the same act, which would now do something else, are withdrawn. */
+/**
+ * The request for this, made now unless one waits. What was rejected a program does not ask for again until it would do something
+ * else (refusal: approval_rejected). Earlier ones for the same act, which would now do something else, are withdrawn.
+ */
 export async function askForApproval(
   tx: Transaction,
   context: ActorContext,
@@ -46,6 +50,8 @@ export async function askForApproval(
   const open = await readOpenRequests(tx, { ...asked, now });
   const same = open.find(({ preview_hash }) => preview_hash === asked.hash);
   if (same !== undefined) return { request_id: same.request_id, expires_at: same.expires_at, is_new: false };
+  const rejected = actor.user?.kind === 'program' ? await readRejected(tx, { ...asked, now }) : undefined;
+  if (rejected !== undefined) throw refuse('approval_rejected', rejected);
   for (const { request_id } of open) {
     const outdated = await openRequest(tx, context, request_id, 'withdraw');
     const reason = 'asked for again: what it would do had changed';

@@ -16,6 +16,7 @@ import { duration, minuteOf, plural } from '../text.ts';
 import { attentionToBooks } from './books-status.ts';
 import { type Attention, type AttentionItem, attention } from './job-attention.ts';
 import type { Status } from './status.ts';
+import { attentionToApprovals } from './waiting-approvals.ts';
 
 /** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
 export const OVERDUE_HOURS = 24;
@@ -52,6 +53,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): Attention[] => [
   ...attentionToCheckpoints(found.checkpoints),
   ...attentionToTimeStamps(found.late_time_stamps),
   ...attentionToFeeds(found.feeds),
+  ...attentionToApprovals(found.approvals),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
   ...found.late_disputes.map(({ number, owner, promised_on }) =>

@@ -33,6 +33,7 @@ import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
 import { type Attention, readFound } from './job-attention.ts';
+import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
 export interface Status {
   readonly environment: string;
@@ -57,6 +58,8 @@ export interface Status {
   readonly late_time_stamps: readonly string[];
   /** Of the month to be closed next, whether it has ended or not; null before the first rows. */
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
+  /** Requests for approval that are neither decided nor expired. */
+  readonly approvals: readonly WaitingApproval[];
   /** Open disputes of invoices whose promised date has passed. */
   readonly late_disputes: readonly LateDispute[];
   /** Invoices in dispute on which nothing is owed any more. */
@@ -157,6 +160,7 @@ export async function readStatusAndAttention(
     signing: await readSigning(tx, context.environment),
     late_time_stamps: await readLateTimeStamps(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),
+    approvals: await readWaitingApprovals(tx, now),
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,

@@ -653,6 +653,18 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     says: /needs approval\. Request \d+ was made\. lee@issuer\.example may approve it until .*'reckoner approval approve \d+'/,
     run: () => inApproving(...(['mara', 'payment', 'record', ...PAYMENT, '--reference', 'needed'] as const)),
   },
+  approval_rejected: {
+    when: 'a program asks again for what was rejected',
+    exit: 3,
+    says: /lee@issuer\.example rejected request \d+ for the same \(no\)\./,
+    async run() {
+      await inApproving('ada', 'user', 'role', 'cron', '--grant', 'finance');
+      const record = ['--by', 'cron', 'payment', 'record', ...PAYMENT, '--reference', 'rejected'];
+      const { error } = (await inStaffed(...record)).json() as { error: { request_id: number } };
+      await inApproving('lee', 'approval', 'reject', String(error.request_id), '--reason', 'no');
+      return inStaffed(...record);
+    },
+  },
   approval_needs_users: {
     when: 'the settings ask for a second person, and there are no users',
     exit: 3,

@@ -40,6 +40,7 @@ test('a new installation needs no attention', async () => {
     environment: 'sandbox',
     clock_ahead_seconds: 0,
     feeds: null,
+    approvals: [],
     late_disputes: [],
     paid_disputes: [],
     gaps: [],
