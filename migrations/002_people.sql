@@ -117,6 +117,13 @@ CREATE TABLE passkey_ends (
 );
 CALL make_fact('passkey_ends', while_paused => true);
 
+-- Who is responsible for an item of the work queue: the latest event that says so. Null: nobody.
+CREATE INDEX audit_events_of_work ON audit_events (subject, event_id DESC) WHERE action = 'work.assign';
+CREATE VIEW present_work_assignments AS
+SELECT DISTINCT ON (subject) subject AS item, (details->>'user_id')::bigint AS user_id, event_id
+FROM audit_events WHERE action = 'work.assign' ORDER BY subject, event_id DESC;
+CALL grant_to_app('SELECT', 'present_work_assignments');
+
 -- Working state from here on: it ends by itself, and no seal covers it.
 
 -- How often a passkey has signed, as it counts itself: a smaller count is a copy's.

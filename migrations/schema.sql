@@ -247,6 +247,7 @@ CREATE TABLE audit_events (
 );
 CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
 CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
+CREATE INDEX audit_events_of_work ON audit_events USING btree (subject, event_id DESC) WHERE action = 'work.assign';
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON audit_events FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
@@ -407,6 +408,13 @@ CREATE TRIGGER append_only_table BEFORE TRUNCATE ON passkey_ends FOR EACH STATEM
 CREATE TRIGGER fact_number BEFORE INSERT ON passkey_ends FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON passkey_ends FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON passkey_ends TO reckoner_app;
+
+CREATE VIEW present_work_assignments AS
+ SELECT DISTINCT ON (subject) subject AS item, (details ->> 'user_id')::bigint AS user_id, event_id
+   FROM audit_events
+  WHERE action = 'work.assign'
+  ORDER BY subject, event_id DESC;
+GRANT SELECT ON present_work_assignments TO reckoner_app;
 
 CREATE TABLE passkey_uses (
   passkey_id bigint NOT NULL,

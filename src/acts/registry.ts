@@ -33,6 +33,7 @@ import { reminderRecord } from './remind.ts';
 import { ledgerImport } from './rows.ts';
 import { statementSend } from './statement.ts';
 import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webhook.ts';
+import { workAssign } from './work/assign.ts';
 
 const ALL: readonly Act[] = [
   ...[monthClose, booksClose, checkpointTake, ledgerPause],
@@ -42,6 +43,7 @@ const ALL: readonly Act[] = [
   ...[paymentSettle, paymentCloseException],
   ...[creditApply, creditUnapply, creditRefund, creditRefundReturned],
   ...[disputeOpen, disputeClose, emailResend, emailDismiss, deliveryRetry, reminderRecord, statementSend],
+  ...[workAssign],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
   ...[partnerImport, ledgerImport, paymentImport, paymentEvents, processorImport, emailBounces],

@@ -15,7 +15,13 @@ import { deliverAll, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import { readUntold, recordAttention, tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
+import {
+  type AttentionItem,
+  readUntold,
+  recordAttention,
+  tellAttention,
+  WEEK_HOURS,
+} from '../reports/job-attention.ts';
 import { purge } from '../reports/purge.ts';
 import { readStatus, readStatusAndAttention } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
@@ -225,7 +231,7 @@ export function runPurge(): Promise<number> {
 /** Every day: reads the connected accounts and reconciles the latest months. Exit 4: something is open. */
 export function runReconcile(): Promise<number> {
   return runJob('reconcile', async (job) => {
-    const { environment, settings, database, log } = job;
+    const { environment, settings, database, log, name } = job;
     let failed: number = EXIT.done;
     // One account that cannot be read keeps no other from being read.
     for (const account of await accountsToRead(job)) {
@@ -238,12 +244,15 @@ export function runReconcile(): Promise<number> {
     }
     const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
     let open = 0;
+    const items: AttentionItem[] = [];
     for (const month of months) {
       const found = await database.reading((tx) => reconcileMonth(tx, { settings, now: environment.now() }, month));
       for (const partner of found.partners) log.info({ month, ...partner }, 'reconciled');
       for (const exception of found.exceptions.filter(needsWork)) log.warn({ month, ...exception }, 'open');
       open += found.open;
+      if (found.open > 0) items.push({ item: month, count: found.open });
     }
+    await database.transaction((tx) => tellAttention(tx, { job: name, items, now: environment.now().toISO() }));
     return failed === EXIT.done && open > 0 ? EXIT.attention : failed;
   });
 }

@@ -78,6 +78,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   client: ["Manage partners' API credentials", () => [import('./commands/client.ts')]],
   user: ['Invite users, and manage their roles and sessions', () => [import('./commands/user.ts')]],
   approval: ['Decide what needs a second person', () => [import('./commands/approval.ts')]],
+  work: ['List what waits for a person, and assign it', () => [import('./commands/work.ts')]],
   webhook: ["Send partners' events to their servers", () => [import('./commands/webhook.ts')]],
   security: ['List refused callers and what changed access', () => [import('./commands/security.ts')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],

@@ -146,15 +146,22 @@ export interface Tab {
   readonly name: string;
   readonly href: string;
   readonly current: boolean;
+  readonly count?: number;
 }
 
 export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) => (
   <nav aria-label={label}>
     <ul class="tabs">
-      {tabs.map(({ name, href, current }) => (
+      {tabs.map(({ name, href, current, count }) => (
         <li>
           <a href={href} aria-current={current ? 'page' : undefined}>
             {name}
+            {count !== undefined && (
+              <>
+                {' '}
+                <span class="count">{count}</span>
+              </>
+            )}
           </a>
         </li>
       ))}

@@ -14,6 +14,7 @@ import { PAGE_HEADERS } from './headers.ts';
 import { addPartnerPlace } from './partner-place/plugin.tsx';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
+import { addQueue } from './queue.ts';
 import { routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { pageToGoTo } from './session.ts';
@@ -46,6 +47,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addScreens(routes, shared);
       addActs(routes);
       addApprovals(routes);
+      addQueue(routes);
     },
     { prefix: '/console' },
   );

@@ -5,7 +5,6 @@ import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
-import { choiceAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { actHref } from './screens/act.tsx';
@@ -32,7 +31,6 @@ import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.ts
 import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { paymentListScreen, readPaymentList } from './screens/payment-list.tsx';
 import { paymentsScreen, readPayments } from './screens/payments.tsx';
-import { QUEUES, queueScreen, readQueue } from './screens/queue.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
@@ -95,16 +93,6 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const content = rowStreams.open(document_id, 'partner');
     return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
   });
-  screen(
-    '/queue',
-    LEDGER,
-    (tx, { query, scope, context: { settings, environment } }) =>
-      readQueue(tx, {
-        ...{ settings, scope, now: environment.now().toMillis() },
-        queue: choiceAsked('queue', query['queue'], QUEUES),
-      }),
-    queueScreen,
-  );
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
   addReports(screen);

@@ -35,6 +35,18 @@ export const PEOPLE = {
       `${f.login} is the last administrator: nobody could invite users any more. Make another user an administrator first ` +
       "('reckoner user role EMAIL --grant administrator').",
   ),
+  work_item_unknown: badInput<{ item: string }>(
+    (f) => `${f.item} is not in the work queue, or not any more. 'reckoner work list' shows what is.`,
+    404,
+  ),
+  work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
+    f.is_person
+      ? `${f.login} may not see ${f.item}. Assign it to a user with a role for its partner, or for all partners.`
+      : `${f.login} is a program. Assign ${f.item} to a person.`,
+  ),
+  work_assigned_already: refused<{ item: string; login: string | null }>((f) =>
+    f.login === null ? `${f.item} is assigned to nobody.` : `${f.item} is assigned to ${f.login} already.`,
+  ),
   approval_needed: refused<{
     request_id: number;
     title: string;

@@ -115,6 +115,7 @@ test('the acts that a rule can name are those that only persons do, but for the 
     'email.bounces': 'reads reports',
     'payment.events': 'the server does it',
     'processor.import': 'the jobs read the accounts',
+    'work.assign': 'says who does something, and does nothing',
   };
   const names = [...ACTS.keys()].filter((name) => !(name in without));
   expect([...APPROVABLE_ACTS].sort()).toEqual(names.sort());

@@ -51,6 +51,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'webhook list': 'partner_id,url,',
   'user list': 'login,name,',
   'approval list': 'request_id,status,',
+  'work list': 'item,kind,',
   'remind --dry-run': 'partner_id,partner_name,',
   'reconcile 2026-07': 'month,status,',
   'report aging': 'partner_id,',

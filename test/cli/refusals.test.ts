@@ -134,6 +134,11 @@ async function asked(reference: string): Promise<string> {
   return String((ran.json() as { error: { request_id: number } }).error.request_id);
 }
 
+/** An item of the work queue: a request for approval. */
+const anItem = async (): Promise<string> => `approval:${await asked('work')}`;
+const inWorking = (item: string, to?: string): Promise<Ran> =>
+  inApproving('mara', 'work', 'assign', item, ...(to === undefined ? [] : ['--to', to]));
+
 async function correctedWorld(): Promise<World> {
   const own = await openWorld();
   const sold = quote({ partner_id: 'p-2' });
@@ -674,6 +679,24 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       const home = homeWith(JSON.stringify({ ...settings, approvals: { 'partner.import': {} } }));
       return inWorld(['partner', 'import', written('same.json', JSON.stringify([partner()]))], { RECKONER_HOME: home });
     },
+  },
+  work_item_unknown: {
+    when: 'what is assigned is not in the work queue',
+    exit: 2,
+    says: /hold:INV-2026-000001 is not in the work queue, or not any more\. 'reckoner work list'/,
+    run: () => inWorking('hold:INV-2026-000001', 'mara'),
+  },
+  work_assignee_unfit: {
+    when: 'work is assigned to a program',
+    exit: 3,
+    says: /cron is a program\. Assign approval:/,
+    run: async () => inWorking(await anItem(), 'cron'),
+  },
+  work_assigned_already: {
+    when: "work is assigned to nobody that is nobody's",
+    exit: 3,
+    says: /is assigned to nobody/,
+    run: async () => inWorking(await anItem()),
   },
   approval_unknown: {
     when: 'there is no such request',

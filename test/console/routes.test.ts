@@ -28,7 +28,7 @@ const LEDGER =
 /** Who may send a form, besides those of the acts. */
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/(sign-out|account\/.*)$/, 'viewer'],
-  [/^\/payments(\/.*)?$/, 'finance'],
+  [/^\/(queue|payments(\/.*)?)$/, 'finance'],
   // Whoever asked withdraws: the request itself says who may decide.
   [/^\/approvals\/:id$/, 'viewer'],
 ];

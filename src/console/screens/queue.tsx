@@ -1,250 +1,135 @@
 /**
- * The work queue: everything that waits for a person, in one list, the oldest first, with the act that ends each. What a
- * command's exit or the status only counts, is a line here.
+ * The work queue: everything that waits for a person, the oldest first, with who is responsible and the act that ends each.
+ * What a command's exit or the status only counts, is a line here.
  */
 import type { ComponentChildren } from 'preact';
-import { actOf } from '../../acts/approve.ts';
-import type { Settings } from '../../config/settings.ts';
+import { ACTS } from '../../acts/registry.ts';
+import { readWork, WORK_KINDS, type WorkItem, type WorkKind, type WorkQuestion } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { readLinkTroubles } from '../../delivery/links/queries.ts';
-import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { nameOf, readEmails } from '../../mail/log.ts';
-import type { ExceptionKind } from '../../payments/exceptions.sql.ts';
-import { listExceptions } from '../../payments/exceptions.ts';
-import type { Scope } from '../../people/scope.ts';
+import { scopeOf, type User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { Card, Chip, type Column, DataTable, Money, type Tone } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { Form } from '../form.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Money, None, Tabs } from '../kit.tsx';
+import type { Reader, Screen } from '../page.tsx';
+import { choiceAsked } from '../parameters.ts';
 import { actHref } from './act.tsx';
-import { approvalHref, readApprovals } from './approvals.tsx';
-import { readFindings, readWaitingDocuments } from './queue.sql.ts';
+import { approvalHref } from './approvals.tsx';
 
-export const QUEUES = ['approvals', 'receipts', 'e-mails', 'documents', 'disputes', 'links', 'findings'] as const;
-export type Queue = (typeof QUEUES)[number];
+const WHOSE = ['mine', 'nobody'] as const;
+type Whose = (typeof WHOSE)[number];
+const WHOSE_NAMES: Readonly<Record<Whose | 'all', string>> = { all: "Everybody's", mine: 'Mine', nobody: "Nobody's" };
 
-export interface WorkItem {
-  readonly queue: Queue;
-  /** `held`, `unknown payer`, … */
-  readonly kind: string;
-  readonly tone: Tone;
-  readonly title: string;
-  readonly href: string;
-  readonly partner: { readonly id: string; readonly name: string } | null;
-  readonly money: { readonly amount: string; readonly currency: string } | null;
-  /** `YYYY-MM-DD` */
-  readonly since: string;
-  readonly says: string;
-  /** What ends it. */
-  readonly acts: readonly { readonly name: string; readonly href: string }[];
+export const QUEUE = '/console/queue';
+
+interface Filter {
+  readonly queue: WorkKind | undefined;
+  readonly whose: Whose | undefined;
 }
 
-export interface QueueView {
-  readonly queue: Queue | undefined;
+export interface QueueView extends Filter {
   readonly items: readonly WorkItem[];
-  readonly counts: Readonly<Record<Queue, number>>;
+  readonly counts: Readonly<Record<WorkKind | 'all', number>>;
+  readonly byPerson: Readonly<Record<Whose | 'all', number>>;
+  readonly login: string;
+  /** Whether this reader may assign. */
+  readonly assigns: boolean;
 }
 
-/** At most so many of each kind are listed. */
-const LISTED = 500;
+export type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose', string | undefined>>>;
 
-/** `scope`: the partners whose work is shown; null shows all, and what belongs to no partner. `now`: in milliseconds. */
 export async function readQueue(
   tx: Transaction,
-  { settings, queue, scope, now }: { settings: Settings; queue: Queue | undefined; scope: Scope; now: number },
+  asked: QueueQuestion,
+  { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login' | 'roles'> },
 ): Promise<QueueView> {
-  const all = [
-    ...(await approvals(tx, scope, now)),
-    ...(await documents(tx, scope)),
-    ...(await receipts(tx, settings)),
-    ...(await disputes(tx)),
-    ...(await emails(tx)),
-    ...(await links(tx)),
-    ...(await findings(tx)),
-  ].filter(({ partner }) => scope === null || (partner !== null && scope.includes(partner.id)));
-  const counts = Object.fromEntries(QUEUES.map((each) => [each, all.filter((item) => item.queue === each).length]));
+  const filter: Filter = {
+    queue: choiceAsked('queue', asked.queue, WORK_KINDS),
+    whose: choiceAsked('whose', asked.whose, WHOSE),
+  };
+  const all = await readWork(tx, question);
+  const is = ({ assignee }: WorkItem, whose: Whose | undefined) =>
+    whose === undefined || (whose === 'mine' ? assignee?.login === user.login : assignee === null);
+  const persons = all.filter((item) => is(item, filter.whose));
+  const kind = all.filter((item) => filter.queue === undefined || item.kind === filter.queue);
+  const counts = WORK_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   return {
-    queue,
-    items: all
-      .filter((item) => queue === undefined || item.queue === queue)
-      .sort((one, other) => (one.since < other.since ? -1 : one.since > other.since ? 1 : 0)),
-    counts: counts as Record<Queue, number>,
+    ...filter,
+    items: kind.filter((item) => is(item, filter.whose)),
+    counts: { ...Object.fromEntries(counts), all: persons.length } as QueueView['counts'],
+    byPerson: {
+      all: kind.length,
+      mine: kind.filter((item) => is(item, 'mine')).length,
+      nobody: kind.filter((item) => is(item, 'nobody')).length,
+    },
+    login: user.login,
+    assigns: scopeOf(user, 'finance') === null,
   };
 }
 
-async function approvals(tx: Transaction, scope: Scope, now: number): Promise<WorkItem[]> {
-  const { requests } = await readApprovals(tx, { scope, waiting: true, now });
-  return requests.map((request) => {
-    const [amount] = request.preview.amounts;
-    const href = approvalHref(request.request_id);
-    const [partner] = request.partner_ids ?? [];
-    return {
-      queue: 'approvals',
-      kind: 'to approve',
-      tone: 'warn',
-      title: `${actOf(request).title}: ${request.subject}`,
-      href,
-      partner: partner === undefined ? null : { id: partner, name: partner },
-      money: amount ?? null,
-      since: request.requested_at.slice(0, 10),
-      says: `asked by ${request.requester}${request.reason === null ? '' : `: ${request.reason}`}`,
-      acts: [{ name: 'Decide', href }],
-    };
-  });
+/** Where an item is looked at and settled. */
+function pageOf({ item }: WorkItem): string {
+  const at = item.indexOf(':');
+  const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
+  switch (prefix) {
+    case 'approval':
+      return approvalHref(Number(name));
+    case 'receipt':
+      return `/console/payments/${encodeURIComponent(name)}`;
+    case 'email':
+      return actHref('email.resend', { emailId: name });
+    case 'verify':
+      return '/console/audit/checks';
+    case 'reconcile':
+      return addressOf('/console/accounts', { month: name });
+    default:
+      return `/console/invoices/${encodeURIComponent(name)}`;
+  }
 }
 
-async function documents(tx: Transaction, scope: Scope): Promise<WorkItem[]> {
-  const waiting = await readWaitingDocuments(tx, scope, LISTED);
-  return waiting
-    .filter(({ on_hold }) => !on_hold)
-    .map(({ what, number, partner_id, partner_name, currency, amount, since, reason }) => ({
-      queue: what === 'gap' ? 'documents' : 'e-mails',
-      kind: what === 'gap' ? 'void, not replaced' : what,
-      tone: what === 'failed' || what === 'bounced' ? 'bad' : 'warn',
-      title: number,
-      href: `/console/invoices/${number}`,
-      partner: { id: partner_id, name: partner_name },
-      money: { amount, currency },
-      since,
-      says: reason ?? 'its rows are unbilled',
-      acts: [
-        what === 'gap'
-          ? { name: 'Run again', href: actHref('invoice.rerun', { number }) }
-          : { name: 'Resend', href: actHref('invoice.resend', { number }) },
-      ],
-    }));
+/** A request is named as its act is. */
+function titleOf({ kind, title }: WorkItem): string {
+  if (kind !== 'approvals') return title;
+  const [act = '', ...subject] = title.split(' ');
+  return `${ACTS.get(act)?.title ?? act}: ${subject.join(' ')}`;
 }
 
-const RECEIPTS: Readonly<Record<ExceptionKind, string>> = {
-  unknown_payer: 'unknown payer',
-  possible_duplicate: 'possible duplicate',
-  digits_swapped: 'digits swapped',
-  suggestion: 'suggestion',
-  unapplied_cash: 'unapplied cash',
-  payout: 'payout',
-  bank_line: 'bank line',
-  bank_statement: 'bank statement',
-  event: 'processor event',
-  waiting_event: 'waiting event',
+const LOOK: Readonly<Partial<Record<WorkKind, string>>> = { approvals: 'Decide', receipts: 'Decide' };
+
+const actsOf = (item: WorkItem): readonly { name: string; href: string }[] => {
+  if (item.acts.length > 0) return item.acts.map(({ name, act, input }) => ({ name, href: actHref(act, input) }));
+  const isMail = item.kind === 'e-mails';
+  return [{ name: LOOK[item.kind] ?? (isMail ? 'Mail' : 'Look'), href: isMail ? '/console/settings' : pageOf(item) }];
 };
 
-async function receipts(tx: Transaction, settings: Settings): Promise<WorkItem[]> {
-  const exceptions = await listExceptions(tx, settings);
-  return exceptions.map((each) => ({
-    queue: 'receipts',
-    kind: RECEIPTS[each.kind],
-    tone: each.kind === 'suggestion' ? 'good' : 'warn',
-    title: each.payer?.name ?? each.partner_name ?? each.exception,
-    href: `/console/payments/${each.exception}`,
-    partner: each.partner_id === null ? null : { id: each.partner_id, name: each.partner_name ?? each.partner_id },
-    money: each.amount === null || each.currency === null ? null : { amount: each.amount, currency: each.currency },
-    since: each.since,
-    says: each.reason,
-    acts: [{ name: 'Decide', href: `/console/payments/${each.exception}` }],
-  }));
-}
-
-async function disputes(tx: Transaction): Promise<WorkItem[]> {
-  const open = await readOpenDisputes(tx);
-  return open.map((dispute) => ({
-    queue: 'disputes',
-    kind: isPaid(dispute) ? 'paid, still in dispute' : 'dispute',
-    tone: isPaid(dispute) ? 'good' : 'warn',
-    title: dispute.number,
-    href: `/console/invoices/${dispute.number}`,
-    partner: { id: dispute.partner_id, name: dispute.partner_name },
-    money: { amount: dispute.amount, currency: dispute.currency },
-    since: dispute.disputed_on,
-    says: [
-      dispute.reason,
-      dispute.promised_on !== null && `answer promised for ${dispute.promised_on}`,
-      dispute.owner !== '' && dispute.owner,
-    ]
-      .filter((each) => typeof each === 'string')
-      .join(' · '),
-    acts: [{ name: 'Close', href: actHref('dispute.close', { number: dispute.number }) }],
-  }));
-}
-
-async function emails(tx: Transaction): Promise<WorkItem[]> {
-  const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
-  return unfinished
-    .filter(({ status }) => status !== 'queued' && status !== 'sending')
-    .map((email) => {
-      const id = String(email.email_id);
-      return {
-        queue: 'e-mails',
-        kind: email.status,
-        tone: email.status === 'failed' || email.status === 'bounced' ? 'bad' : 'warn',
-        title: nameOf(email),
-        href: actHref('email.resend', { email: id }),
-        partner: email.partner_id === null ? null : { id: email.partner_id, name: email.partner_id },
-        money: null,
-        since: (email.attempted_at ?? email.queued_at).slice(0, 10),
-        says: email.reason ?? '',
-        acts: [
-          { name: 'Resend', href: actHref('email.resend', { email: id }) },
-          { name: 'Dismiss', href: actHref('email.dismiss', { email: id }) },
-        ],
-      };
-    });
-}
-
-async function links(tx: Transaction): Promise<WorkItem[]> {
-  const troubles = await readLinkTroubles(tx);
-  return troubles.map(({ number, active, reason, kind }) => ({
-    queue: 'links',
-    kind: active ? 'link still active' : 'link missing',
-    tone: active ? 'bad' : 'warn',
-    title: number,
-    href: `/console/invoices/${number}`,
-    partner: null,
-    money: null,
-    since: '',
-    says: reason ?? kind ?? '',
-    acts: [],
-  }));
-}
-
-async function findings(tx: Transaction): Promise<WorkItem[]> {
-  return (await readFindings(tx)).map(({ job, item, since }) => ({
-    queue: 'findings',
-    kind: job,
-    tone: 'bad',
-    title: item,
-    href: '/console/audit',
-    partner: null,
-    money: null,
-    since,
-    says: 'a check found a difference: do not change the database, find out what did',
-    acts: [],
-  }));
-}
-
-const columns: readonly Column<WorkItem>[] = [
+const columnsFor = (view: QueueView, reader: Reader): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
-    cell: ({ title, href }) => (
-      <a class="row number" href={href}>
-        {title}
-      </a>
+    cell: (item) => (
+      <>
+        <a class="row number" href={pageOf(item)}>
+          {titleOf(item)}
+        </a>{' '}
+        <Chip tone={item.tone}>{item.state}</Chip>
+      </>
     ),
   },
-  { heading: 'Kind', cell: ({ kind, tone }) => <Chip tone={tone}>{kind}</Chip> },
   {
     heading: 'Partner',
-    cell: ({ partner }) => partner !== null && <a href={`/console/partners/${partner.id}`}>{partner.name}</a>,
+    cell: ({ partner }) =>
+      partner !== null && <a href={`/console/partners/${encodeURIComponent(partner.id)}`}>{partner.name}</a>,
   },
-  { heading: 'Why', cell: ({ says }) => <span class="soft">{says}</span> },
+  { heading: 'Why', cell: ({ reason }) => <span class="soft">{reason}</span> },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
     heading: 'Amount',
     number: true,
     cell: ({ money }) => money !== null && <Money amount={money.amount} currency={money.currency} />,
   },
+  { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} /> },
   {
     heading: '',
-    cell: ({ acts }): ComponentChildren =>
-      acts.map(({ name, href }) => (
+    cell: (item): ComponentChildren =>
+      actsOf(item).map(({ name, href }) => (
         <a class="button small" href={href}>
           {name}
         </a>
@@ -252,30 +137,74 @@ const columns: readonly Column<WorkItem>[] = [
   },
 ];
 
-export function queueScreen({ queue, items, counts }: QueueView): Screen {
-  const total = QUEUES.reduce((sum, each) => sum + counts[each], 0);
-  const href = (each: Queue | undefined) => `/console/queue${each === undefined ? '' : `?queue=${each}`}`;
+function Assignee({ item: { item, assignee }, view, reader }: { item: WorkItem; view: QueueView; reader: Reader }) {
+  const isMine = assignee?.login === view.login;
+  return (
+    <div class="assignee">
+      {assignee === null ? <None /> : <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
+      {view.assigns && (
+        <Form action={QUEUE} token={reader.formToken} class="inline">
+          <input type="hidden" name="item" value={item} />
+          <input type="hidden" name="to" value={isMine ? '' : view.login} />
+          <input type="hidden" name="queue" value={view.queue ?? ''} />
+          <input type="hidden" name="whose" value={view.whose ?? ''} />
+          <button type="submit" class="small" aria-label={`${isMine ? 'Give back' : 'Take'} ${item}`}>
+            {isMine ? 'Give back' : 'Take'}
+          </button>
+          <a class="small" href={actHref('work.assign', { item })} aria-label={`Assign ${item}`}>
+            Assign
+          </a>
+        </Form>
+      )}
+    </div>
+  );
+}
+
+const nameOf = (kind: string): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+
+export const queueHref = ({ queue, whose }: QueueQuestion): string => addressOf(QUEUE, { queue, whose });
+
+export function queueScreen(view: QueueView, { reader }: { reader: Reader }): Screen {
+  const { queue, whose, items, counts, byPerson } = view;
   return {
     place: 'queue',
     title: 'Work queue',
-    lead: total === 0 ? 'nothing waits' : `${plural(total, 'thing')} to decide`,
+    lead: counts.all === 0 && whose === undefined ? 'nothing waits' : `${plural(counts.all, 'thing')} to decide`,
     content: (
       <>
-        <ul class="tabs">
-          {([undefined, ...QUEUES] as const).map((each) => (
-            <li>
-              <a href={href(each)} aria-current={each === queue ? 'page' : undefined}>
-                {each === undefined ? 'All' : `${each.charAt(0).toUpperCase()}${each.slice(1)}`}{' '}
-                <span class="count">{each === undefined ? total : counts[each]}</span>
-              </a>
-            </li>
-          ))}
-        </ul>
-        <Card title={plural(items.length, 'item')} note="oldest first" flush>
+        <Tabs
+          label="Kinds"
+          tabs={(['all', ...WORK_KINDS] as const).map((each) => ({
+            name: nameOf(each),
+            count: counts[each],
+            href: queueHref({ queue: each === 'all' ? '' : each, whose }),
+            current: each === (queue ?? 'all'),
+          }))}
+        />
+        <Card
+          title={plural(items.length, 'item')}
+          note="oldest first; of one day by currency, the largest amount first"
+          acts={
+            <Tabs
+              label="Whose"
+              tabs={(['all', ...WHOSE] as const).map((each) => ({
+                name: WHOSE_NAMES[each],
+                count: byPerson[each],
+                href: queueHref({ queue, whose: each === 'all' ? '' : each }),
+                current: each === (whose ?? 'all'),
+              }))}
+            />
+          }
+          flush
+        >
           <DataTable
-            columns={columns}
+            columns={columnsFor(view, reader)}
             rows={items}
-            nothing="Nothing waits here. What needs a person appears by itself."
+            nothing={
+              whose === undefined
+                ? 'Nothing waits here. What needs a person appears by itself.'
+                : 'Nothing here. What is assigned to somebody else, or to nobody, is in the other lists.'
+            }
             caption="Work queue"
           />
         </Card>

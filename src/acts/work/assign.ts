@@ -1,0 +1,45 @@
+/** Making somebody responsible for an item of the work queue (people/work-assignments.ts). */
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { assignWork } from '../../people/work-assignments.ts';
+import { type ActContext, defineAct } from '../act.ts';
+import { text } from '../fields.ts';
+import { readWork, type WorkItem } from './items.ts';
+
+export const workAssign = defineAct({
+  name: 'work.assign',
+  title: 'Assign an item of the work queue',
+  role: 'finance',
+  input: {
+    item: text('Item', 'As the work queue names it, such as dispute:INV-2026-000003.'),
+    to: text('To', "The e-mail address of a user. Default: nobody's any more.").optional(),
+  },
+  subject: ({ item }) => item,
+  async partners(tx, { item }, context) {
+    const { partner } = await itemNamed(tx, context, item);
+    return partner === null ? 'all' : [partner.id];
+  },
+  async perform(tx, context, { item, to }) {
+    const { partner } = await itemNamed(tx, context, item);
+    await assignWork(tx, context, { item, to, partnerId: partner?.id ?? null });
+  },
+  facts: async (tx, { item }, _result, context) => ({
+    [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
+  }),
+  amounts: () => [],
+  async report(tx, context, { input: { item } }) {
+    const named = await itemNamed(tx, context, item);
+    const { assignee } = named;
+    return {
+      json: named,
+      text: assignee === null ? `${item} is nobody's now.` : `${item} is assigned to ${assignee.login}.`,
+    };
+  },
+});
+
+async function itemNamed(tx: Transaction, { settings, environment }: ActContext, item: string): Promise<WorkItem> {
+  const all = await readWork(tx, { settings, scope: null, now: environment.now().toMillis() });
+  const named = all.find((each) => each.item === item);
+  if (named === undefined) throw refuse('work_item_unknown', { item });
+  return named;
+}

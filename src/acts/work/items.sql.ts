@@ -1,0 +1,79 @@
+/** The documents that wait for a person: e-mails that were not sent, holds, and void documents that nothing replaces. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+
+export interface WaitingDocument {
+  readonly what: 'held' | 'failed' | 'bounced' | 'uncertain' | 'queued' | 'hold' | 'gap';
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly currency: string;
+  readonly amount: string;
+  /** `YYYY-MM-DD` */
+  readonly since: string;
+  readonly reason: string | null;
+}
+
+/** The oldest first. An e-mail that is queued since before `queuedBefore` is one that no mail server takes. */
+export function readWaitingDocuments(
+  tx: Transaction,
+  asked: { readonly scope: Scope; readonly queuedBefore: string; readonly limit: number },
+): Promise<WaitingDocument[]> {
+  return query(
+    tx,
+    `SELECT w.what, d.number, d.partner_id, d.partner_name, d.currency,
+            CASE w.what WHEN 'gap' THEN b.amount_due ELSE b.balance END::text AS amount,
+            w.since::date AS since, w.reason
+     FROM (
+       SELECT e.document_id, e.status AS what, e.queued_at AS since, e.reason
+       FROM latest_emails e
+       WHERE (e.status IN ('held', 'failed', 'bounced', 'uncertain')
+              OR (e.status = 'queued' AND e.queued_at < :queuedBefore::timestamptz))
+         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)
+         AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+       UNION ALL
+       SELECT h.document_id, 'hold', h.held_at, h.reason
+       FROM current_holds h WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = h.document_id)
+       UNION ALL
+       SELECT v.document_id, 'gap', v.recorded_at, v.reason
+       FROM voids v JOIN documents d USING (document_id)
+       WHERE d.purpose = 'month'
+         AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = v.document_id)
+     ) AS w
+     JOIN documents d USING (document_id)
+     JOIN document_balances b USING (document_id)
+     WHERE :scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[])
+     ORDER BY w.since, d.document_id LIMIT :limit`,
+    asked,
+  );
+}
+
+/** What is known of documents with trouble in their links. */
+export function readLinkedDocuments(
+  tx: Transaction,
+  { numbers, scope }: { numbers: readonly string[]; scope: Scope },
+): Promise<Omit<WaitingDocument, 'what' | 'reason'>[]> {
+  return query(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
+            coalesce(w.since::date, d.issued_on) AS since
+     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN payment_link_waits w USING (document_id)
+     WHERE d.number = ANY (:numbers::text[]) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))`,
+    { numbers, scope },
+  );
+}
+
+export interface Finding {
+  readonly job: 'verify' | 'reconcile';
+  readonly item: string;
+  readonly count: number;
+  readonly since: string;
+}
+
+/** What verify and reconcile found when they ran last. */
+export const readFindings = (tx: Transaction): Promise<Finding[]> =>
+  query(
+    tx,
+    `SELECT job, item, count, told_at::date AS since FROM job_attention WHERE job IN ('verify', 'reconcile')
+     ORDER BY told_at, job, item`,
+  );

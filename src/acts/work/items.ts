@@ -1,0 +1,298 @@
+/**
+ * The work queue: everything that waits for a person, in one list, with the act that ends each item. Nothing is stored of
+ * it but who is responsible: an item is there as long as the state that it is made of, and leaves by itself.
+ */
+import type { Settings } from '../../config/settings.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { readLinkTroubles } from '../../delivery/links/queries.ts';
+import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
+import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
+import { Amount } from '../../money.ts';
+import type { ExceptionKind } from '../../payments/exceptions.sql.ts';
+import { listExceptions } from '../../payments/exceptions.ts';
+import { readRequests } from '../../people/approval-queries.ts';
+import { statusOf } from '../../people/approvals.ts';
+import type { Scope } from '../../people/scope.ts';
+import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
+import { plural } from '../../text.ts';
+import { readFindings, readLinkedDocuments, readWaitingDocuments, type WaitingDocument } from './items.sql.ts';
+
+export const WORK_KINDS = [
+  ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
+] as const;
+export type WorkKind = (typeof WORK_KINDS)[number];
+
+export interface WorkItem {
+  /** Names it for good, as long as it waits: `dispute:INV-2026-000003`. */
+  readonly item: string;
+  readonly kind: WorkKind;
+  /** `held`, `unknown payer`, … */
+  readonly state: string;
+  readonly tone: 'good' | 'warn' | 'bad';
+  readonly title: string;
+  readonly partner: { readonly id: string; readonly name: string } | null;
+  readonly money: { readonly amount: string; readonly currency: string } | null;
+  /** `YYYY-MM-DD` */
+  readonly since: string;
+  readonly reason: string;
+  /** The acts that end it, with what is known of their inputs. */
+  readonly acts: readonly WorkAct[];
+  /** Who is responsible; null: nobody. */
+  readonly assignee: { readonly login: string; readonly name: string } | null;
+}
+
+export interface WorkAct {
+  readonly name: string;
+  readonly act: string;
+  readonly input: Readonly<Record<string, string>>;
+}
+
+type Found = Omit<WorkItem, 'assignee'>;
+
+export interface WorkQuestion {
+  readonly settings: Settings;
+  /** The partners whose work is read; null: all, and what belongs to no partner. */
+  readonly scope: Scope;
+  /** In milliseconds. */
+  readonly now: number;
+}
+
+/** At most so many of each kind are listed. */
+const LISTED = 500;
+/** The deliveries run every ten minutes: an e-mail that is queued for longer is one that no mail server takes. */
+const QUEUED_TOO_LONG_MS = 60 * 60 * 1000;
+
+/**
+ * Every item, the oldest first. Amounts of several currencies are never converted: of one day, currencies stand in the order
+ * of their codes, the larger amount of a currency before the smaller, and what has no amount comes last.
+ */
+export async function readWork(tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> {
+  const { scope } = question;
+  const found = [
+    ...(await approvals(tx, question)),
+    ...(await documents(tx, question)),
+    ...(await receipts(tx, question)),
+    ...(await disputes(tx)),
+    ...(await emails(tx, question)),
+    ...(await links(tx, question)),
+    ...(await findings(tx)),
+  ].filter(({ partner }) => scope === null || (partner !== null && scope.includes(partner.id)));
+  const assigned = new Map((await readAssignments(tx)).map((each) => [each.item, each]));
+  return found
+    .map((each) => ({ ...each, money: inDigits(each.money), assignee: assigneeOf(assigned.get(each.item)) }))
+    .sort(oldestMoneyFirst);
+}
+
+const inDigits = (money: WorkItem['money']): WorkItem['money'] =>
+  money && { ...money, amount: Amount.of(money.amount, money.currency).toString() };
+
+const assigneeOf = (assigned: Assignment | undefined): WorkItem['assignee'] =>
+  assigned === undefined ? null : { login: assigned.login, name: assigned.name };
+
+const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+function oldestMoneyFirst(one: Found, other: Found): number {
+  const byDay = order(one.since, other.since);
+  if (byDay !== 0) return byDay;
+  if (one.money === null || other.money === null)
+    return Number(one.money === null) - Number(other.money === null) || order(one.item, other.item);
+  const byCurrency = order(one.money.currency, other.money.currency);
+  if (byCurrency !== 0) return byCurrency;
+  const difference = sizeOf(one.money).minus(sizeOf(other.money));
+  return difference.isZero() ? order(one.item, other.item) : difference.isNegative() ? 1 : -1;
+}
+
+/** Money that left counts as money that came. */
+const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
+  Amount.of(amount.replace('-', ''), currency);
+
+async function approvals(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
+  const requests = await readRequests(tx, { undecided: true, scope, limit: LISTED });
+  return requests
+    .filter((request) => statusOf(request, now) === 'waiting')
+    .map((request) => {
+      const [amount] = request.preview.amounts;
+      const [partner] = request.partner_ids ?? [];
+      return {
+        item: `approval:${request.request_id}`,
+        kind: 'approvals',
+        state: 'to approve',
+        tone: 'warn',
+        title: `${request.act} ${request.subject}`,
+        partner: partner === undefined ? null : { id: partner, name: partner },
+        money: amount ?? null,
+        since: request.requested_at.slice(0, 10),
+        reason: `asked by ${request.requester}${request.reason === null ? '' : `: ${request.reason}`}`,
+        acts: [],
+      };
+    });
+}
+
+const DOCUMENTS: Readonly<
+  Record<
+    WaitingDocument['what'],
+    Pick<Found, 'kind' | 'state' | 'tone'> & { prefix: string; act: [string, string] | null }
+  >
+> = {
+  held: { kind: 'e-mails', state: 'held', tone: 'warn', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
+  failed: { kind: 'e-mails', state: 'failed', tone: 'bad', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
+  bounced: { kind: 'e-mails', state: 'bounced', tone: 'bad', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
+  uncertain: {
+    kind: 'e-mails',
+    state: 'uncertain',
+    tone: 'warn',
+    prefix: 'delivery',
+    act: ['Resend', 'invoice.resend'],
+  },
+  queued: { kind: 'e-mails', state: 'no server takes it', tone: 'bad', prefix: 'delivery', act: null },
+  hold: { kind: 'holds', state: 'on hold', tone: 'warn', prefix: 'hold', act: ['Release', 'invoice.release'] },
+  gap: {
+    kind: 'documents',
+    state: 'void, not replaced',
+    tone: 'warn',
+    prefix: 'gap',
+    act: ['Run again', 'invoice.rerun'],
+  },
+};
+
+const queuedBefore = (now: number): string => new Date(now - QUEUED_TOO_LONG_MS).toISOString();
+
+async function documents(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
+  const waiting = await readWaitingDocuments(tx, { scope, queuedBefore: queuedBefore(now), limit: LISTED });
+  return waiting.map(({ what, number, reason, ...document }) => {
+    const { prefix, act, ...shown } = DOCUMENTS[what];
+    return {
+      ...shown,
+      ...ofDocument({ number, ...document }),
+      item: `${prefix}:${number}`,
+      reason: reason ?? (what === 'gap' ? 'its rows are unbilled' : what === 'queued' ? 'not tried yet' : ''),
+      acts: act === null ? [] : [{ name: act[0], act: act[1], input: { number } }],
+    };
+  });
+}
+
+const ofDocument = (document: Omit<WaitingDocument, 'what' | 'reason'>) => ({
+  title: document.number,
+  partner: { id: document.partner_id, name: document.partner_name },
+  money: { amount: document.amount, currency: document.currency },
+  since: document.since,
+});
+
+const RECEIPTS: Readonly<Record<ExceptionKind, string>> = {
+  unknown_payer: 'unknown payer',
+  possible_duplicate: 'possible duplicate',
+  digits_swapped: 'digits swapped',
+  suggestion: 'suggestion',
+  unapplied_cash: 'unapplied cash',
+  payout: 'payout',
+  bank_line: 'bank line',
+  bank_statement: 'bank statement',
+  event: 'processor event',
+  waiting_event: 'waiting event',
+};
+
+async function receipts(tx: Transaction, { settings }: WorkQuestion): Promise<Found[]> {
+  const exceptions = await listExceptions(tx, settings);
+  return exceptions.map((each) => ({
+    item: `receipt:${each.exception}`,
+    kind: 'receipts',
+    state: RECEIPTS[each.kind],
+    tone: each.kind === 'suggestion' ? 'good' : 'warn',
+    title: each.payer?.name ?? each.partner_name ?? each.exception,
+    partner: each.partner_id === null ? null : { id: each.partner_id, name: each.partner_name ?? each.partner_id },
+    money: each.amount === null || each.currency === null ? null : { amount: each.amount, currency: each.currency },
+    since: each.since,
+    reason: each.reason,
+    acts: [],
+  }));
+}
+
+async function disputes(tx: Transaction): Promise<Found[]> {
+  const open = await readOpenDisputes(tx);
+  return open.map((dispute) => ({
+    item: `dispute:${dispute.number}`,
+    kind: 'disputes',
+    state: isPaid(dispute) ? 'paid, still in dispute' : 'dispute',
+    tone: isPaid(dispute) ? 'good' : 'warn',
+    title: dispute.number,
+    partner: { id: dispute.partner_id, name: dispute.partner_name },
+    money: { amount: dispute.amount, currency: dispute.currency },
+    since: dispute.disputed_on,
+    reason: [
+      dispute.reason,
+      dispute.promised_on !== null && `answer promised for ${dispute.promised_on}`,
+      dispute.owner !== '' && dispute.owner,
+    ]
+      .filter((each) => typeof each === 'string')
+      .join(' · '),
+    acts: [{ name: 'Close', act: 'dispute.close', input: { number: dispute.number } }],
+  }));
+}
+
+/** E-mails that carry no document. */
+async function emails(tx: Transaction, { now }: WorkQuestion): Promise<Found[]> {
+  const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
+  return unfinished
+    .filter((email) => needsWork(email, now))
+    .map((email) => {
+      const input = { emailId: String(email.email_id) };
+      const isQueued = email.status === 'queued';
+      return {
+        item: `email:${email.email_id}`,
+        kind: 'e-mails',
+        state: isQueued ? 'no server takes it' : email.status,
+        tone: email.status === 'held' || email.status === 'uncertain' ? 'warn' : 'bad',
+        title: nameOf(email),
+        partner: email.partner_id === null ? null : { id: email.partner_id, name: email.partner_id },
+        money: null,
+        since: (email.attempted_at ?? email.queued_at).slice(0, 10),
+        reason: email.reason ?? (isQueued ? 'not tried yet' : ''),
+        acts: isQueued
+          ? []
+          : [
+              { name: 'Resend', act: 'email.resend', input },
+              { name: 'Dismiss', act: 'email.dismiss', input },
+            ],
+      };
+    });
+}
+
+const needsWork = ({ status, queued_at }: ListedEmail, now: number): boolean =>
+  status === 'queued' ? Date.parse(queued_at) < now - QUEUED_TOO_LONG_MS : status !== 'sending';
+
+async function links(tx: Transaction, { scope }: WorkQuestion): Promise<Found[]> {
+  const troubles = await readLinkTroubles(tx);
+  const numbers = troubles.map(({ number }) => number);
+  const known = new Map((await readLinkedDocuments(tx, { numbers, scope })).map((each) => [each.number, each]));
+  return troubles.flatMap(({ number, active, reason, kind }) => {
+    const document = known.get(number);
+    if (document === undefined) return [];
+    return {
+      ...ofDocument(document),
+      item: `link:${number}`,
+      kind: 'links',
+      state: active ? 'link still active' : 'link missing',
+      tone: active ? 'bad' : 'warn',
+      reason: reason ?? kind ?? '',
+      acts: [],
+    };
+  });
+}
+
+async function findings(tx: Transaction): Promise<Found[]> {
+  return (await readFindings(tx)).map(({ job, item, count, since }) => ({
+    item: `${job}:${item}`,
+    kind: 'findings',
+    state: job,
+    tone: 'bad',
+    title: item,
+    partner: null,
+    money: null,
+    since,
+    reason:
+      job === 'verify'
+        ? `${plural(count, 'difference')}: do not change the database, find out what did`
+        : `${count} open with the processor`,
+    acts: [],
+  }));
+}

@@ -1,0 +1,99 @@
+/** `reckoner work list|assign`: everything that waits for a person, and who is responsible for it. */
+import { workAssign } from '../../acts/work/assign.ts';
+import { readWork, WORK_KINDS, type WorkItem, type WorkKind } from '../../acts/work/items.ts';
+import { Amount } from '../../money.ts';
+import type { Sheet } from '../../sheet.ts';
+import { plural } from '../../text.ts';
+import { choiceArgument } from '../arguments.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
+import { amount, printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
+
+export const define: Definition = (group, act) => {
+  group
+    .command('list')
+    .description('List what waits for a person, the oldest first')
+    .option('--kind <kind>', WORK_KINDS.join(', '), choiceArgument('--kind', WORK_KINDS))
+    .option('--of <email>', 'only what is assigned to this user')
+    .option('--nobodys', 'only what is assigned to nobody')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(workList)));
+  group
+    .command('assign <item>')
+    .description("Make a user responsible for an item; without --to it is nobody's")
+    .option('--to <email>', 'the user')
+    .action(act(doing(workAssign, (item: string, options: { to?: string }) => ({ item, ...options }))));
+};
+
+interface Filter {
+  readonly kind?: WorkKind;
+  readonly of?: string;
+  readonly nobodys?: boolean;
+}
+
+async function workList(
+  { database, output, settings, environment }: CommandContext,
+  { kind, of, nobodys = false, ...options }: PresentOptions & Filter,
+): Promise<void> {
+  const now = environment.now().toMillis();
+  const all = await database.reading((tx) => readWork(tx, { settings, scope: null, now }));
+  const items = all.filter(
+    (each) =>
+      (kind === undefined || each.kind === kind) &&
+      (of === undefined || each.assignee?.login === of.toLowerCase()) &&
+      (!nobodys || each.assignee === null),
+  );
+  await present(
+    output,
+    options,
+    items.map(workJson),
+    () => sheetOf(items),
+    () => (items.length === 0 ? 'Nothing waits.' : described(items)),
+  );
+}
+
+const workJson = ({ tone: _tone, partner, money, assignee, ...item }: WorkItem) => ({
+  ...item,
+  partner_id: partner?.id ?? null,
+  currency: money?.currency ?? null,
+  amount: money === null ? null : Amount.of(money.amount, money.currency).toString(),
+  assigned_to: assignee?.login ?? null,
+});
+
+const sheetOf = (items: readonly WorkItem[]): Sheet => ({
+  name: 'Work',
+  columns: {
+    item: 'text',
+    kind: 'text',
+    state: 'text',
+    partner_id: 'text',
+    currency: 'text',
+    amount: 'amount',
+    since: 'date',
+    assigned_to: 'text',
+    reason: 'text',
+  },
+  rows: items.map((each) => {
+    const { acts: _acts, title: _title, ...row } = workJson(each);
+    return row;
+  }),
+});
+
+const described = (items: readonly WorkItem[]): string =>
+  [
+    table(
+      ['item', 'state', 'since', '>amount', '', '~assigned to', '~reason'],
+      items.map(({ item, state, since, money, assignee, reason }) => [
+        printable(item),
+        state,
+        since,
+        money === null ? '' : amount(money.amount, money.currency),
+        money?.currency ?? '',
+        assignee?.login ?? '',
+        printable(reason),
+      ]),
+    ),
+    `${plural(items.length, 'item')}. Assign one with 'reckoner work assign ITEM --to EMAIL'.`,
+  ].join('\n\n');

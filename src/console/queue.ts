@@ -1,0 +1,21 @@
+/** The work queue, and taking an item of it: the act `work.assign`, without a page in between. */
+import { readInput, runAct } from '../acts/run.ts';
+import { workAssign } from '../acts/work/assign.ts';
+import type { Routes } from './route.ts';
+import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
+
+export function addQueue({ screen, act }: Routes): void {
+  screen(
+    '/queue',
+    { role: 'viewer', scope: 'ledger' },
+    (tx, { query, scope, user, context: { settings, environment } }) =>
+      readQueue(tx, query, { settings, scope, user, now: environment.now().toMillis() }),
+    queueScreen,
+  );
+  act('/queue', { role: 'finance', scope: 'ledger' }, async ({ context }, fields) => {
+    const to = fields.get('to');
+    const input = readInput(workAssign, { item: fields.get('item') ?? '', ...(to ? { to } : {}) });
+    await runAct(context, workAssign, input);
+    return { to: queueHref({ queue: fields.get('queue'), whose: fields.get('whose') }) };
+  });
+}

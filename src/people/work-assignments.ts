@@ -1,0 +1,53 @@
+/**
+ * Who is responsible for an item of the work queue. An assignment is its audit event and nothing else: append-only, sealed
+ * and exported as every event, so who was responsible can be proved, and no second copy can disagree.
+ * Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
+ */
+import { query, type Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { type ActorContext, recordEvent } from './audit-events.ts';
+import { scopeOf } from './roles.ts';
+import { readActiveUser } from './user-queries.ts';
+
+export interface Assignment {
+  readonly item: string;
+  readonly login: string;
+  readonly name: string;
+}
+
+/** Of active users only: what a deactivated user had is nobody's. */
+export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
+  query(
+    tx,
+    `SELECT w.item, u.login, u.name FROM present_work_assignments w JOIN active_users u USING (user_id)
+     WHERE u.kind = 'person'`,
+  );
+
+export interface AssignmentRequest {
+  /** As the queue names it: `dispute:INV-2026-000003`. */
+  readonly item: string;
+  /** The login of a person; undefined: nobody. */
+  readonly to: string | undefined;
+  /** The partner that the item is of, who the person must be able to see; null: of the whole ledger. */
+  readonly partnerId: string | null;
+}
+
+export async function assignWork(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  { item, to, partnerId }: AssignmentRequest,
+): Promise<void> {
+  const user = to === undefined ? undefined : await readActiveUser(tx, to);
+  if (to !== undefined && user === undefined) throw refuse('user_unknown', { login: to, acting: false });
+  if (user !== undefined) {
+    const scope = scopeOf(user, 'viewer');
+    const sees = scope === null || (partnerId !== null && scope?.includes(partnerId) === true);
+    if (user.kind !== 'person' || !sees)
+      throw refuse('work_assignee_unfit', { login: user.login, is_person: user.kind === 'person', item });
+  }
+  const present = (await readAssignments(tx)).find((each) => each.item === item)?.login ?? null;
+  if (present === (user?.login ?? null)) throw refuse('work_assigned_already', { item, login: present });
+  const details = { to: user?.login ?? null, user_id: user?.user_id ?? null };
+  const now = environment.now().toISO();
+  await recordEvent(tx, actor, { action: 'work.assign', subject: item, details, now });
+}
