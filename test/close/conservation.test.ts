@@ -13,7 +13,7 @@ import { CHECKS_OF_CORRECTIONS, inspect } from './invariants.ts';
 import { type Intent, ledgerTotals, Model, PARTNERS } from './model.ts';
 import { startOver } from './start-over.ts';
 
-const SEQUENCES = times({ few: 30, short: 120, long: 3_000 }, 'RECKONER_SEQUENCES');
+const SEQUENCES = times({ few: 30, short: 60, long: 3_000 }, 'RECKONER_SEQUENCES');
 const { seed: SEED } = seeded();
 
 const intent: fc.Arbitrary<Intent> = fc.record({

@@ -24,7 +24,7 @@ import { partner, type World } from '../support/world.ts';
 import { ACTS, chooseAct, FAVORED_IN, favoredActs, type History } from './acts.ts';
 
 /** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
-const HISTORIES = times({ few: 4, short: 8, long: 300 }, 'RECKONER_HISTORIES');
+const HISTORIES = times({ few: 4, short: 6, long: 300 }, 'RECKONER_HISTORIES');
 const LENGTH = 20;
 /** So many acts are tried at most until the favored ones are done. */
 const MOST_TRIES = 400;
