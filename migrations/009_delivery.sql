@@ -111,6 +111,100 @@ CREATE TABLE payment_link_waits (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'payment_link_waits');
 
+-- Checkouts: a partner's contact pays several invoices at once, in one session at the payment processor. The checkout is
+-- written before the call, with what was open on each invoice, and the session after the reply.
+CREATE TABLE checkouts (
+  checkout_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Its name in our URLs and in the processor's metadata.
+  reference text NOT NULL CONSTRAINT checkout_reference_once UNIQUE
+    CONSTRAINT checkout_reference_unguessable CHECK (length(reference) >= 32),
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  provider text NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL CONSTRAINT checkout_amount_positive CHECK (amount > 0),
+  request jsonb NOT NULL,
+  idempotency_key text NOT NULL CONSTRAINT checkout_key_once UNIQUE
+    CONSTRAINT checkout_key_short CHECK (length(idempotency_key) <= 255),
+  -- The processor ends the session then.
+  expires_at timestamptz NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT checkout_of_partner UNIQUE (checkout_id, partner_id, currency)
+);
+CREATE INDEX checkouts_of_partner ON checkouts (partner_id);
+CALL make_append_only('checkouts');
+CALL refuse_rows_while_paused('checkouts');
+
+CREATE TABLE checkout_invoices (
+  checkout_id bigint NOT NULL,
+  position integer NOT NULL CONSTRAINT checkout_position_positive CHECK (position > 0),
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  -- What is paid of it: its balance when the checkout was made.
+  amount numeric NOT NULL CONSTRAINT checkout_invoice_amount_positive CHECK (amount > 0),
+  PRIMARY KEY (checkout_id, position),
+  CONSTRAINT checkout_invoice_once UNIQUE (checkout_id, document_id),
+  CONSTRAINT checkout_invoice_of_its_checkout FOREIGN KEY (checkout_id, partner_id, currency)
+    REFERENCES checkouts (checkout_id, partner_id, currency),
+  CONSTRAINT checkout_invoice_of_its_partner FOREIGN KEY (document_id, partner_id, currency)
+    REFERENCES documents (document_id, partner_id, currency)
+);
+CREATE INDEX checkout_invoices_of_document ON checkout_invoices (document_id);
+CALL make_append_only('checkout_invoices');
+
+CREATE TABLE checkout_sessions (
+  checkout_id bigint PRIMARY KEY REFERENCES checkouts,
+  provider_id text NOT NULL CONSTRAINT checkout_session_once UNIQUE,
+  url text NOT NULL,
+  created_at timestamptz NOT NULL
+);
+CALL make_append_only('checkout_sessions');
+
+-- The payer has ordered a bank debit: its money arrives days later, or does not.
+CREATE TABLE checkout_orders (
+  checkout_id bigint PRIMARY KEY REFERENCES checkouts,
+  ordered_on date NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_append_only('checkout_orders');
+
+-- paid: the processor reported the payment. replaced, canceled, changed: we ended the session, since its invoices are paid
+-- by another checkout, its contact gave up, or something else is open on an invoice. failed: the debit was ordered and did
+-- not come about. refused, not_made: there is no session.
+CREATE TABLE checkout_endings (
+  checkout_id bigint PRIMARY KEY REFERENCES checkouts,
+  why text NOT NULL CONSTRAINT checkout_ending_known
+    CHECK (why IN ('paid', 'replaced', 'canceled', 'changed', 'expired', 'failed', 'refused', 'not_made')),
+  detail text,
+  ended_at timestamptz NOT NULL
+);
+CALL make_append_only('checkout_endings');
+
+-- Its invoices add up to it, and no invoice is in two checkouts that have not ended. Deferred for a restore.
+CREATE FUNCTION refuse_other_checkout() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 52);
+  IF (SELECT amount FROM checkouts WHERE checkout_id = NEW.checkout_id)
+     IS DISTINCT FROM (SELECT sum(amount) FROM checkout_invoices WHERE checkout_id = NEW.checkout_id) THEN
+    RAISE EXCEPTION 'the invoices of checkout % do not add up to it', NEW.checkout_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_adds_up';
+  END IF;
+  IF NOT EXISTS (SELECT FROM checkout_endings WHERE checkout_id = NEW.checkout_id) AND EXISTS (
+       SELECT FROM checkout_invoices mine JOIN checkout_invoices other USING (document_id)
+       WHERE mine.checkout_id = NEW.checkout_id AND other.checkout_id <> NEW.checkout_id
+         AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = other.checkout_id)) THEN
+    RAISE EXCEPTION 'an invoice of checkout % is in another one that has not ended', NEW.checkout_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_of_invoice_once';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
+CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
+
 -- Names the documents to look at (src/database/grants.ts lets the workers take them). One job per document: a second request
 -- replaces the first while that waits.
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
@@ -140,6 +234,15 @@ SELECT document_id, 12.001 + i.version * 0.002, c.closed_at, 'link_closed',
        jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'why', c.why, 'detail', c.detail,
                           'sessions', c.sessions_expired::text)
 FROM payment_link_closings c JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+SELECT i.document_id, 12.9, s.created_at, 'checkout_made',
+       jsonb_build_object('amount', i.amount::text, 'total', c.amount::text, 'provider', initcap(c.provider))
+FROM checkout_invoices i JOIN checkouts c USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
+UNION ALL
+SELECT i.document_id, 12.91, e.ended_at, 'checkout_ended',
+       jsonb_build_object('amount', i.amount::text, 'why', e.why, 'detail', e.detail)
+FROM checkout_endings e JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
+WHERE e.why <> 'paid'
 UNION ALL
 SELECT document_id, 99, noted_at, 'link_waits', jsonb_build_object('reason', reason) FROM payment_link_waits;
 CALL grant_to_app('SELECT', 'payment_link_history');

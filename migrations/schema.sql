@@ -2326,6 +2326,116 @@ CREATE TABLE payment_link_waits (
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON payment_link_waits TO reckoner_app;
 
+CREATE TABLE checkouts (
+  checkout_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  reference text NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  provider text NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  request jsonb NOT NULL,
+  idempotency_key text NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  CONSTRAINT checkouts_pkey PRIMARY KEY (checkout_id),
+  CONSTRAINT checkout_reference_once UNIQUE (reference),
+  CONSTRAINT checkout_key_once UNIQUE (idempotency_key),
+  CONSTRAINT checkout_of_partner UNIQUE (checkout_id, partner_id, currency),
+  CONSTRAINT checkout_reference_unguessable CHECK (length(reference) >= 32),
+  CONSTRAINT checkout_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT checkout_key_short CHECK (length(idempotency_key) <= 255),
+  CONSTRAINT checkouts_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT checkouts_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE INDEX checkouts_of_partner ON checkouts USING btree (partner_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkouts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON checkouts FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON checkouts TO reckoner_app;
+GRANT SELECT ON SEQUENCE checkouts_checkout_id_seq TO reckoner_app;
+
+CREATE TABLE checkout_invoices (
+  checkout_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  document_id bigint NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  CONSTRAINT checkout_invoices_pkey PRIMARY KEY (checkout_id, "position"),
+  CONSTRAINT checkout_invoice_once UNIQUE (checkout_id, document_id),
+  CONSTRAINT checkout_position_positive CHECK ("position" > 0),
+  CONSTRAINT checkout_invoice_amount_positive CHECK (amount > 0::numeric),
+  CONSTRAINT checkout_invoice_of_its_checkout FOREIGN KEY (checkout_id, partner_id, currency) REFERENCES checkouts(checkout_id, partner_id, currency),
+  CONSTRAINT checkout_invoice_of_its_partner FOREIGN KEY (document_id, partner_id, currency) REFERENCES documents(document_id, partner_id, currency)
+);
+CREATE INDEX checkout_invoices_of_document ON checkout_invoices USING btree (document_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkout_invoices FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkout_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout(); -- enabled: A
+GRANT INSERT, SELECT ON checkout_invoices TO reckoner_app;
+
+CREATE TABLE checkout_sessions (
+  checkout_id bigint NOT NULL,
+  provider_id text NOT NULL,
+  url text NOT NULL,
+  created_at timestamp with time zone NOT NULL,
+  CONSTRAINT checkout_sessions_pkey PRIMARY KEY (checkout_id),
+  CONSTRAINT checkout_session_once UNIQUE (provider_id),
+  CONSTRAINT checkout_sessions_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES checkouts(checkout_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkout_sessions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkout_sessions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON checkout_sessions TO reckoner_app;
+
+CREATE TABLE checkout_orders (
+  checkout_id bigint NOT NULL,
+  ordered_on date NOT NULL,
+  event_id bigint NOT NULL,
+  CONSTRAINT checkout_orders_pkey PRIMARY KEY (checkout_id),
+  CONSTRAINT checkout_orders_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES checkouts(checkout_id),
+  CONSTRAINT checkout_orders_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkout_orders FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkout_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON checkout_orders TO reckoner_app;
+
+CREATE TABLE checkout_endings (
+  checkout_id bigint NOT NULL,
+  why text NOT NULL,
+  detail text,
+  ended_at timestamp with time zone NOT NULL,
+  CONSTRAINT checkout_endings_pkey PRIMARY KEY (checkout_id),
+  CONSTRAINT checkout_ending_known CHECK (why = ANY (ARRAY['paid', 'replaced', 'canceled', 'changed', 'expired', 'failed', 'refused', 'not_made'])),
+  CONSTRAINT checkout_endings_checkout_id_fkey FOREIGN KEY (checkout_id) REFERENCES checkouts(checkout_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkout_endings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkout_endings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON checkout_endings TO reckoner_app;
+
+CREATE FUNCTION refuse_other_checkout()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 52);
+  IF (SELECT amount FROM checkouts WHERE checkout_id = NEW.checkout_id)
+     IS DISTINCT FROM (SELECT sum(amount) FROM checkout_invoices WHERE checkout_id = NEW.checkout_id) THEN
+    RAISE EXCEPTION 'the invoices of checkout % do not add up to it', NEW.checkout_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_adds_up';
+  END IF;
+  IF NOT EXISTS (SELECT FROM checkout_endings WHERE checkout_id = NEW.checkout_id) AND EXISTS (
+       SELECT FROM checkout_invoices mine JOIN checkout_invoices other USING (document_id)
+       WHERE mine.checkout_id = NEW.checkout_id AND other.checkout_id <> NEW.checkout_id
+         AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = other.checkout_id)) THEN
+    RAISE EXCEPTION 'an invoice of checkout % is in another one that has not ended', NEW.checkout_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_of_invoice_once';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[])
  RETURNS void
  LANGUAGE sql
@@ -2361,6 +2471,19 @@ UNION ALL
     jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'why', c.why, 'detail', c.detail, 'sessions', c.sessions_expired::text) AS facts
    FROM payment_link_closings c
      JOIN payment_link_intents i USING (document_id, version)
+UNION ALL
+ SELECT i.document_id, 12.9 AS rank, s.created_at AS at, 'checkout_made' AS act,
+    jsonb_build_object('amount', i.amount::text, 'total', c.amount::text, 'provider', initcap(c.provider)) AS facts
+   FROM checkout_invoices i
+     JOIN checkouts c USING (checkout_id)
+     JOIN checkout_sessions s USING (checkout_id)
+UNION ALL
+ SELECT i.document_id, 12.91 AS rank, e.ended_at AS at, 'checkout_ended' AS act,
+    jsonb_build_object('amount', i.amount::text, 'why', e.why, 'detail', e.detail) AS facts
+   FROM checkout_endings e
+     JOIN checkout_invoices i USING (checkout_id)
+     JOIN checkout_sessions s USING (checkout_id)
+  WHERE e.why <> 'paid'
 UNION ALL
  SELECT payment_link_waits.document_id, 99 AS rank, payment_link_waits.noted_at AS at, 'link_waits' AS act,
     jsonb_build_object('reason', payment_link_waits.reason) AS facts

@@ -153,6 +153,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'document_pdfs_as_issued', run: findChangedPdfs },
   { name: 'emails_consistent', run: fromQuery(delivery.EMAILS_CONSISTENT) },
   { name: 'payment_links_consistent', run: fromQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
+  { name: 'checkouts_consistent', run: fromQuery(delivery.CHECKOUTS_CONSISTENT) },
   { name: 'events_match_facts', run: joinedByHashing(fromQuery(EVENTS_MATCH_FACTS)) },
   { name: 'close_counts_match', run: ofRows('close_counts_match') },
 ];

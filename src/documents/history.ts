@@ -34,6 +34,10 @@ const SENTENCES = {
   link_closed: (f: Facts) =>
     `link ${f['version']} for ${f['amount']} ${CLOSINGS[f['why'] as keyof typeof CLOSINGS]}` +
     `${expired(Number(f['sessions']))}${given('; ', f['detail'])}`,
+  checkout_made: (f: Facts) =>
+    `${f['amount']} in a session at ${f['provider']} over ${f['total']}, begun by the partner's contact`,
+  checkout_ended: (f: Facts) =>
+    `session over ${f['amount']} ${CHECKOUT_ENDINGS[f['why'] as keyof typeof CHECKOUT_ENDINGS]}${given('; ', f['detail'])}`,
   link_waits: (f: Facts) => `payment link waits: ${f['reason']}`,
   drawn: (f: Facts) => `PDF rendered: ${f['bytes']} bytes, sha256 ${f['sha256']}`,
   sending_asked: (f: Facts) =>
@@ -100,12 +104,21 @@ const CLOSINGS = {
   not_made: 'canceled before it was created',
 } as const;
 
+/** Why a session over several invoices ended without a payment. */
+const CHECKOUT_ENDINGS = {
+  replaced: 'ended for another one',
+  canceled: 'canceled by the contact',
+  changed: 'ended because the balance of an invoice changed',
+  expired: 'expired',
+  failed: 'ordered a debit that failed',
+} as const;
+
 /** The history of a document, in the order in which it happened. */
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await readHappenings(tx, documentId);
   return happenings.map(({ at, act, currency, facts, claimed_by, os_user, host }) => {
     const shown = { ...facts };
-    for (const name of ['amount', 'charges']) {
+    for (const name of ['amount', 'total', 'charges']) {
       if (shown[name]) shown[name] = Amount.of(shown[name], currency).forPeople();
     }
     return {

@@ -20,6 +20,8 @@ const BOUNDS = {
   pages: { atOnce: 3, waiting: 200 },
   screens: { atOnce: 4, waiting: 200 },
   console: { atOnce: 2, waiting: 100 },
+  /** They ask the payment processor, which may be slow. */
+  checkouts: { atOnce: 4, waiting: 20 },
   files: { atOnce: 2, waiting: 100 },
   /** Rows have their own limit, see row-streams.ts; here until the stream is open. */
   rows: { atOnce: 4, waiting: 50 },

@@ -85,6 +85,7 @@ export interface PaymentLinkMaker {
   readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
   /** For how long the same key surely gives the same link. */
   readonly keyValidHours: number;
+  readonly checkout: CheckoutMaker;
   readonly open: (access: ProcessorAccess) => PaymentLinks;
 }
 
@@ -95,6 +96,43 @@ export interface PaymentLinks {
   readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
   /** Deactivates a link and expires the sessions that it opened; returns their number. Safe to repeat. */
   readonly close: (providerId: string) => Promise<number>;
+  readonly checkouts: Checkouts;
+}
+
+// --- Checkouts: several invoices paid at once -------------------------------------------------------------------------
+
+export interface CheckoutOrder {
+  readonly installation: string;
+  /** The name of the checkout, in the session's metadata. */
+  readonly reference: string;
+  readonly partnerId: string;
+  readonly currency: string;
+  readonly lines: readonly { readonly number: string; readonly unitAmount: number }[];
+  readonly methods: readonly string[];
+  readonly expiresAt: Date;
+  /** Our page, to which the payer comes back, with or without having paid. */
+  readonly backTo: string;
+}
+
+export interface CheckoutMaker {
+  readonly mostInvoices: number;
+  /** For how long a session is open. */
+  readonly openMinutes: number;
+  /** Each amount in the processor's smallest unit, or why they cannot be paid at once. Never rounded. */
+  readonly units: (amounts: readonly Amount[]) => { readonly units: readonly number[] } | { readonly reason: string };
+  /** The request for a session, as it is recorded before the call. */
+  readonly request: (order: CheckoutOrder) => object;
+}
+
+/** `ordered`: a bank debit that is paid days later. `failed`: one that did not come about. */
+export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
+
+/** Calls throw RefusedByProcessor, Unavailable and, for `make`, KeySpent. */
+export interface Checkouts {
+  readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
+  readonly state: (providerId: string) => Promise<CheckoutState>;
+  /** Ends an open session. Gives `expired`, or what became of it before. */
+  readonly expire: (providerId: string) => Promise<CheckoutState>;
 }
 
 // --- Events -----------------------------------------------------------------------------------------------------------
@@ -108,8 +146,12 @@ export type PaymentFact =
       readonly amount: Amount;
       /** The processor's id of the payment link that was paid: the processor itself says it, nobody else can. */
       readonly link: string | undefined;
+      /** The processor's id of the checkout session, where the session itself says it. */
+      readonly session: string | undefined;
       /** The document that its metadata names. Platforms and payers can write metadata: a hint, never a proof. */
       readonly invoice: string | undefined;
+      /** The checkout that its metadata names, a hint as well. */
+      readonly checkout: string | undefined;
       /** The installation that its metadata names, a hint as well. */
       readonly installation: string | undefined;
       readonly payer_name: string | undefined;
@@ -126,10 +168,16 @@ export type PaymentFact =
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
+/** What an event says of a session that is not paid. */
+export interface SessionProgress {
+  readonly id: string;
+  readonly state: 'ordered' | 'failed' | 'expired';
+}
+
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
-  /** It changes nothing in the books, and why. */
-  | { readonly nothing: string }
+  /** It changes nothing in the books, and why. A session may have got on meanwhile. */
+  | { readonly nothing: string; readonly session?: SessionProgress }
   /** It should report a payment and could not be read: finance must look. */
   | { readonly manual_review: string };
 

@@ -56,7 +56,8 @@ export async function readAfterRestore(
     `SELECT (SELECT recorded_at FROM ledger_rows ORDER BY entry_id DESC LIMIT 1) AS ledger_row,
             (SELECT max(recorded_at) FROM payments) AS payment,
             (SELECT max(created) FROM processor_events) AS processor_event,
-            (SELECT max(created_at) FROM payment_link_objects) AS payment_link`,
+            (SELECT max(created_at) FROM (SELECT created_at FROM payment_link_objects UNION ALL
+                   SELECT created_at FROM checkout_sessions) AS made) AS payment_link`,
   );
   const bank_accounts = await query<AfterRestore['bank_accounts'][number]>(
     tx,

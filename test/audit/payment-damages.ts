@@ -2,12 +2,13 @@
 
 import type { Books } from '../payments/books.ts';
 import { inv } from '../payments/books.ts';
-import { stripePayment } from '../payments/stripe-events.ts';
+import { makeCheckout, stripePayment } from '../payments/stripe-events.ts';
 
 const CSV = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
 /** Pays and reverses what the documents of the test world owe: p-1 owes 31.50 USD, p-2 700 JPY and 7.00 USD. */
 export async function payInEveryWay(books: Books): Promise<void> {
+  await makeCheckout(books.sql, [inv(1)], 'cs_test_expired');
   const linked = stripePayment({ invoice: inv(1), amount: 1000, on: '2026-09-25' });
   await books.events([linked.completed(), linked.disputed('needs_response', 400), linked.closed('won', 400)]);
   const paid = await books.record({ amount: '5.00', number: inv(1), reference: 'FT-77', receivedOn: '2026-09-20' });
@@ -149,6 +150,24 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
     'a link that paid the invoice of another link',
     'link_payments_proved',
     `UPDATE payment_link_objects SET provider_id = provider_id || 'x'`,
+  ],
+  [
+    'a checkout that is not the sum of its invoices',
+    'checkouts_consistent',
+    `UPDATE checkouts SET amount = amount + 1`,
+  ],
+  [
+    'a checkout over more than an invoice',
+    'checkouts_consistent',
+    `UPDATE checkout_invoices SET amount = amount + 1000`,
+    `UPDATE checkouts SET amount = amount + 1000`,
+  ],
+  ['a checkout without its invoices', 'checkouts_consistent', `DELETE FROM checkout_invoices`],
+  [
+    'a checkout that was paid without a session',
+    'checkouts_consistent',
+    `DELETE FROM checkout_sessions`,
+    `UPDATE checkout_endings SET why = 'paid'`,
   ],
   ['an event of live mode in a sandbox', 'processor_events_recorded', `UPDATE processor_events SET livemode = true`],
   [

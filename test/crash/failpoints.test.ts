@@ -95,8 +95,8 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 
-/** Acceptances, connected accounts and partner events have tests of their own: acceptances, splits, partner-events; approvals too. */
-const TESTED_ELSEWHERE = /^(accept|approval|processor|shares|events|webhook)[.]/;
+/** Acceptances, connected accounts and partner events have tests of their own: acceptances, splits, partner-events; approvals and checkouts too. */
+const TESTED_ELSEWHERE = /^(accept|approval|checkout|processor|shares|events|webhook)[.]/;
 
 /** The command that passes a failpoint, by the first word of its name. Only a rerun switches off and closes links. */
 const commandOf = (failpoint: Failpoint): Command => {

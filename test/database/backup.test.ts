@@ -31,7 +31,7 @@ import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException } from '../../src/payments/exceptions.ts';
 import { report } from '../mail/report.ts';
 import { booksOf } from '../payments/books.ts';
-import { stripePayment } from '../payments/stripe-events.ts';
+import { makeCheckout, stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { pngLogo } from '../support/logos.ts';
@@ -121,9 +121,24 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await rows([quote({ accepted_at: '2026-06-11T12:00:00Z' })]); // late: posts to August
   await sql(`INSERT INTO job_runs (job, started_at, finished_at, exit_status) VALUES ('month-close', now(), now(), 0)`);
   await linkTwice(sql);
+  await checkOut(sql);
   await new Publisher(world.database).publish(10_000);
   await sql(`INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
              VALUES ('p-1', 'https://partner.example/in', 1, '0123456789abcdef', 3)`);
+}
+
+/** A payment of all that a partner owes at once, whose debit failed. */
+async function checkOut(sql: World['sql']): Promise<void> {
+  const open = await sql<{ number: string }>(
+    `SELECT d.number FROM documents d JOIN document_balances b USING (document_id)
+     WHERE d.document = 'invoice' AND b.status = 'open' AND d.partner_id = 'p-1' AND d.currency = 'USD'`,
+  );
+  await makeCheckout(
+    sql,
+    open.map(({ number }) => number),
+    'cs_test_backup',
+  );
+  await sql(`INSERT INTO checkout_orders SELECT checkout_id, '2026-07-30', event_id FROM checkouts`);
 }
 
 /** A link that was switched off, the one after it, and a document that waits for its own. */
@@ -176,6 +191,7 @@ const FILLED = [
   ...['payment_links', 'instruction_versions', 'document_pdfs', 'emails', 'email_attempts', 'email_bounces'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
   'payment_link_waits',
+  ...['checkouts', 'checkout_invoices', 'checkout_sessions', 'checkout_orders', 'checkout_endings'],
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
   ...['payment_sources', 'payment_applications', 'payment_unapplications', 'payment_reversals'],
   ...['payment_reinstatements', 'payouts', 'payout_settlements', 'payout_payments', 'processor_events'],

@@ -10,6 +10,9 @@ export interface PaidLink {
   readonly key?: string;
   /** All events of one payment are of one day. */
   readonly on?: string;
+  /** A session over several invoices: it names no link. */
+  readonly session?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
@@ -66,11 +69,49 @@ export async function makeLinks(
 
 const MADE = 'plink_made';
 
-export function stripePayment({ invoice, amount, currency = 'usd', key = 'A1', on = '2026-10-14', link }: PaidLink) {
+/** A session over what is owed on these invoices of one partner, as its contact would have begun it; nobody paid it. */
+export async function makeCheckout(
+  sql: (statement: string, values?: unknown[]) => Promise<unknown>,
+  numbers: readonly string[],
+  session: string,
+): Promise<void> {
+  await sql(
+    `WITH chosen AS (
+       SELECT d.document_id, d.partner_id, d.currency, b.balance, row_number() OVER (ORDER BY d.document_id) AS place
+       FROM documents d JOIN document_balances b USING (document_id) WHERE d.number = ANY ($1)
+     ), event AS (
+       INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
+       SELECT now(), 'checkout.open', min(partner_id), '{}', 'test', 'test', 'http' FROM chosen RETURNING event_id
+     ), made AS (
+       INSERT INTO checkouts (reference, partner_id, provider, currency, amount, request, idempotency_key, expires_at,
+                              recorded_at, event_id)
+       SELECT rpad($2, 32, 'x'), min(partner_id), 'stripe', min(currency), sum(balance), '{}', 'key-' || $2,
+              now() + interval '1 hour', now(), (SELECT event_id FROM event)
+       FROM chosen RETURNING checkout_id
+     ), invoices AS (
+       INSERT INTO checkout_invoices
+       SELECT checkout_id, place, document_id, partner_id, currency, balance FROM made CROSS JOIN chosen
+     ), session AS (
+       INSERT INTO checkout_sessions SELECT checkout_id, $2, 'https://checkout.example/' || $2, now() FROM made
+     )
+     INSERT INTO checkout_endings SELECT checkout_id, 'expired', NULL, now() FROM made`,
+    [numbers, session],
+  );
+}
+
+export function stripePayment({
+  invoice,
+  amount,
+  currency = 'usd',
+  key = 'A1',
+  on = '2026-10-14',
+  link,
+  session: sessionId = `cs_test_b1${key}`,
+  metadata = invoice === undefined ? {} : { invoice, partner_id: 'somebody' },
+}: PaidLink) {
   const created = Date.parse(`${on}T12:00:00Z`) / 1000;
   const tell = (type: string, object: object) => event(type, object, { created });
-  const ids = { intent: `pi_3Q0000${key}`, charge: `py_3Q0000${key}`, session: `cs_test_b1${key}` };
-  const metadata = invoice === undefined ? {} : { invoice, partner_id: 'somebody' };
+  const ids = { intent: `pi_3Q0000${key}`, charge: `py_3Q0000${key}`, session: sessionId };
   const session = (payment_status: string) => ({
     id: ids.session,
     object: 'checkout.session',
@@ -109,6 +150,7 @@ export function stripePayment({ invoice, amount, currency = 'usd', key = 'A1', o
     ordered: () => tell('checkout.session.completed', session('unpaid')),
     completed: () => tell('checkout.session.completed', session('paid')),
     paidLater: () => tell('checkout.session.async_payment_succeeded', session('paid')),
+    expired: () => tell('checkout.session.expired', session('unpaid')),
     failedLater: () => tell('checkout.session.async_payment_failed', session('unpaid')),
     intentSucceeded: () =>
       tell('payment_intent.succeeded', {

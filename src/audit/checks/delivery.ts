@@ -43,7 +43,10 @@ export const EMAILS_CONSISTENT = `inspected AS (
   FROM email_bounces b JOIN inspected e USING (email_id) WHERE b.recipient <> ALL (coalesce(e.recipients, '{}'))
 )`;
 
-/** What a payment link paid was applied to the document that the link was made for, and to no other. */
+/**
+ * What a payment link paid was applied to the document that the link was made for, and what a session over several
+ * invoices paid to these, none above the amount that was recorded for it; and to no other.
+ */
 export const LINK_PAYMENTS_PROVED = `inspected AS (
   SELECT a.payment_id, d.number, a.evidence->'reference'->>'found' AS link, made.number AS made_for
   FROM payment_applications a JOIN documents d USING (document_id)
@@ -51,11 +54,48 @@ export const LINK_PAYMENTS_PROVED = `inspected AS (
   LEFT JOIN documents made ON made.document_id = o.document_id
   WHERE a.evidence->>'rule' = 'processor' AND a.evidence->'reference'->>'field' = 'payment_link'
     AND ${inMonth('d.month')}
+  UNION ALL
+  SELECT a.payment_id, d.number, a.evidence->'reference'->>'found',
+         CASE WHEN a.amount <= i.amount THEN d.number ELSE i.amount || ' of ' || d.number END
+  FROM payment_applications a JOIN documents d USING (document_id)
+  LEFT JOIN checkout_sessions s ON s.provider_id = a.evidence->'reference'->>'found'
+  LEFT JOIN checkout_invoices i ON i.checkout_id = s.checkout_id AND i.document_id = a.document_id
+  WHERE a.evidence->>'rule' = 'processor' AND a.evidence->'reference'->>'field' = 'checkout_session'
+    AND ${inMonth('d.month')}
 ), differences AS (
   SELECT format('payment %s', payment_id) AS subject,
          format('paid %s by the link %s, which was made for %s', number, coalesce(link, '(none)'),
                 coalesce(made_for, 'no document')) AS detail
   FROM inspected WHERE made_for IS DISTINCT FROM number
+)`;
+
+/**
+ * The invoices of a checkout add up to it, are its partner's and for no more than their totals, and of the checkouts over
+ * an invoice at most one has not ended. What was paid had a session, what was refused had none.
+ */
+export const CHECKOUTS_CONSISTENT = `inspected AS (
+  SELECT c.checkout_id, c.amount, c.currency, s.provider_id, e.why,
+         (SELECT sum(i.amount) FROM checkout_invoices i WHERE i.checkout_id = c.checkout_id) AS invoices,
+         (SELECT string_agg(d.number, ', ' ORDER BY d.number)
+          FROM checkout_invoices i JOIN documents d USING (document_id)
+          WHERE i.checkout_id = c.checkout_id AND i.amount > d.invoice_amount) AS above,
+         e.checkout_id IS NULL AND EXISTS (
+           SELECT FROM checkout_invoices mine JOIN checkout_invoices other USING (document_id)
+           WHERE mine.checkout_id = c.checkout_id AND other.checkout_id <> c.checkout_id
+             AND NOT EXISTS (SELECT FROM checkout_endings x WHERE x.checkout_id = other.checkout_id)) AS twice
+  FROM checkouts c
+  LEFT JOIN checkout_sessions s USING (checkout_id) LEFT JOIN checkout_endings e USING (checkout_id)
+  WHERE EXISTS (SELECT FROM checkout_invoices i JOIN documents d USING (document_id)
+                WHERE i.checkout_id = c.checkout_id AND ${inMonth('d.month')})
+     OR NOT EXISTS (SELECT FROM checkout_invoices i WHERE i.checkout_id = c.checkout_id)
+), differences AS (
+  SELECT format('checkout %s', checkout_id) AS subject,
+         format('for %s %s, its invoices for %s, above their totals: %s, another over one of them: %s, %s, ended: %s',
+                amount, currency, coalesce(invoices, 0), coalesce(above, 'none'), twice,
+                coalesce(provider_id, 'no session'), coalesce(why, 'no')) AS detail
+  FROM inspected
+  WHERE invoices IS DISTINCT FROM amount OR above IS NOT NULL OR twice
+     OR (why IN ('refused', 'not_made')) = (provider_id IS NOT NULL)
 )`;
 
 /**

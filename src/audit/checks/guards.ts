@@ -13,6 +13,7 @@ const APPEND_ONLY = [
     'payment_link_objects',
     'payment_link_closings',
   ],
+  ...['checkouts', 'checkout_invoices', 'checkout_sessions', 'checkout_orders', 'checkout_endings'],
   'signing_keys',
 ];
 

@@ -1,14 +1,22 @@
 /** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
 import { query, type Transaction } from '../../database/transaction.ts';
+import { checkoutProvider } from '../../delivery/checkouts/open.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
+import { linkProvider } from '../../delivery/link.ts';
 import { documentTitle } from '../../documents/present.ts';
+import { Amount } from '../../money.ts';
 import { daysBetween, lastDay, type Month, monthBefore } from '../../month.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
+import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Pager, Quiet, Tabs } from '../kit.tsx';
 import { type InvoiceLine, type InvoicesView, Standing } from '../screens/invoices.tsx';
 import { Accounts, type PartnerStatementView } from '../screens/partner-statement.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
+
+/** A form names each chosen invoice by a field of its own: a field that is given twice is refused. */
+export const CHOSEN = 'invoice:';
 
 const TABS = [
   ['', 'Open'],
@@ -32,9 +40,15 @@ export interface OpenView {
   readonly items: readonly OpenItem[];
   /** The tokens of payment pages by document. */
   readonly pages: ReadonlyMap<number, string>;
+  /** Several invoices can be paid at once. */
+  readonly canPay: boolean;
+  /** By document: the payment of several invoices that it is in. */
+  readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
 }
 
-export async function readOpen(tx: Transaction, { partnerId, today }: PartnerVisit): Promise<OpenView> {
+export async function readOpen(tx: Transaction, { partnerId, today, context }: PartnerVisit): Promise<OpenView> {
+  const { environment, settings } = context;
+  const inCheckout = await readInvoicesInCheckout(tx, partnerId, environment.now().toISO());
   const { as_of, balances, items } = await readPartnerBalances(tx, { today, scope: [partnerId] });
   const pages = await query<{ document_id: number; token: string }>(
     tx,
@@ -45,6 +59,8 @@ export async function readOpen(tx: Transaction, { partnerId, today }: PartnerVis
     ...{ as_of, balances },
     items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
     pages: new Map(pages.map(({ document_id, token }) => [document_id, token])),
+    canPay: checkoutProvider(linkProvider(settings, environment)) !== undefined,
+    underWay: new Map(inCheckout.map((each) => [each.document_id, each])),
   };
 }
 
@@ -77,66 +93,141 @@ const numberCell = ({ number }: { readonly number: string }) => (
   </a>
 );
 
-export function openScreen({ as_of, balances, items, pages }: OpenView, visit: PartnerVisit): PartnerScreen {
+interface Refused {
+  readonly problem: string;
+  readonly chosen: readonly string[];
+}
+
+export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refused): PartnerScreen {
   const { frame, menu } = frameOf(visit, '');
-  const columns: Column<OpenItem>[] = [
-    { heading: 'Number', cell: numberCell },
-    { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
-    {
-      heading: 'Due',
-      cell: ({ due_on }) =>
-        due_on === null ? (
-          <Chip>credit</Chip>
-        ) : daysBetween(due_on, as_of) > 0 ? (
-          <>
-            {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, as_of), 'day')} overdue`}</Chip>
-          </>
-        ) : (
-          due_on
-        ),
-    },
-    {
-      heading: 'Disputed',
-      number: true,
-      cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
-    },
-    {
-      heading: 'Balance',
-      number: true,
-      cell: ({ document, balance, currency }) => (
-        <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
-      ),
-    },
-    {
-      heading: 'Pay',
-      cell: ({ document_id, document, number }) => {
-        const token = document === 'invoice' ? pages.get(document_id) : undefined;
-        return (
-          token !== undefined && (
-            <a class="button" href={`/pay/${token}`} aria-label={`Pay ${number}`}>
-              Pay
-            </a>
-          )
-        );
-      },
-    },
-  ];
+  const { as_of, balances, items, canPay } = view;
+  const payable = canPay ? items.filter((item) => isPayable(view, item)) : [];
+  const table = (
+    <DataTable
+      columns={[...(payable.length === 0 ? [] : [choiceOf(view, refused)]), ...columnsOf(view)]}
+      rows={items}
+      labelled
+      nothing="Every invoice is settled."
+      caption="Open"
+    />
+  );
   return {
     ...frame,
     content: (
       <>
         {menu}
         <div class="stack">
+          {refused !== undefined && (
+            <p class="problem" role="alert">
+              {refused.problem}
+            </p>
+          )}
           <Card title="Balance" note={`as of ${as_of}`} flush>
             <DataTable columns={BALANCES} rows={balances} labelled nothing="Nothing is open." caption="Balance" />
           </Card>
           <Card title="Open" note={plural(items.length, 'document')} flush>
-            <DataTable columns={columns} rows={items} labelled nothing="Every invoice is settled." caption="Open" />
+            {payable.length === 0 ? (
+              table
+            ) : (
+              <Form action="/place/payments" token={visit.reader.formToken}>
+                {table}
+                <p class="buttons in">
+                  <button type="submit" class="main">
+                    Pay chosen
+                  </button>
+                  {totalsOf(payable).map(({ total, count }) => (
+                    <button type="submit" name="all" value={total.currency}>
+                      {`Pay all ${count} · ${total.forPeople()}`}
+                    </button>
+                  ))}
+                </p>
+              </Form>
+            )}
           </Card>
         </div>
       </>
     ),
   };
+}
+
+/** An invoice whose debit is not ordered. */
+const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
+  document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
+
+/** Of each currency with several invoices. */
+function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number }[] {
+  const currencies = [...new Set(payable.map(({ currency }) => currency))];
+  return currencies
+    .map((currency) => payable.filter((each) => each.currency === currency))
+    .filter((items) => items.length > 1)
+    .map((items) => {
+      const amounts = items.map(({ balance, currency }) => Amount.of(balance, currency));
+      return { count: items.length, total: amounts.reduce((sum, each) => sum.plus(each)) };
+    });
+}
+
+const choiceOf = (view: OpenView, refused: Refused | undefined): Column<OpenItem> => ({
+  heading: 'Choose',
+  cell: (item) =>
+    isPayable(view, item) && (
+      <input
+        type="checkbox"
+        name={`${CHOSEN}${item.number}`}
+        checked={refused?.chosen.includes(item.number)}
+        aria-label={`Choose ${item.number}`}
+      />
+    ),
+});
+
+const columnsOf = (view: OpenView): Column<OpenItem>[] => [
+  { heading: 'Number', cell: numberCell },
+  { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
+  {
+    heading: 'Due',
+    cell: ({ due_on }) =>
+      due_on === null ? (
+        <Chip>credit</Chip>
+      ) : daysBetween(due_on, view.as_of) > 0 ? (
+        <>
+          {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, view.as_of), 'day')} overdue`}</Chip>
+        </>
+      ) : (
+        due_on
+      ),
+  },
+  {
+    heading: 'Disputed',
+    number: true,
+    cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
+  },
+  {
+    heading: 'Balance',
+    number: true,
+    cell: ({ document, balance, currency }) => (
+      <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
+    ),
+  },
+  { heading: 'Pay', cell: (item) => payCell(view, item) },
+];
+
+function payCell(view: OpenView, item: OpenItem) {
+  const { document_id, document, number } = item;
+  const payment = view.underWay.get(document_id);
+  const token = document === 'invoice' && isPayable(view, item) ? view.pages.get(document_id) : undefined;
+  return (
+    <>
+      {payment !== undefined && (
+        <a href={`/place/payments/${payment.reference}`}>
+          <Chip tone="warn">{payment.ordered_on === null ? 'payment begun' : `debit of ${payment.ordered_on}`}</Chip>
+        </a>
+      )}
+      {token !== undefined && (
+        <a class="button" href={`/pay/${token}`} aria-label={`Pay ${number}`}>
+          Pay
+        </a>
+      )}
+    </>
+  );
 }
 
 export function documentsScreen({ lines, filter, today, next }: InvoicesView, visit: PartnerVisit): PartnerScreen {

@@ -52,10 +52,18 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
+  /** A screen that asks the payment processor: not within a transaction. */
+  readonly asked: <View>(
+    path: string,
+    bound: BoundName,
+    read: (visit: PartnerVisit) => Promise<View>,
+    view: (view: View, visit: PartnerVisit) => PartnerScreen,
+  ) => void;
   readonly file: (path: string, bound: BoundName, read: Read<ConsoleFile | undefined>) => void;
   readonly form: (
     path: string,
     work: (visit: PartnerVisit, fields: ReadonlyMap<string, string>) => Promise<PartnerAnswer>,
+    bound?: BoundName,
   ) => void;
 }
 
@@ -91,6 +99,13 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
         });
       }
     },
+    asked(path, bound, read, view) {
+      app.get(path, options(bound), async (request, reply) => {
+        const visit = visitAt(request);
+        const html = partnerPage(visit.reader, view(await read(visit), visit));
+        return reply.type('text/html; charset=utf-8').send(html);
+      });
+    },
     file(path, bound, read) {
       app.get(path, options(bound), async (request, reply) => {
         const found = await database.reading((tx) => read(tx, visitAt(request)));
@@ -98,8 +113,8 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
         return sendFile(reply, found);
       });
     },
-    form(path, work) {
-      app.post(path, options('console'), async (request, reply) => {
+    form(path, work, bound = 'console') {
+      app.post(path, options(bound), async (request, reply) => {
         const visit = visitAt(request);
         const fields = fieldsOfForm(formOf(request.body, request.headers['content-type']));
         refuseForeignForm(visit.secret, fields?.get('form_token'));

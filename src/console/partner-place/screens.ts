@@ -9,9 +9,10 @@ import { readPartnerStatement, sheetOfStatement } from '../screens/partner-state
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
 import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
+import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
 
-export function addPartnerScreens({ screen, file, form }: PartnerRoutes, shared: Shared): void {
+export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared): void {
   const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(
@@ -49,6 +50,10 @@ export function addPartnerScreens({ screen, file, form }: PartnerRoutes, shared:
     (view, visit) => disputeScreen(view, visit),
   );
   form('/documents/:number/dispute', (visit, fields) => disputeInvoice(visit, numberOf(visit), fields));
+  const referenceOf = ({ params }: PartnerVisit) => params['reference'] ?? '';
+  form('/payments', payInvoices, 'checkouts');
+  asked('/payments/:reference', 'checkouts', (visit) => readPayment(visit, referenceOf(visit)), paymentScreen);
+  form('/payments/:reference/cancel', (visit) => cancelPayment(visit, referenceOf(visit)), 'checkouts');
   form('/sign-out', async ({ secret, context: { database } }) => {
     await database.transaction((tx) => endPartnerSession(tx, secret));
     return { to: '/place', signedOut: true };

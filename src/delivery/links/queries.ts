@@ -1,6 +1,7 @@
 /** SQL over the links that a payment processor made: intents, attempts, objects, closings, and what still waits. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
+import { HAS_CHANGED_CHECKOUT } from '../checkouts/queries.ts';
 
 /** The latest version of a document's link, and what the document is worth now. */
 export interface LinkFacts {
@@ -29,6 +30,8 @@ export interface LinkFacts {
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
   /** For how long the link could not be made, in seconds. */
   readonly waited_seconds: number | null;
+  /** A session over several invoices is open for another amount than the document owes. */
+  readonly has_changed_checkout: boolean;
 }
 
 export type WaitKind = 'limit' | 'refused' | 'unavailable';
@@ -47,7 +50,8 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
             a.attempt, a.idempotency_key, a.attempted_at,
             CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
                  THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
-            extract(epoch FROM now() - w.since)::float8 AS waited_seconds
+            extract(epoch FROM now() - w.since)::float8 AS waited_seconds,
+            ${HAS_CHANGED_CHECKOUT} AS has_changed_checkout
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
      LEFT JOIN LATERAL (

@@ -17,6 +17,7 @@ import {
   Unavailable,
 } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
+import { endChangedCheckouts } from '../checkouts/end.ts';
 import type { LinkProvider, WantedLinks } from '../link.ts';
 import {
   type ClosingReason,
@@ -52,6 +53,7 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
   const read = () => database.reading((tx) => readLinkFacts(tx, documentId));
   let facts = await read();
   let wanted = wantedOf(context, facts);
+  if (facts.has_changed_checkout) await endChangedCheckouts(context, documentId);
   try {
     for (let step = 1; step <= MOST_STEPS; step += 1) {
       const next = nextStep(facts, wanted);

@@ -77,6 +77,50 @@ export async function readOwnLink(tx: Transaction, provider: string, id: string)
   return link;
 }
 
+/** What a checkout of ours was made for. */
+export interface OwnCheckout {
+  readonly checkout_id: number;
+  readonly amount: string;
+  readonly currency: string;
+  /** In the order in which they are paid. */
+  readonly invoices: readonly { readonly number: string; readonly amount: string }[];
+}
+
+/**
+ * The checkout whose session we made under the processor's id, whether or not it has ended; or, which proves nothing, the
+ * one of that name. Undefined where there is none.
+ */
+export async function readOwnCheckout(
+  tx: Transaction,
+  provider: string,
+  { session, reference }: { readonly session?: string; readonly reference?: string },
+): Promise<OwnCheckout | undefined> {
+  const [checkout] = await query<OwnCheckout>(
+    tx,
+    `SELECT c.checkout_id, c.amount, c.currency,
+            (SELECT json_agg(json_build_object('number', d.number, 'amount', i.amount::text) ORDER BY i.position)
+             FROM checkout_invoices i JOIN documents d USING (document_id)
+             WHERE i.checkout_id = c.checkout_id) AS invoices
+     FROM checkouts c LEFT JOIN checkout_sessions s USING (checkout_id)
+     WHERE c.provider = :provider AND (s.provider_id = :session OR c.reference = :reference)`,
+    { provider, session: session ?? null, reference: reference ?? null },
+  );
+  return checkout;
+}
+
+/** The payer has ordered a debit by a checkout. Nothing where that is recorded, or the checkout has ended. */
+export async function insertCheckoutOrder(
+  { tx, eventId }: PaymentContext,
+  { checkoutId, on }: { checkoutId: number; on: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
+     VALUES (:checkoutId, :on::date, :eventId::bigint) ON CONFLICT (checkout_id) DO NOTHING`,
+    { checkoutId, on, eventId },
+  );
+}
+
 /** The payment with one of these payment source records. */
 export async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
   const [row] = await query<{ payment_id: number }>(

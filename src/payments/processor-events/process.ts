@@ -5,13 +5,14 @@
 import { DateTime } from 'luxon';
 import type { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
-import type { PaymentFact } from '../../processors/processor.ts';
+import type { PaymentFact, SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import type { EventContext, EventOutcome, WaitingEvent, Waits } from './event.ts';
 import { insertEventOutcome, readEventsForReview, readInstallation, readWaitingEvents } from './events.sql.ts';
 import { recordReceipt } from './receipt.ts';
 import { recordDispute, recordRefund } from './reversals.ts';
+import { recordProgress } from './session.ts';
 
 export interface EventsReport {
   readonly effects: number;
@@ -68,11 +69,12 @@ async function processEvent(
   }
   const payload = parseExactJson(event.payload) as { data: { object: unknown } };
   const reading = PROCESSOR.events.read(event.type, payload.data.object);
-  if ('nothing' in reading) return nothing(reading.nothing);
+  if ('nothing' in reading && reading.session === undefined) return nothing(reading.nothing);
   if ('manual_review' in reading) return { outcome: 'manual_review', payment_id: null, reason: reading.manual_review };
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
   const receivedAt = DateTime.fromISO(event.received_at);
   const context: EventContext = { ...shared, account: event.account, on, receivedAt };
+  if ('nothing' in reading) return recordProgress(context, reading.session as SessionProgress, reading.nothing);
   let changed: EventOutcome | undefined;
   let paymentId: number | null = null;
   for (const fact of reading.facts) {

@@ -1,12 +1,13 @@
 /**
- * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid.
- * Only the processor's word for a link that we made applies it, and only in the link's amount and currency. The document
- * that metadata names is a hint: platforms and payers can write metadata.
+ * A payment that the processor received: recorded once, and applied to the document of the payment link that was paid, or
+ * to the documents of the session over several. Only the processor's word for a link or session that we made applies it,
+ * and only in its amount and currency. What metadata names is a hint: platforms and payers can write metadata.
  */
+import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import { Amount, isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
-import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
+import { applicable, applyTo, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
 import { identify } from '../duplicates.ts';
 import { CONFIDENCE } from '../evidence.ts';
@@ -15,7 +16,7 @@ import { insertPaymentSources, insertPayments, insertSuggestions } from '../inse
 import { type PayableRow, readPayable } from '../open-items.sql.ts';
 import { type PaymentState, readCandidates, readState } from '../queries.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits } from './event.ts';
-import { readOwnLink, wasApplied } from './events.sql.ts';
+import { type OwnCheckout, readOwnCheckout, readOwnLink, wasApplied } from './events.sql.ts';
 
 type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
@@ -25,19 +26,34 @@ type Receipt = Extract<PaymentFact, { kind: 'received' }>;
  */
 const PROOF_WITHIN_HOURS = 24;
 
-/** What a payment is for: known from the link that was paid, or only told by the metadata. */
+/** What a payment is for: known from the link or session that was paid, or only told by the metadata. */
 interface Purpose {
-  readonly number: string;
-  /** The processor's id of our link that was paid; undefined: nothing proves it. */
-  readonly paidLink: string | undefined;
+  readonly parts: readonly Part[];
+  /** What of ours was paid; undefined: nothing proves it. */
+  readonly paid: Paid | undefined;
+  /** It came by a link or session that we made, so that no other event says what it is for. */
+  readonly isOurs: boolean;
   /** Why it is not applied by itself. */
   readonly doubt: string;
+}
+
+/** A document, and what of the payment is for it; undefined: as much as it takes. */
+interface Part {
+  readonly number: string;
+  readonly amount?: Amount;
+}
+
+interface Paid {
+  readonly field: 'payment_link' | 'checkout_session';
+  /** The processor's id. */
+  readonly found: string;
+  readonly checkoutId?: number;
 }
 
 export async function recordReceipt(context: EventContext, receipt: Receipt): Promise<EventOutcome | Waits> {
   const { installation } = receipt;
   const purpose = await purposeOf(context, receipt);
-  if (purpose?.paidLink === undefined && installation !== undefined && installation !== context.installation) {
+  if (purpose?.paid === undefined && installation !== undefined && installation !== context.installation) {
     return { outcome: 'nothing', payment_id: null, reason: `of another installation, ${installation}` };
   }
   const known = (await paymentOf(context, receipt.ids)) ?? (await reportedElsewhere(context, receipt));
@@ -49,12 +65,18 @@ export async function recordReceipt(context: EventContext, receipt: Receipt): Pr
     const reason = `${receipt.ids[0]} is payment ${known.payment_id} of ${recorded}, but the event says ${receipt.amount.forPeople()}`;
     return { outcome: 'manual_review', payment_id: known.payment_id, reason };
   }
-  const document = purpose && (await readPayable(context.tx, purpose.number));
-  const isDoubtful = document !== undefined && purpose?.paidLink === undefined;
-  if (isDoubtful && known === undefined && receipt.link === undefined && isFresh(context)) {
-    return { waits: `for the event that says which payment link was paid: ${purpose?.doubt}` };
+  const documents: PayableRow[] = [];
+  for (const { number } of purpose?.parts ?? []) {
+    const document = await readPayable(context.tx, number);
+    if (document !== undefined) documents.push(document);
   }
-  return record(context, receipt, { known, purpose, document });
+  const isDoubtful = documents.length > 0 && purpose?.paid === undefined;
+  const isTold = purpose?.isOurs || receipt.link !== undefined;
+  if (isDoubtful && known === undefined && !isTold && isFresh(context)) {
+    const what = receipt.checkout === undefined ? 'payment link' : 'session';
+    return { waits: `for the event that says which ${what} was paid: ${purpose?.doubt}` };
+  }
+  return record(context, receipt, { known, purpose, documents });
 }
 
 const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
@@ -62,38 +84,71 @@ const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
 
 /** What a payment is for; undefined where nothing says so. */
 async function purposeOf(context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
-  const { link, amount, invoice, installation = context.installation } = receipt;
+  const { link, invoice } = receipt;
   const own = link === undefined ? undefined : await readOwnLink(context.tx, PROCESSOR.name, link);
-  if (own !== undefined) {
-    const asked = Amount.of(own.amount, own.currency);
-    const isWhole = asked.currency === amount.currency && asked.equals(amount);
-    const doubt = isWhole
-      ? 'its metadata names another installation'
-      : `the link of ${own.number} asks for ${asked.forPeople()}`;
-    return { number: own.number, paidLink: isWhole && installation === context.installation ? link : undefined, doubt };
+  if (own !== undefined && link !== undefined) {
+    const paid: Paid = { field: 'payment_link', found: link };
+    return proven(context, receipt, own, { paid, parts: [{ number: own.number }], what: `the link of ${own.number}` });
   }
+  const checkout = await checkoutOf(context, receipt);
+  if (checkout !== undefined) return checkout;
   if (invoice === undefined) return undefined;
   const doubt =
     link === undefined
       ? `only its metadata names ${invoice}`
       : `its metadata names ${invoice}, but its link is not ours`;
-  return { number: invoice, paidLink: undefined, doubt };
+  return { parts: [{ number: invoice }], paid: undefined, isOurs: false, doubt };
+}
+
+/** The purpose of a payment by a session over several invoices: of one that we made, or only named by metadata. */
+async function checkoutOf(context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
+  const { session, checkout: reference } = receipt;
+  const read = (which: { session?: string; reference?: string }) => readOwnCheckout(context.tx, PROCESSOR.name, which);
+  const partsOf = ({ invoices, currency }: OwnCheckout) =>
+    invoices.map(({ number, amount }) => ({ number, amount: Amount.of(amount, currency) }));
+  const own = session === undefined ? undefined : await read({ session });
+  if (own !== undefined && session !== undefined) {
+    const paid: Paid = { field: 'checkout_session', found: session, checkoutId: own.checkout_id };
+    const what = `the session of ${own.invoices.map(({ number }) => number).join(', ')}`;
+    return proven(context, receipt, own, { paid, parts: partsOf(own), what });
+  }
+  const named = reference === undefined ? undefined : await read({ reference });
+  if (named === undefined) return undefined;
+  const doubt =
+    session === undefined
+      ? 'only its metadata names a payment of several invoices'
+      : 'its metadata names a payment of several invoices, but its session is not ours';
+  return { parts: partsOf(named), paid: undefined, isOurs: false, doubt };
+}
+
+/** What of ours was paid proves what for, if it asks for that amount and names this installation. */
+function proven(
+  context: EventContext,
+  { amount, installation = context.installation }: Receipt,
+  own: { readonly amount: string; readonly currency: string },
+  { paid, parts, what }: { paid: Paid; parts: readonly Part[]; what: string },
+): Purpose {
+  const asked = Amount.of(own.amount, own.currency);
+  const isWhole = asked.currency === amount.currency && asked.equals(amount);
+  const doubt = isWhole ? 'its metadata names another installation' : `${what} asks for ${asked.forPeople()}`;
+  const isPaid = isWhole && installation === context.installation;
+  return { parts, paid: isPaid ? paid : undefined, isOurs: true, doubt };
 }
 
 interface Told {
   readonly known: PaymentState | undefined;
   readonly purpose: Purpose | undefined;
-  readonly document: PayableRow | undefined;
+  readonly documents: readonly PayableRow[];
 }
 
 async function record(
   context: EventContext,
   receipt: Receipt,
-  { known, purpose, document }: Told,
+  { known, purpose, documents }: Told,
 ): Promise<EventOutcome> {
   const payments = await context.open();
-  const paidLink = purpose?.paidLink;
-  const payer = paidLink === undefined ? null : (document?.partner_id ?? null);
+  const paid = purpose?.paid;
+  const payer = paid === undefined ? null : (documents[0]?.partner_id ?? null);
   const paymentId = known?.payment_id ?? (await insertReceipt(payments, context, receipt, payer));
   await insertPaymentSources(
     payments,
@@ -104,28 +159,32 @@ async function record(
       reference: id,
     })),
   );
-  const isApplied =
-    document !== undefined &&
-    paidLink !== undefined &&
-    (await applyOnce(payments, context, { paymentId, number: document.number, paidLink }));
-  if (known !== undefined && !isApplied) {
+  const applied =
+    purpose === undefined || paid === undefined
+      ? []
+      : await applyOnce(payments, context, { paymentId, parts: purpose.parts, paid });
+  if (paid?.checkoutId !== undefined) {
+    await insertEnding(payments.tx, { checkoutId: paid.checkoutId, why: 'paid', now: payments.now });
+  }
+  if (known !== undefined && applied.length === 0) {
     return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is recorded already` };
   }
-  if (document !== undefined && purpose !== undefined && paidLink === undefined) {
-    await suggestHint(payments, { paymentId, document, doubt: purpose.doubt });
-  }
-  const result = isApplied
-    ? `applied to ${document.number}`
-    : document === undefined
-      ? 'the event names no document'
-      : paidLink === undefined
-        ? `not applied to ${document.number}: ${purpose?.doubt}`
-        : `${document.number} takes no payment any more`;
+  if (purpose !== undefined && paid === undefined) await suggestHints(payments, paymentId, purpose);
   return {
     outcome: 'effect',
     payment_id: paymentId,
-    reason: `payment ${paymentId} of ${receipt.amount.forPeople()}: ${result}`,
+    reason: `payment ${paymentId} of ${receipt.amount.forPeople()}: ${resultOf(purpose, documents, applied)}`,
   };
+}
+
+function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[], applied: readonly string[]): string {
+  if (purpose === undefined || documents.length === 0) return 'the event names no document';
+  const numbers = documents.map(({ number }) => number);
+  if (purpose.paid === undefined) return `not applied to ${numbers.join(', ')}: ${purpose.doubt}`;
+  const others = numbers.filter((number) => !applied.includes(number));
+  const refused = `${others.join(', ')} ${others.length === 1 ? 'takes' : 'take'} no payment any more`;
+  if (applied.length === 0) return refused;
+  return `applied to ${applied.join(', ')}${others.length === 0 ? '' : `; ${refused}`}`;
 }
 
 /** The payment that finance or the bank reported first, under the processor's id. */
@@ -168,70 +227,92 @@ async function insertReceipt(
 }
 
 /**
- * Applies a payment to the document that its link was made for, unless it was ever applied before. Where the document was
- * replaced since, the replacement is suggested.
+ * Applies a payment to the documents that its link or session was made for, unless it was ever applied before. Each gets
+ * the amount that was recorded for it and no more than it takes: what is left is unapplied cash. Where a document was
+ * replaced since, the replacement is suggested. Gives the numbers of those that it was applied to.
  */
 async function applyOnce(
   payments: PaymentContext,
   { caller, on }: EventContext,
-  { paymentId, number, paidLink }: { paymentId: number; number: string; paidLink: string },
-): Promise<boolean> {
+  { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: Paid },
+): Promise<string[]> {
   const { tx } = payments;
-  const state = await readState(tx, paymentId);
-  const document = await readPayable(tx, number);
-  if (state === undefined || document === undefined || (await wasApplied(tx, paymentId))) return false;
-  // A payment that was given back before it was applied pays nothing.
-  if (isZero(state.unapplied)) return false;
-  if (whyNotPayable(state, document) !== undefined) {
-    await suggestReplacement(payments, state, { number, replacedBy: document.replaced_by });
-    return false;
+  if (await wasApplied(tx, paymentId)) return [];
+  const { field, found } = paid;
+  const applied: PayableRow[] = [];
+  for (const part of parts) {
+    const { number } = part;
+    const state = await readState(tx, paymentId);
+    const document = await readPayable(tx, number);
+    // A payment that was given back before it was applied pays nothing.
+    if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
+    if (whyNotPayable(state, document) !== undefined) {
+      await suggestReplacement(payments, state, part, document.replaced_by);
+      continue;
+    }
+    await applyTo(payments, caller.settings, state, document, {
+      amount: amountFor(state, document, part),
+      // A small difference is written off where the whole payment is for one document.
+      whole: parts.length === 1,
+      evidence: {
+        rule: 'processor',
+        reference: { number, field, found },
+        why: field === 'payment_link' ? `paid by the payment link of ${number}` : `paid at once with ${others(parts)}`,
+      },
+      appliedOn: on,
+    });
+    applied.push(document);
   }
-  await applyTo(payments, caller.settings, state, document, {
-    amount: applicable(state, document),
-    whole: true,
-    evidence: {
-      rule: 'processor',
-      reference: { number, field: 'payment_link', found: paidLink },
-      why: `paid by the payment link of ${number}`,
-    },
-    appliedOn: on,
-  });
-  await enqueueDeliveries(payments, [document.document_id]);
-  return true;
+  await enqueueDeliveries(
+    payments,
+    applied.map(({ document_id }) => document_id),
+  );
+  return applied.map(({ number }) => number);
+}
+
+const others = (parts: readonly Part[]): string =>
+  parts.length === 1 ? 'nothing else' : `${parts.length - 1} other ${parts.length === 2 ? 'invoice' : 'invoices'}`;
+
+/** What of a payment is for a document: no more than was recorded for it, and than it takes. */
+function amountFor(state: PaymentState, document: PayableRow, { amount }: Part): Amount {
+  const most = applicable(state, document);
+  return amount === undefined ? most : smaller(amount, most);
 }
 
 /** What only metadata says is for a person to confirm. */
-async function suggestHint(
-  payments: PaymentContext,
-  { paymentId, document, doubt }: { paymentId: number; document: PayableRow; doubt: string },
-): Promise<void> {
-  const state = await readState(payments.tx, paymentId);
-  if (state === undefined || isZero(state.unapplied) || whyNotPayable(state, document) !== undefined) return;
-  await insertSuggestions(payments, [
-    {
-      payment_id: paymentId,
-      document_id: document.document_id,
-      amount: applicable(state, document).toString(),
-      confidence: CONFIDENCE.told_by_metadata,
-      evidence: { why: `${doubt}: find out who paid before you apply it` },
-    },
-  ]);
+async function suggestHints(payments: PaymentContext, paymentId: number, { parts, doubt }: Purpose): Promise<void> {
+  for (const part of parts) {
+    const state = await readState(payments.tx, paymentId);
+    const document = await readPayable(payments.tx, part.number);
+    if (state === undefined || document === undefined || whyNotPayable(state, document) !== undefined) continue;
+    await insertSuggestions(payments, [
+      {
+        payment_id: paymentId,
+        document_id: document.document_id,
+        amount: amountFor(state, document, part).toString(),
+        confidence: CONFIDENCE.told_by_metadata,
+        evidence: { why: `${doubt}: find out who paid before you apply it` },
+      },
+    ]);
+  }
 }
 
 async function suggestReplacement(
   payments: PaymentContext,
   state: PaymentState,
-  { number, replacedBy }: { number: string; replacedBy: string | null },
+  { number, amount }: Part,
+  replacedBy: string | null,
 ): Promise<void> {
   const successor = replacedBy === null ? undefined : await readPayable(payments.tx, replacedBy);
   if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
+  const what = amount === undefined ? `the link of ${number} was paid` : `${number} was paid with others`;
   await insertSuggestions(payments, [
     {
       payment_id: state.payment_id,
       document_id: successor.document_id,
-      amount: state.unapplied,
+      amount: smaller(amount ?? money(state.unapplied, state), money(state.unapplied, state)).toString(),
       confidence: '0.80',
-      evidence: { why: `the link of ${number} was paid, and ${successor.number} replaces it` },
+      evidence: { why: `${what}, and ${successor.number} replaces it` },
     },
   ]);
 }

@@ -1,11 +1,11 @@
 /**
  * What Stripe's events say, as facts about payments. Events come repeatedly and in any order, so each is read for what
- * its object says by itself: paid, refunded so much in all, disputed. Only a checkout session names the payment link
- * that was paid; the metadata of payments and charges can be written by platforms, so it proves nothing. Pure.
+ * its object says by itself: paid, refunded so much in all, disputed. Only a checkout session names itself and the
+ * payment link that was paid; the metadata of payments and charges can be written by platforms, so it proves nothing. Pure.
  */
 import { z } from 'zod';
 import { Amount, isCurrency, minorDigits } from '../../money.ts';
-import type { EventReading, PaymentFact } from '../processor.ts';
+import type { EventReading, PaymentFact, SessionProgress } from '../processor.ts';
 import { fromSmallestUnit } from './splits/smallest-unit.ts';
 
 const text = z.string().min(1);
@@ -95,6 +95,16 @@ const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'charge.updated': 'reported by the events of its changes',
 };
 
+const ENDINGS: Readonly<Record<string, SessionProgress['state']>> = {
+  'checkout.session.expired': 'expired',
+  'checkout.session.async_payment_failed': 'failed',
+};
+
+function progressOf(object: unknown, state: SessionProgress['state']): { session?: SessionProgress } {
+  const parsed = z.object({ id: text }).safeParse(object);
+  return parsed.success ? { session: { id: parsed.data.id, state } } : {};
+}
+
 const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost' | 'closed'>> = {
   warning_needs_response: 'inquiry',
   warning_under_review: 'inquiry',
@@ -108,7 +118,8 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
 
 export function readEvent(type: string, object: unknown): EventReading {
   const known = TOLD_ELSEWHERE[type];
-  if (known !== undefined) return { nothing: known };
+  const ended = ENDINGS[type];
+  if (known !== undefined) return { nothing: known, ...(ended && progressOf(object, ended)) };
   if (type === 'checkout.session.completed' || type === 'checkout.session.async_payment_succeeded')
     return session(object);
   if (type === 'payment_intent.succeeded') return intent(object);
@@ -124,11 +135,13 @@ function session(object: unknown): EventReading {
   if (!parsed.success) return { manual_review: UNREADABLE };
   const { data } = parsed;
   // ACH debit: completed means ordered. The payment is reported days later.
-  if (data.payment_status !== 'paid') return { nothing: `the session is ${data.payment_status}, not paid` };
+  if (data.payment_status !== 'paid') {
+    return { nothing: `the session is ${data.payment_status}, not paid`, ...progressOf(data, 'ordered') };
+  }
   const amount = amountOfUnits(data.amount_total ?? '0', data.currency ?? '');
   if (amount === undefined || !amount.isPositive()) return { manual_review: 'it says paid, and names no amount' };
   const ids = [data.payment_intent, data.id].filter((each): each is string => typeof each === 'string');
-  return { facts: [received(ids, amount, data, data.customer_details?.name)] };
+  return { facts: [received(ids, amount, { ...data, session: data.id }, data.customer_details?.name)] };
 }
 
 function intent(object: unknown): EventReading {
@@ -191,10 +204,16 @@ function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metad
 
 type Metadata = Readonly<Record<string, string>> | null | undefined;
 
+interface Told {
+  readonly metadata?: Metadata;
+  readonly payment_link?: string | null | undefined;
+  readonly session?: string;
+}
+
 function received(
   ids: readonly string[],
   amount: Amount,
-  { metadata: given, payment_link: link }: { metadata?: Metadata; payment_link?: string | null | undefined },
+  { metadata: given, payment_link: link, session }: Told,
   name: string | null | undefined,
 ): PaymentFact {
   return {
@@ -202,6 +221,8 @@ function received(
     ids,
     amount,
     link: link ?? undefined,
+    session,
+    checkout: given?.['checkout'] || undefined,
     invoice: given?.['invoice'] || undefined,
     installation: given?.['installation'] || undefined,
     payer_name: name ?? undefined,

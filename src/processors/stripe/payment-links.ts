@@ -1,29 +1,16 @@
-/**
- * Payment Links at Stripe: make one, find those of a document, switch one off. Whatever Stripe answers becomes one of
- * three things: done, refused for good (`RefusedByProcessor`), or to be tried again (`Unavailable`, `KeySpent`).
- */
+/** Payment Links at Stripe: make one, find those of a document, switch one off. */
 import type Stripe from 'stripe';
-import { Pace } from '../pace.ts';
 import {
-  KeySpent,
   type LinkMark,
   type LinkOrder,
   type MadeLink,
   type PaymentLinks,
   type ProcessorAccess,
   RefusedByProcessor,
-  Unavailable,
 } from '../processor.ts';
-import { openStripe, withoutKey } from './client.ts';
+import { StripeCalls } from './calls.ts';
+import { StripeCheckouts } from './checkouts.ts';
 
-/** 25 requests a second are allowed per endpoint; half of that leaves room for other machines. */
-const CALLS_PER_SECOND = 12;
-/** When it goes away, no more than these find out each for itself. */
-const CALLS_AT_ONCE = 4;
-const TIMEOUT_MILLISECONDS = 15_000;
-/** After a failure of Stripe or of the way to it. A worker checks once a minute what waits. */
-const LEFT_ALONE_MILLISECONDS = 30_000;
-const RATE_LIMITED_TRIES = 5;
 const PAGE = 100;
 
 /** What Stripe is asked for: one line with the amount, paid at most once, known by its metadata. */
@@ -62,16 +49,16 @@ export const idempotencyKey = (mark: LinkMark, attempt: number): string =>
 export const openStripeLinks = (access: ProcessorAccess): PaymentLinks => new StripeLinks(access);
 
 class StripeLinks implements PaymentLinks {
-  private readonly access: ProcessorAccess;
-  private readonly pace = new Pace(CALLS_PER_SECOND, CALLS_AT_ONCE);
-  private client: Promise<Stripe> | undefined;
+  readonly checkouts: StripeCheckouts;
+  private readonly stripe: StripeCalls;
 
   constructor(access: ProcessorAccess) {
-    this.access = access;
+    this.stripe = new StripeCalls(access);
+    this.checkouts = new StripeCheckouts(this.stripe);
   }
 
   async make(request: object, idempotencyKey: string): Promise<MadeLink> {
-    const link = await this.call((client) =>
+    const link = await this.stripe.call((client) =>
       client.paymentLinks.create(request as Stripe.PaymentLinkCreateParams, { idempotencyKey }),
     );
     return { providerId: link.id, url: link.url };
@@ -82,7 +69,9 @@ class StripeLinks implements PaymentLinks {
     // Links can't be searched by their metadata and carry no date: the list is read, which begins with the newest.
     for (let after: string | undefined; ; ) {
       const cursor = after === undefined ? {} : { starting_after: after };
-      const page = await this.ask((client) => client.paymentLinks.list({ active: true, limit: PAGE, ...cursor }));
+      const page = await this.stripe.ask((client) =>
+        client.paymentLinks.list({ active: true, limit: PAGE, ...cursor }),
+      );
       for (const link of page.data) {
         const { installation, invoice, version } = link.metadata;
         if (installation === mark.installation && invoice === mark.invoice && version === String(mark.version)) {
@@ -96,98 +85,28 @@ class StripeLinks implements PaymentLinks {
   }
 
   async close(providerId: string): Promise<number> {
-    await this.ask((client) => client.paymentLinks.update(providerId, { active: false }));
+    await this.stripe.ask((client) => client.paymentLinks.update(providerId, { active: false }));
     return this.expireOpenSessions(providerId);
   }
 
   private async expireOpenSessions(providerId: string): Promise<number> {
     let expired = 0;
     for (;;) {
-      const open = await this.ask((client) =>
+      const open = await this.stripe.ask((client) =>
         client.checkout.sessions.list({ payment_link: providerId, status: 'open', limit: PAGE }),
       );
       for (const session of open.data) {
         try {
-          await this.ask((client) => client.checkout.sessions.expire(session.id));
+          await this.stripe.ask((client) => client.checkout.sessions.expire(session.id));
           expired += 1;
         } catch (error) {
           // It was paid or expired in between: what matters is that it is no longer open, so that is asked again.
           if (!(error instanceof RefusedByProcessor)) throw error;
-          const now = await this.ask((client) => client.checkout.sessions.retrieve(session.id));
+          const now = await this.stripe.ask((client) => client.checkout.sessions.retrieve(session.id));
           if (now.status === 'open') throw error;
         }
       }
       if (!open.has_more) return expired;
     }
   }
-
-  /** One call at its turn. When Stripe asks to slow down, it waits and tries again. */
-  private async call<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
-    const { pace } = this;
-    // Retries are decided here, where it is known what a repetition may do.
-    this.client ??= openStripe(this.access, { maxNetworkRetries: 0, timeout: TIMEOUT_MILLISECONDS });
-    const client = await this.client;
-    for (let attempt = 1; ; attempt += 1) {
-      await pace.turn();
-      try {
-        return await work(client);
-      } catch (error) {
-        const failure = await failureOf(error);
-        if (failure.kind === 'slow_down' && attempt < RATE_LIMITED_TRIES) {
-          pace.slowDown(failure.retryAfterMilliseconds ?? 500 * 2 ** attempt);
-          continue;
-        }
-        if (failure.kind === 'refused') throw new RefusedByProcessor(failure.reason, { cause: error });
-        if (failure.kind === 'busy') throw new Unavailable(failure.reason, { cause: error });
-        if (failure.kind === 'failed') throw new KeySpent(failure.reason, { cause: error });
-        pace.leaveAlone(LEFT_ALONE_MILLISECONDS, failure.reason);
-        throw new Unavailable(failure.reason, { cause: error });
-      } finally {
-        pace.done();
-      }
-    }
-  }
-
-  /** A call without a key of ours: its failure says nothing about whether a link was made. */
-  private ask<Result>(work: (stripe: Stripe) => Promise<Result>): Promise<Result> {
-    return this.call(work).catch((error: unknown) => {
-      if (!(error instanceof KeySpent)) throw error;
-      this.pace.leaveAlone(LEFT_ALONE_MILLISECONDS, error.message);
-      throw new Unavailable(error.message, { cause: error });
-    });
-  }
-}
-
-type Failure =
-  | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
-  | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
-
-/** What an error of the library means here. Anything else is a bug and goes on as it is. */
-async function failureOf(error: unknown): Promise<Failure> {
-  const { default: StripeClient } = await import('stripe');
-  const { StripeError, StripeConnectionError, StripeAuthenticationError, StripePermissionError } = StripeClient.errors;
-  if (!(error instanceof StripeError)) throw error;
-  const status = error.statusCode ?? 0;
-  const reason = `Stripe: ${error.message}`;
-  if (error instanceof StripeConnectionError)
-    return { kind: 'away', reason: `Stripe cannot be reached${causeOf(error)}` };
-  if (error instanceof StripeAuthenticationError || error instanceof StripePermissionError) {
-    return { kind: 'away', reason: `Stripe refuses STRIPE_SECRET_KEY: ${withoutKey(error.message)}` };
-  }
-  if (status === 429) {
-    const seconds = Number(error.headers?.['retry-after']);
-    const given = Number.isFinite(seconds) && seconds > 0 && seconds <= 60;
-    return { kind: 'slow_down', reason, retryAfterMilliseconds: given ? seconds * 1000 : undefined };
-  }
-  // The first request with this key is still under way.
-  if (status === 409) return { kind: 'busy', reason };
-  // A key that was used for another request is as good as spent.
-  if (status >= 500 || error.type === 'StripeIdempotencyError') return { kind: 'failed', reason };
-  return { kind: 'refused', reason };
-}
-
-/** The code of the connection's own error, ` (ECONNREFUSED)`; the library says only that there was one. */
-function causeOf({ detail }: { readonly detail?: unknown }): string {
-  const code = (detail as { code?: unknown } | undefined)?.code;
-  return typeof code === 'string' ? ` (${code})` : '';
 }

@@ -2,6 +2,7 @@
 import type { PaymentProcessor } from '../processor.ts';
 import { methodsFor, stripeAmount } from './amounts.ts';
 import { listBalanceTransactions, readBalanceTransaction } from './balance-transactions.ts';
+import { checkoutRequest, checkoutUnits, MOST_INVOICES, OPEN_MINUTES } from './checkouts.ts';
 import { paymentIds, readEvent } from './events.ts';
 import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
 import { leastCharge, stepOf } from './splits/smallest-unit.ts';
@@ -21,6 +22,12 @@ export const stripe: PaymentProcessor = {
     idempotencyKey,
     // Stripe remembers a key for a day.
     keyValidHours: 20,
+    checkout: {
+      mostInvoices: MOST_INVOICES,
+      openMinutes: OPEN_MINUTES,
+      units: checkoutUnits,
+      request: checkoutRequest,
+    },
     open: openStripeLinks,
   },
   events: { read: readEvent, paymentIds },

@@ -116,13 +116,29 @@ export function visit(state: State, linkId: string): StripeObject | undefined {
   return session;
 }
 
-/** The customer completes a session that is still open; false where it is not. */
+/** The customer completes a session that is still open; false where it is not. A debit is `unpaid` for some days. */
 export function complete(state: State, sessionId: string, paymentStatus: 'paid' | 'unpaid' = 'paid'): boolean {
   const session = found(state.sessions, sessionId, 'checkout_session');
-  if (session['status'] !== 'open') return false;
-  Object.assign(session, { status: 'complete', payment_status: paymentStatus });
-  const link = found(state.paymentLinks, String(session['payment_link']), 'payment_link');
+  if (session['status'] !== 'open' || Number(session['expires_at']) <= state.now().getTime() / 1000) return false;
+  const { metadata } = (session['payment_intent_data'] ?? {}) as { metadata?: object };
+  const payment_intent = {
+    id: state.newId('pi'),
+    object: 'payment_intent',
+    status: paymentStatus === 'paid' ? 'succeeded' : 'processing',
+    metadata: metadata ?? session['metadata'],
+  };
+  Object.assign(session, { status: 'complete', payment_status: paymentStatus, payment_intent });
+  if (typeof session['payment_link'] !== 'string') return true;
+  const link = found(state.paymentLinks, session['payment_link'], 'payment_link');
   const restrictions = link['restrictions'] as Completed;
   if (restrictions !== null) restrictions.completed_sessions.count += 1;
   return true;
+}
+
+/** What becomes of a debit that was ordered. */
+export function settle(state: State, sessionId: string, how: 'paid' | 'failed'): void {
+  const session = found(state.sessions, sessionId, 'checkout_session');
+  const intent = session['payment_intent'] as { status: string };
+  intent.status = how === 'paid' ? 'succeeded' : 'requires_payment_method';
+  if (how === 'paid') session['payment_status'] = 'paid';
 }

@@ -6,6 +6,7 @@ export interface Requests {
   payment_link_retrieve: Stripe.PaymentLinkRetrieveParams;
   payment_link_update: Stripe.PaymentLinkUpdateParams;
   payment_link_list: Stripe.PaymentLinkListParams;
+  checkout_session_create: Stripe.Checkout.SessionCreateParams;
   checkout_session_retrieve: Stripe.Checkout.SessionRetrieveParams;
   checkout_session_list: Stripe.Checkout.SessionListParams;
   balance_transaction_list: Stripe.BalanceTransactionListParams;

@@ -10,7 +10,7 @@ import { balanceTransactionRoutes } from './balance-transactions.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { connectRoutes } from './connect.ts';
 import { paymentIntentRoutes } from './payment-intents.ts';
-import { complete, paymentLinkRoutes, visit } from './payment-links.ts';
+import { complete, paymentLinkRoutes, settle, visit } from './payment-links.ts';
 import { loadSchemas, requestProblem } from './schemas.ts';
 import {
   NEWEST_VERSION,
@@ -80,6 +80,8 @@ export interface StripeStandIn {
   /** A customer opens a link; undefined where it is switched off. */
   readonly visit: (linkId: string) => StripeObject | undefined;
   readonly complete: (sessionId: string, paymentStatus?: 'paid' | 'unpaid') => boolean;
+  /** What becomes of a debit that a customer ordered so. */
+  readonly settle: (sessionId: string, how: 'paid' | 'failed') => void;
   readonly close: () => Promise<void>;
 }
 
@@ -212,6 +214,12 @@ export async function startStripe(
       response.writeHead(session === undefined ? 410 : 200, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
       return;
     }
+    const session = state.sessions.get(/^\/c\/pay\/(\w+)$/.exec(url.pathname)?.[1] ?? '');
+    if (session !== undefined) {
+      response.writeHead(session['status'] === 'open' ? 200 : 410, { 'content-type': 'text/plain; charset=utf-8' });
+      response.end(JSON.stringify(session, null, 2));
+      return;
+    }
     const pieces: Buffer[] = [];
     for await (const piece of request) pieces.push(piece as Buffer);
     const form = pieces.length > 0 ? Buffer.concat(pieces).toString('utf8') : url.search.slice(1);
@@ -281,6 +289,7 @@ export async function startStripe(
     activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
     visit: (linkId) => visit(state, linkId),
     complete: (sessionId, paymentStatus) => complete(state, sessionId, paymentStatus),
+    settle: (sessionId, how) => settle(state, sessionId, how),
     async close() {
       server.closeAllConnections();
       await new Promise<void>((closed) => server.close(() => closed()));

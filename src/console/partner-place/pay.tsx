@@ -1,0 +1,264 @@
+/** A partner's contact pays several invoices at once: what is chosen, the payment's own page, and what became of it. */
+
+import { query, type Transaction } from '../../database/transaction.ts';
+import { callsOf, endCheckout } from '../../delivery/checkouts/end.ts';
+import { type CheckoutContext, openCheckout } from '../../delivery/checkouts/open.ts';
+import { type Checkout, type CheckoutPart, readCheckout } from '../../delivery/checkouts/queries.ts';
+import { linkProvider } from '../../delivery/link.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { Amount, moneyText } from '../../money.ts';
+import { type CheckoutState, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
+import { plural } from '../../text.ts';
+import { Form } from '../form.tsx';
+import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../kit.tsx';
+import { CHOSEN, openScreen, readOpen } from './overview.tsx';
+import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+
+const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
+  ...context,
+  links: linkProvider(context.settings, context.environment),
+});
+
+/** Refusal: page_unknown, of another partner's invoice as well. What cannot be paid is said above the form. */
+export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
+  const { context, partnerId, place, request } = visit;
+  const { database } = context;
+  const currency = fields.get('all');
+  const chosen = [...fields.keys()].flatMap((name) => (name.startsWith(CHOSEN) ? [name.slice(CHOSEN.length)] : []));
+  const numbers =
+    currency === undefined ? chosen : payableOf(await database.reading((tx) => readOpen(tx, visit)), currency);
+  const opened = await openCheckout(contextOf(visit), {
+    ...{ partnerId, numbers },
+    backTo: (reference) => `${place.origin}/place/payments/${reference}`,
+  });
+  if (opened.status === 'opened') return { to: `/place/payments/${opened.reference}` };
+  if (opened.status === 'unknown') throw refuse('page_unknown', { path: request.url });
+  const view = await database.reading((tx) => readOpen(tx, visit));
+  return { screen: openScreen(view, visit, { problem: opened.reason, chosen }), status: 422 };
+}
+
+/** All that can be paid in a currency, but what is being paid already. */
+const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, currency: string): readonly string[] =>
+  items.flatMap(({ document, document_id, number, currency: of }) =>
+    document === 'invoice' && of === currency && underWay.get(document_id)?.ordered_on == null ? [number] : [],
+  );
+
+interface Received {
+  readonly received_on: string;
+  readonly unapplied: string;
+  readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
+}
+
+export interface PaymentView {
+  readonly checkout: Checkout;
+  readonly received: Received | undefined;
+  /** What the processor says now; null where it need not be asked, or cannot be. */
+  readonly state: CheckoutState | null;
+}
+
+/** Refusal: page_unknown. The processor is asked after the transaction, and only while nothing is recorded of the end. */
+export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {
+  const { context, partnerId } = visit;
+  const { checkout, received } = await context.database.reading(async (tx) => {
+    const found = await ownCheckout(tx, visit, { partnerId, reference });
+    return { checkout: found, received: await readReceived(tx, found) };
+  });
+  const { ending, provider_id } = checkout;
+  if (ending !== null || received !== undefined || provider_id === null) return { checkout, received, state: null };
+  try {
+    const state = await callsOf(contextOf(visit), checkout).state(provider_id);
+    return { checkout, received, state };
+  } catch (error) {
+    if (!(error instanceof Unavailable || error instanceof RefusedByProcessor)) throw error;
+    return { checkout, received, state: null };
+  }
+}
+
+async function ownCheckout(
+  tx: Transaction,
+  { request }: PartnerVisit,
+  which: { partnerId: string; reference: string },
+): Promise<Checkout> {
+  const found = await readCheckout(tx, which);
+  if (found === undefined) throw refuse('page_unknown', { path: request.url });
+  return found;
+}
+
+async function readReceived(tx: Transaction, { provider_id }: Checkout): Promise<Received | undefined> {
+  const [received] = await query<Received>(
+    tx,
+    `SELECT p.received_on, b.unapplied,
+            coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
+                      FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
+     FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+     WHERE s.source = 'processor' AND s.reference = :session`,
+    { session: provider_id },
+  );
+  return received;
+}
+
+/** Ends the session, so that nobody pays by it any more. */
+export async function cancelPayment(visit: PartnerVisit, reference: string): Promise<PartnerAnswer> {
+  const { context, partnerId } = visit;
+  const checkout = await context.database.reading((tx) => ownCheckout(tx, visit, { partnerId, reference }));
+  const to = `/place/payments/${reference}`;
+  if (checkout.ending !== null) return { to };
+  try {
+    await endCheckout(contextOf(visit), checkout, 'canceled');
+  } catch (error) {
+    if (!(error instanceof Unavailable || error instanceof RefusedByProcessor)) throw error;
+    const screen = paymentScreen(await readPayment(visit, reference), visit);
+    return {
+      screen: {
+        ...screen,
+        content: (
+          <>
+            {UNREACHABLE}
+            {screen.content}
+          </>
+        ),
+      },
+      status: 422,
+    };
+  }
+  return { to };
+}
+
+const UNREACHABLE = (
+  <p class="problem" role="alert">
+    The payment processor cannot be reached at present. Nothing was changed. Try again in a minute.
+  </p>
+);
+
+interface Standing {
+  readonly chip: string;
+  readonly tone: Tone;
+  readonly text: string;
+  /** It can be paid, or canceled, by this page. */
+  readonly isOpen?: true;
+}
+
+const AGAIN = 'Nothing was paid. Choose the invoices again if you still want to pay them.';
+
+/** What became of a payment, in the contact's words. Pure. */
+function standingOf({ checkout, received, state }: PaymentView, processor: string): Standing {
+  const { ending, currency, invoices } = checkout;
+  if (received !== undefined) {
+    const isWhole = Amount.of(received.unapplied, currency).isZero();
+    const rest = `${moneyText(received.unapplied, currency)} could not be applied, because an invoice was settled or changed meanwhile. It is kept on your account.`;
+    return { chip: 'paid', tone: 'good', text: `Thank you. ${isWhole ? 'Every invoice is paid by it.' : rest}` };
+  }
+  switch (ending ?? state) {
+    case 'paid':
+      return {
+        chip: 'paid',
+        tone: 'good',
+        text: `${processor} has your payment. The invoices are paid within minutes.`,
+      };
+    case 'ordered':
+      return {
+        ...{ chip: 'debit ordered', tone: 'warn' },
+        text: 'Your bank debit is ordered. It takes some business days until the invoices are paid. Do not pay them again.',
+      };
+    case 'failed':
+      return { chip: 'failed', tone: 'bad', text: `Your bank did not carry out the debit. ${AGAIN}` };
+    case 'expired':
+      return { chip: 'expired', tone: 'plain', text: `The page of ${processor} was open for an hour. ${AGAIN}` };
+    case 'canceled':
+      return { chip: 'canceled', tone: 'plain', text: AGAIN };
+    case 'replaced':
+      return { chip: 'replaced', tone: 'plain', text: 'You began another payment with one of these invoices.' };
+    case 'changed':
+      return { chip: 'ended', tone: 'plain', text: `The balance of an invoice has changed. ${AGAIN}` };
+    case 'refused':
+    case 'not_made':
+      return { chip: 'not begun', tone: 'bad', text: `${processor} did not accept this payment. ${AGAIN}` };
+    case 'open':
+      return invoices.every((each) => isAsked(each, currency))
+        ? {
+            ...{ chip: 'not paid yet', tone: 'plain', isOpen: true },
+            text: `Nothing is paid yet. ${processor} shows the same invoices and asks how you pay.`,
+          }
+        : { chip: 'changed', tone: 'warn', text: `The balance of an invoice has changed. ${AGAIN}` };
+    default:
+      return {
+        ...{ chip: 'unknown', tone: 'warn' },
+        text: `${processor} cannot be asked at present. Look again in a minute, before you pay again.`,
+      };
+  }
+}
+
+const isAsked = ({ status, balance, amount }: CheckoutPart, currency: string): boolean =>
+  status === 'open' && Amount.of(balance, currency).equals(Amount.of(amount, currency));
+
+export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): PartnerScreen {
+  const { checkout, received } = view;
+  const { reference, currency, amount, invoices, url, expires_at, ordered_on } = checkout;
+  const processor = `${checkout.provider.slice(0, 1).toUpperCase()}${checkout.provider.slice(1)}`;
+  const { chip, tone, text, isOpen } = standingOf(view, processor);
+  const applied = new Map(received?.applied.map((each) => [each.document_id, each.amount]));
+  const columns: Column<CheckoutPart>[] = [
+    {
+      heading: 'Number',
+      cell: ({ number }) => (
+        <a class="row number" href={`/place/documents/${number}`}>
+          {number}
+        </a>
+      ),
+    },
+    { heading: 'To pay', number: true, cell: (part) => <Money amount={part.amount} currency={currency} /> },
+    ...(received === undefined
+      ? []
+      : [
+          {
+            heading: 'Applied',
+            number: true,
+            cell: ({ document_id }: CheckoutPart) => {
+              const part = applied.get(document_id);
+              return part === undefined ? <None /> : <Money amount={part} currency={currency} />;
+            },
+          },
+        ]),
+  ];
+  return {
+    title: `Payment of ${plural(invoices.length, 'invoice')}`,
+    crumbs: [{ name: reader.partner, href: '/place' }],
+    lead: <Chip tone={tone}>{chip}</Chip>,
+    acts: isOpen && url !== null && (
+      <>
+        <a class="button main" href={url} rel="noreferrer">
+          {`Pay ${moneyText(amount, currency)}`}
+        </a>
+        <Form action={`/place/payments/${reference}/cancel`} token={reader.formToken}>
+          <button type="submit">Cancel</button>
+        </Form>
+      </>
+    ),
+    content: (
+      <div class="stack">
+        <p>{text}</p>
+        <Card title="Invoices" flush>
+          <DataTable columns={columns} rows={invoices} labelled nothing="It has no invoices." caption="Invoices" />
+        </Card>
+        <Card title="Payment">
+          <Facts
+            facts={[
+              ['Total', <Money amount={amount} currency={currency} />],
+              ['By', processor],
+              ['Open until', isOpen && <Instant at={expires_at} />],
+              ['Debit ordered on', ordered_on],
+              ['Received on', received?.received_on],
+            ]}
+          />
+        </Card>
+        {!isOpen && (
+          <p>
+            <a class="button" href="/place">
+              Your invoices
+            </a>
+          </p>
+        )}
+      </div>
+    ),
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * Ends a checkout: whatever its session came to at the processor is found out first, and recorded. What was ordered or paid
+ * there is not ended: the processor's event says what becomes of it.
+ */
+import { DateTime } from 'luxon';
+import type { Environment } from '../../config/environment.ts';
+import type { Database } from '../../database/database.ts';
+import { failpoint } from '../../failpoint.ts';
+import {
+  type CheckoutState,
+  KeySpent,
+  type PaymentLinks,
+  RefusedByProcessor,
+  Unavailable,
+} from '../../processors/processor.ts';
+import { type Checkout, type CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './queries.ts';
+
+export interface CheckoutCalls {
+  readonly environment: Environment;
+  readonly database: Database;
+  readonly links: { readonly processors: ReadonlyMap<string, PaymentLinks> };
+}
+
+/** A key is sure to give the same session for a day; what nobody was told of by then cannot be paid either. */
+const KEY_VALID_HOURS = 20;
+
+export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, 'provider'>): PaymentLinks['checkouts'] {
+  const calls = links.processors.get(provider)?.checkouts;
+  if (calls === undefined) throw new Unavailable(`the key of ${provider} is not set`);
+  return calls;
+}
+
+/**
+ * Gives what became of the session: `expired` where it is ended now, or was before. Throws Unavailable where the processor
+ * cannot be asked: nothing is recorded then.
+ */
+export async function endCheckout(
+  context: CheckoutCalls,
+  checkout: Checkout,
+  why: 'replaced' | 'canceled' | 'changed',
+): Promise<CheckoutState> {
+  const providerId = checkout.provider_id ?? (await makeSession(context, checkout));
+  // Without a session there is nothing to pay.
+  if (providerId === undefined) return 'expired';
+  const state = await callsOf(context, checkout).expire(providerId);
+  failpoint('checkout.expired');
+  const isOver = DateTime.fromISO(checkout.expires_at) <= context.environment.now();
+  if (state === 'expired') await recordEnding(context, checkout, isOver ? 'expired' : why);
+  if (state === 'failed') await recordEnding(context, checkout, 'failed');
+  return state;
+}
+
+/**
+ * Makes the session under the key that was recorded before, so that a request whose answer was lost makes no second one.
+ * Gives its id; undefined where there is none, which is recorded with its reason.
+ */
+export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
+  const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
+  const age = context.environment.now().diff(DateTime.fromISO(recorded_at));
+  if (age.as('hours') >= KEY_VALID_HOURS) {
+    await recordEnding(context, checkout, 'not_made');
+    return undefined;
+  }
+  try {
+    const { providerId, url } = await callsOf(context, checkout).make(request, idempotency_key);
+    failpoint('checkout.made');
+    const now = context.environment.now().toISO();
+    await context.database.transaction((tx) => insertSession(tx, { checkoutId, providerId, url, now }));
+    failpoint('checkout.stored');
+    return providerId;
+  } catch (error) {
+    if (!(error instanceof RefusedByProcessor || error instanceof KeySpent)) throw error;
+    // A session that a failed request made all the same has no address that anybody knows.
+    await recordEnding(context, checkout, error instanceof KeySpent ? 'not_made' : 'refused', error.message);
+    return undefined;
+  }
+}
+
+const recordEnding = (
+  { database, environment }: CheckoutCalls,
+  { checkout_id: checkoutId }: Checkout,
+  why: CheckoutEnding,
+  detail?: string,
+): Promise<void> =>
+  database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
+
+/**
+ * Ends the sessions over a document of which something else is owed by now. A processor that cannot be asked keeps nothing
+ * waiting: a session ends by itself within the hour, and what is paid too much by then is unapplied cash.
+ */
+export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
+  const live = await context.database.reading((tx) => readLiveCheckouts(tx, [documentId]));
+  for (const checkout of live) {
+    try {
+      await endCheckout(context, checkout, 'changed');
+    } catch (error) {
+      if (!(error instanceof Unavailable || error instanceof RefusedByProcessor)) throw error;
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Several invoices paid at once, in one session at the processor over their sum. The checkout is recorded with the amount of
+ * each invoice before the processor is called, and its payment is applied in these amounts (processor-events/receipt.ts). An
+ * invoice is in one session at most: the same choice gives the same session again, another one ends it first.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { DateTime } from 'luxon';
+import { failpoint } from '../../failpoint.ts';
+import { Amount } from '../../money.ts';
+import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
+import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
+import { processorOf } from '../../processors/processors.ts';
+import { type LinkProvider, newToken, type WantedLinks } from '../link.ts';
+import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
+import {
+  type Checkout,
+  insertCheckout,
+  lockPartner,
+  type PayableInvoice,
+  readCheckout,
+  readInstallationId,
+  readLiveCheckouts,
+  readPayableInvoices,
+} from './queries.ts';
+
+export interface CheckoutContext extends CheckoutCalls, ActorContext {
+  readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
+}
+
+export interface CheckoutRequest {
+  readonly partnerId: string;
+  readonly numbers: readonly string[];
+  /** Our page of a checkout. */
+  readonly backTo: (reference: string) => string;
+}
+
+export type OpenedCheckout =
+  | { readonly status: 'opened'; readonly reference: string }
+  /** One of the numbers is not the partner's. */
+  | { readonly status: 'unknown' }
+  /** Nothing can be paid, and why, in a sentence for the contact. */
+  | { readonly status: 'refused'; readonly reason: string };
+
+/** Whoever asks again at the same moment finds the other's session, and waits for it a little. */
+const TRIES = 4;
+const PAUSE_MILLISECONDS = 700;
+/** A session that ends sooner is replaced, so that its payer has time to pay. */
+const LEAST_MINUTES_LEFT = 10;
+/** The processor takes no request whose session would end within half an hour. */
+const REQUEST_GOOD_MINUTES = 25;
+
+/** The processor under which several invoices can be paid at once; undefined where none is set up. */
+export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
+  wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
+
+export async function openCheckout(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const opened = await tryToOpen(context, request);
+      if (opened !== undefined) return opened;
+    } catch (error) {
+      if (!(error instanceof Unavailable || error instanceof RefusedByProcessor)) throw error;
+      if (attempt === TRIES || error instanceof RefusedByProcessor) {
+        return refused('The payment processor cannot be reached at present. Nothing was paid. Try again in a minute');
+      }
+    }
+    if (attempt >= TRIES) return refused('These invoices are being paid in another window. Try again in a minute');
+    await wait(PAUSE_MILLISECONDS);
+  }
+}
+
+const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason: `${reason}.` });
+
+/** Undefined where another request came between. */
+async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
+  const wanted = checkoutProvider(context.links);
+  if (wanted === undefined) return refused('Invoices cannot be paid online at present');
+  const { partnerId, numbers } = request;
+  const { invoices, live } = await context.database.reading(async (tx) => {
+    const found = await readPayableInvoices(tx, partnerId, numbers);
+    return {
+      invoices: found,
+      live: await readLiveCheckouts(
+        tx,
+        found.map(({ document_id }) => document_id),
+      ),
+    };
+  });
+  if (invoices.length < new Set(numbers).size) return { status: 'unknown' };
+  const order = orderOf(wanted, invoices);
+  if ('reason' in order) return refused(order.reason);
+  const same = live.find((each) => isSame(context, each, invoices));
+  for (const other of live.filter((each) => each !== same)) {
+    const state = await endCheckout(context, other, 'replaced');
+    if (state === 'ordered' || state === 'paid') return underWay(other, state);
+  }
+  const checkout = same ?? (await record(context, request, { wanted, invoices, ...order }));
+  if (checkout === undefined) return undefined;
+  const { provider_id, reference } = checkout;
+  if ((provider_id ?? (await makeSession(context, checkout))) !== undefined) return { status: 'opened', reference };
+  return refused('The payment processor did not accept this payment. Pay each invoice by itself, or by bank transfer');
+}
+
+function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid'): OpenedCheckout {
+  const numbers = invoices.map(({ number }) => number).join(', ');
+  const since = ordered_on === null ? '' : ` since ${ordered_on}`;
+  return refused(
+    state === 'paid'
+      ? `${numbers}: this payment has just been made. It is shown here within minutes`
+      : `${numbers}: a bank debit is under way${since}. It takes some days; do not pay again`,
+  );
+}
+
+interface Order {
+  readonly total: Amount;
+  readonly units: readonly number[];
+  readonly methods: readonly string[];
+}
+
+/** What is asked for, or why that cannot be paid at once. Pure. */
+function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
+  const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
+  const [first] = invoices;
+  if (first === undefined) return { reason: 'Choose at least one invoice' };
+  if (invoices.length > checkout.mostInvoices) {
+    return { reason: `At most ${checkout.mostInvoices} invoices can be paid at once` };
+  }
+  const settled = invoices.filter(({ payable }) => !payable).map(({ number }) => number);
+  if (settled.length > 0) return { reason: `Nothing is to be paid on ${settled.join(', ')} any more` };
+  const { currency } = first;
+  if (invoices.some((each) => each.currency !== currency)) {
+    return { reason: 'Invoices of different currencies cannot be paid at once. Choose those of one currency' };
+  }
+  const methods = methodsFor(wanted.methods, currency);
+  if (methods.length === 0) return { reason: `Invoices in ${currency} cannot be paid online: pay by bank transfer` };
+  const amounts = invoices.map(({ balance }) => Amount.of(balance, currency));
+  const units = checkout.units(amounts);
+  if ('reason' in units) return { reason: `These invoices cannot be paid online at once: ${units.reason}` };
+  return { total: amounts.reduce((sum, each) => sum.plus(each), Amount.zero(currency)), methods, ...units };
+}
+
+/** Whether a checkout asks for just that, and its session can be paid for a while, or still be made. */
+function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
+  const { expires_at, recorded_at, provider_id, currency } = checkout;
+  const asked = new Map(checkout.invoices.map(({ document_id, amount }) => [document_id, Amount.of(amount, currency)]));
+  const isAlike =
+    asked.size === invoices.length &&
+    invoices.every(({ document_id, balance }) => asked.get(document_id)?.equals(Amount.of(balance, currency)));
+  if (!isAlike) return false;
+  const now = environment.now();
+  return provider_id === null
+    ? now.diff(DateTime.fromISO(recorded_at)).as('minutes') < REQUEST_GOOD_MINUTES
+    : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
+}
+
+/** Says, before the processor is called, what is about to be paid. Undefined where another request did so meanwhile. */
+async function record(
+  context: CheckoutContext,
+  { partnerId, backTo }: CheckoutRequest,
+  { wanted, invoices, total, units, methods }: Order & { wanted: WantedLinks; invoices: readonly PayableInvoice[] },
+): Promise<Checkout | undefined> {
+  const { database, environment, actor } = context;
+  const { checkout: maker } = processorOf(wanted.provider).paymentLinks;
+  const { currency } = total;
+  const reference = newToken();
+  const at = environment.now();
+  const now = at.toISO();
+  const expiresAt = at.plus({ minutes: maker.openMinutes });
+  const parts = invoices.map(({ document_id, balance }) => ({ document_id, amount: balance }));
+  const recorded = await database.transaction(async (tx) => {
+    await lockPartner(tx, partnerId);
+    const ids = parts.map(({ document_id }) => document_id);
+    if ((await readLiveCheckouts(tx, ids)).length > 0) return undefined;
+    const installation = await readInstallationId(tx);
+    const request = maker.request({
+      ...{ installation, reference, partnerId, currency, methods, expiresAt: expiresAt.toJSDate() },
+      lines: invoices.map(({ number }, index) => ({ number, unitAmount: units[index] as number })),
+      backTo: backTo(reference),
+    });
+    const details = {
+      ...{ currency, amount: total.toString() },
+      invoices: invoices.map(({ number, balance }) => ({ number, amount: Amount.of(balance, currency).toString() })),
+    };
+    const eventId = await recordEvent(tx, actor, { action: 'checkout.open', subject: partnerId, details, now });
+    await insertCheckout(tx, {
+      ...{ reference, partnerId, currency, request, now, eventId, invoices: parts, provider: wanted.provider },
+      ...{ amount: total.toString(), key: `reckoner-${installation}-checkout-${reference}` },
+      expiresAt: expiresAt.toISO(),
+    });
+    failpoint('checkout.recorded');
+    return readCheckout(tx, { partnerId, reference });
+  });
+  if (recorded !== undefined) failpoint('checkout.committed');
+  return recorded;
+}

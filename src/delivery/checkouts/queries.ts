@@ -1,0 +1,198 @@
+/** SQL over checkouts: what a partner's contact pays at once, and what became of it. */
+import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+
+export type CheckoutEnding =
+  | 'paid'
+  | 'replaced'
+  | 'canceled'
+  | 'changed'
+  | 'expired'
+  | 'failed'
+  | 'refused'
+  | 'not_made';
+
+export interface CheckoutPart {
+  readonly document_id: number;
+  readonly number: string;
+  /** What is paid of it. */
+  readonly amount: string;
+  /** What it is now. */
+  readonly status: 'open' | 'paid' | 'void';
+  readonly balance: string;
+}
+
+export interface Checkout {
+  readonly checkout_id: number;
+  readonly reference: string;
+  readonly partner_id: string;
+  readonly provider: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly idempotency_key: string;
+  readonly expires_at: string;
+  readonly recorded_at: string;
+  readonly provider_id: string | null;
+  readonly url: string | null;
+  /** The day on which a bank debit was ordered. */
+  readonly ordered_on: string | null;
+  readonly ending: CheckoutEnding | null;
+  readonly detail: string | null;
+  /** In the order in which they are paid. */
+  readonly invoices: readonly CheckoutPart[];
+}
+
+const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c.currency, c.amount, c.request,
+         c.idempotency_key, c.expires_at, c.recorded_at, s.provider_id, s.url, o.ordered_on, e.why AS ending, e.detail,
+         (SELECT json_agg(json_build_object('document_id', i.document_id, 'number', d.number, 'amount', i.amount::text,
+                                            'status', b.status, 'balance', b.balance::text) ORDER BY i.position)
+          FROM checkout_invoices i JOIN documents d ON d.document_id = i.document_id
+          JOIN document_balances b ON b.document_id = i.document_id
+          WHERE i.checkout_id = c.checkout_id) AS invoices
+  FROM checkouts c
+  LEFT JOIN checkout_sessions s ON s.checkout_id = c.checkout_id
+  LEFT JOIN checkout_orders o ON o.checkout_id = c.checkout_id
+  LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
+
+/** A partner's checkout; undefined for another partner's. */
+export async function readCheckout(
+  tx: Transaction,
+  which: { readonly partnerId: string; readonly reference: string },
+): Promise<Checkout | undefined> {
+  const [found] = await query<Checkout>(
+    tx,
+    `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
+    { ...which },
+  );
+  return found;
+}
+
+/** The checkouts that have not ended, over any of these documents. */
+export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[]): Promise<Checkout[]> {
+  return query(
+    tx,
+    `${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
+       SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
+     ORDER BY c.checkout_id`,
+    { documentIds },
+  );
+}
+
+/** Whether one has not ended, while something else than it asks for is owed on the document. */
+export const HAS_CHANGED_CHECKOUT = `EXISTS (
+  SELECT FROM checkout_invoices x
+  WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
+    AND NOT EXISTS (SELECT FROM checkout_endings z WHERE z.checkout_id = x.checkout_id))`;
+
+export interface InvoiceInCheckout {
+  readonly document_id: number;
+  readonly reference: string;
+  /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
+  readonly ordered_on: string | null;
+}
+
+/** The open invoices of a partner that a checkout is under way for, with that checkout. */
+export function readInvoicesInCheckout(tx: Transaction, partnerId: string, now: string): Promise<InvoiceInCheckout[]> {
+  return query(
+    tx,
+    `SELECT i.document_id, c.reference, o.ordered_on
+     FROM checkouts c JOIN checkout_invoices i USING (checkout_id)
+     JOIN checkout_sessions s USING (checkout_id) LEFT JOIN checkout_orders o USING (checkout_id)
+     WHERE c.partner_id = :partnerId AND (o.checkout_id IS NOT NULL OR c.expires_at > :now::timestamptz)
+       AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = c.checkout_id)`,
+    { partnerId, now },
+  );
+}
+
+export interface PayableInvoice {
+  readonly document_id: number;
+  readonly number: string;
+  readonly currency: string;
+  readonly balance: string;
+  readonly payable: boolean;
+}
+
+/** Those of these documents that are the partner's, oldest due date first. */
+export function readPayableInvoices(
+  tx: Transaction,
+  partnerId: string,
+  numbers: readonly string[],
+): Promise<PayableInvoice[]> {
+  return query(
+    tx,
+    `SELECT d.document_id, d.number, d.currency, b.balance,
+            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable
+     FROM documents d JOIN document_balances b USING (document_id)
+     WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
+     ORDER BY d.due_on, d.document_id`,
+    { partnerId, numbers },
+  );
+}
+
+export async function readInstallationId(tx: Transaction): Promise<string> {
+  return (await queryOne<{ installation_id: string }>(tx, `SELECT installation_id FROM installation`)).installation_id;
+}
+
+/** Of two requests of a partner at once, one waits for the other. */
+export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
+  await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
+}
+
+export interface NewCheckout {
+  readonly reference: string;
+  readonly partnerId: string;
+  readonly provider: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly request: object;
+  readonly key: string;
+  readonly expiresAt: string;
+  readonly now: string;
+  readonly eventId: number;
+  readonly invoices: readonly { readonly document_id: number; readonly amount: string }[];
+}
+
+export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Promise<void> {
+  await execute(
+    tx,
+    `WITH made AS (
+       INSERT INTO checkouts (reference, partner_id, provider, currency, amount, request, idempotency_key, expires_at,
+                              recorded_at, event_id)
+       VALUES (:reference, :partnerId, :provider, :currency, :amount::numeric, :request::jsonb, :key,
+               :expiresAt::timestamptz, :now::timestamptz, :eventId::bigint)
+       RETURNING checkout_id, partner_id, currency
+     )
+     INSERT INTO checkout_invoices (checkout_id, position, document_id, partner_id, currency, amount)
+     SELECT checkout_id, place, document_id, partner_id, currency, amount
+     FROM made CROSS JOIN json_to_recordset(:invoices::json) AS r (place integer, document_id bigint, amount numeric)`,
+    {
+      ...checkout,
+      request: JSON.stringify(checkout.request),
+      invoices: JSON.stringify(checkout.invoices.map((each, index) => ({ ...each, place: index + 1 }))),
+    },
+  );
+}
+
+export async function insertSession(
+  tx: Transaction,
+  session: { checkoutId: number; providerId: string; url: string; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
+     VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`,
+    { ...session },
+  );
+}
+
+export async function insertEnding(
+  tx: Transaction,
+  ending: { checkoutId: number; why: CheckoutEnding; detail?: string | undefined; now: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO checkout_endings (checkout_id, why, detail, ended_at)
+     VALUES (:checkoutId, :why, :detail, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`,
+    { ...ending, detail: ending.detail ?? null },
+  );
+}

@@ -1,0 +1,108 @@
+/** Checkout Sessions at Stripe, each over several invoices: make one, ask what became of it, end it. */
+import type Stripe from 'stripe';
+import type { Amount } from '../../money.ts';
+import {
+  type CheckoutOrder,
+  type CheckoutState,
+  type Checkouts,
+  type MadeLink,
+  RefusedByProcessor,
+} from '../processor.ts';
+import { type StripeAmount, stripeAmount } from './amounts.ts';
+import type { StripeCalls } from './calls.ts';
+import { smallestUnit } from './splits/smallest-unit.ts';
+
+/** Stripe takes 100 line items, and advises against more than a few dozen. */
+export const MOST_INVOICES = 50;
+/** Stripe takes from 30 minutes to 24 hours. An amount that changes meanwhile is paid wrongly: an hour is enough to pay. */
+export const OPEN_MINUTES = 60;
+
+/** Each invoice in Stripe's smallest unit, or why they cannot be paid at once. Only their sum has a least amount. */
+export function checkoutUnits(amounts: readonly Amount[]): { readonly units: readonly number[] } | { reason: string } {
+  const [first, ...rest] = amounts;
+  if (first === undefined) return { reason: 'no invoice is chosen' };
+  const total: StripeAmount = stripeAmount(rest.reduce((sum, each) => sum.plus(each), first));
+  if ('reason' in total) return total;
+  const units: number[] = [];
+  for (const each of amounts) {
+    const unit = smallestUnit(each.toString(), each.currency);
+    if ('reason' in unit) return unit;
+    units.push(unit.units);
+  }
+  return { units };
+}
+
+/** What Stripe is asked for: a line for each invoice, known by its metadata, open for an hour. */
+export function checkoutRequest(order: CheckoutOrder): Stripe.Checkout.SessionCreateParams {
+  const { installation, reference, partnerId, currency, lines } = order;
+  const metadata = { installation, checkout: reference, partner_id: partnerId };
+  const names = lines.map(({ number }) => number);
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return {
+    mode: 'payment',
+    line_items: lines.map(({ number, unitAmount }) => ({
+      quantity: 1,
+      price_data: {
+        currency: currency.toLowerCase(),
+        unit_amount: unitAmount,
+        product_data: { name: `Invoice ${number}` },
+      },
+    })),
+    // Only what the account offers in the Dashboard is shown; since API 2026-09-30 this narrows it.
+    allowed_payment_method_types: [...order.methods],
+    // An invoice is paid in its own currency, whatever the account's setting.
+    adaptive_pricing: { enabled: false },
+    submit_type: 'pay',
+    success_url: order.backTo,
+    cancel_url: order.backTo,
+    expires_at: Math.floor(order.expiresAt.getTime() / 1000),
+    metadata,
+    payment_intent_data: { description: `Invoices ${names.slice(0, 3).join(', ')}${more}`, metadata },
+  };
+}
+
+export class StripeCheckouts implements Checkouts {
+  private readonly stripe: StripeCalls;
+
+  constructor(stripe: StripeCalls) {
+    this.stripe = stripe;
+  }
+
+  async make(request: object, idempotencyKey: string): Promise<MadeLink> {
+    const { id, url } = await this.stripe.call((client) =>
+      client.checkout.sessions.create(request as Stripe.Checkout.SessionCreateParams, { idempotencyKey }),
+    );
+    if (url === null) throw new RefusedByProcessor('Stripe: the session has no page');
+    return { providerId: id, url };
+  }
+
+  async state(providerId: string): Promise<CheckoutState> {
+    const session = await this.stripe.ask((client) =>
+      client.checkout.sessions.retrieve(providerId, { expand: ['payment_intent'] }),
+    );
+    return stateOf(session);
+  }
+
+  async expire(providerId: string): Promise<CheckoutState> {
+    try {
+      await this.stripe.ask((client) => client.checkout.sessions.expire(providerId));
+      return 'expired';
+    } catch (error) {
+      // It was paid or has expired already: only an open session can be ended.
+      if (!(error instanceof RefusedByProcessor)) throw error;
+      const state = await this.state(providerId);
+      if (state === 'open') throw error;
+      return state;
+    }
+  }
+}
+
+/** A debit that was ordered is complete and unpaid, and so is one that failed: its payment intent says which. */
+function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session): CheckoutState {
+  if (status === 'open') return 'open';
+  if (status === 'expired') return 'expired';
+  if (payment_status !== 'unpaid') return 'paid';
+  const intent = typeof payment_intent === 'object' ? payment_intent?.status : undefined;
+  if (intent === 'succeeded') return 'paid';
+  return intent === 'requires_payment_method' || intent === 'canceled' ? 'failed' : 'ordered';
+}
