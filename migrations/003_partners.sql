@@ -164,6 +164,13 @@ CREATE TABLE client_revocations (
 );
 CALL make_fact('client_revocations', while_paused => true);
 
+-- When a client called last, to some minutes: a working state, so that one that nobody uses any more can be revoked.
+CREATE TABLE client_uses (
+  client_id text COLLATE "C" PRIMARY KEY REFERENCES api_clients,
+  used_at timestamptz NOT NULL
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'client_uses');
+
 -- The public keys. A private key exists only in the memory of the process that signs with it, so neither this database
 -- nor a backup of it can sign a token.
 CREATE TABLE signing_keys (

@@ -736,6 +736,14 @@ CREATE TRIGGER fact_number BEFORE INSERT ON client_revocations FOR EACH ROW EXEC
 CREATE TRIGGER facts_in_order BEFORE INSERT ON client_revocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 GRANT INSERT, SELECT ON client_revocations TO reckoner_app;
 
+CREATE TABLE client_uses (
+  client_id text COLLATE "C" NOT NULL,
+  used_at timestamp with time zone NOT NULL,
+  CONSTRAINT client_uses_pkey PRIMARY KEY (client_id),
+  CONSTRAINT client_uses_client_id_fkey FOREIGN KEY (client_id) REFERENCES api_clients(client_id)
+);
+GRANT INSERT, SELECT, UPDATE ON client_uses TO reckoner_app;
+
 CREATE TABLE signing_keys (
   kid text COLLATE "C" NOT NULL,
   public_jwk jsonb NOT NULL,

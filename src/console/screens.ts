@@ -31,6 +31,7 @@ import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.ts
 import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { paymentListScreen, readPaymentList } from './screens/payment-list.tsx';
 import { paymentsScreen, readPayments } from './screens/payments.tsx';
+import { clientsScreen, peopleScreen, readAllClients, readPeople } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
@@ -106,6 +107,13 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     sheetOfAccounts,
   );
   screen('/settings', LEDGER, (tx, { context, scope }) => readSettingsView(tx, { ...context, scope }), settingsScreen);
+  screen('/settings/users', LEDGER, (tx, { context, scope }) => readPeople(tx, { ...context, scope }), peopleScreen);
+  screen(
+    '/settings/clients',
+    LEDGER,
+    (tx, { context, scope }) => readAllClients(tx, { ...context, scope }),
+    clientsScreen,
+  );
 }
 
 function addClose({ screen }: Routes): void {

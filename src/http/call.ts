@@ -213,7 +213,7 @@ const fingerprint = (request: FastifyRequest, body: unknown): string =>
 export async function countCall(
   request: FastifyRequest,
   reply: FastifyReply,
-  { tokens, limits }: Pick<Shared, 'tokens' | 'limits'>,
+  { tokens, limits, clientUses }: Pick<Shared, 'tokens' | 'limits' | 'clientUses'>,
 ): Promise<void> {
   const count = (key: string) => void reply.headers(rateHeaders(limits.request('call', key)));
   try {
@@ -223,6 +223,7 @@ export async function countCall(
     throw error;
   }
   count(request.caller.clientId);
+  clientUses.called(request.caller.clientId);
 }
 
 function bearerToken(request: FastifyRequest): string {

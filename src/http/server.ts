@@ -14,6 +14,7 @@ import type { Caller } from '../quotes/queries.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';
+import { ClientUses } from './client-uses.ts';
 import { answerWithin, boundOf, openGates } from './gates.ts';
 import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
@@ -92,6 +93,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
     metrics,
     acceptances: new Acceptances(database, readRouted),
     events: new Publisher(database),
+    clientUses: new ClientUses(service),
     rowStreams: new RowStreams(database, service.log),
   };
   const findMethods = collectRoutes(app);

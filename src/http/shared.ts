@@ -7,6 +7,7 @@ import type { Database } from '../database/database.ts';
 import type { Publisher } from '../partner-events/publish.ts';
 import type { Acceptances } from '../quotes/acceptances.ts';
 import type { RoutedAcceptance } from '../splits/accepted.ts';
+import type { ClientUses } from './client-uses.ts';
 import type { KeyStore } from './keys.ts';
 import type { Limits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
@@ -32,6 +33,7 @@ export interface Shared extends Service {
   readonly keys: KeyStore;
   readonly tokens: TokenIssuer;
   readonly limits: Limits;
+  readonly clientUses: ClientUses;
   readonly metrics: Metrics;
   readonly security: SecurityLog;
   readonly rowStreams: RowStreams;

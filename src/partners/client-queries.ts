@@ -62,6 +62,8 @@ export interface ClientRow {
   readonly partner_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
+  /** To some minutes; null: never. */
+  readonly last_used_at: string | null;
   readonly last_sequence: number;
   /** The live secrets, newest first; `ends_at` is null for one without an end. */
   readonly live_secrets: readonly {
@@ -81,10 +83,12 @@ export function readClients(
 ): Promise<ClientRow[]> {
   return query(
     tx,
-    `SELECT c.client_id, c.partner_id, c.created_at, r.revoked_at, s.last_sequence,
+    `SELECT c.client_id, c.partner_id, c.created_at, r.revoked_at, u.used_at AS last_used_at,
+            s.last_sequence,
             CASE WHEN r.client_id IS NULL THEN s.live ELSE '[]' END AS live_secrets
      FROM api_clients c
      LEFT JOIN client_revocations r ON r.client_id = c.client_id
+     LEFT JOIN client_uses u ON u.client_id = c.client_id
      CROSS JOIN LATERAL (
        SELECT max(sequence) AS last_sequence,
               coalesce(json_agg(json_build_object('sequence', sequence, 'sha256', secret_sha256, 'ends_at',
@@ -116,4 +120,19 @@ export async function doesClientLive(
     client,
   );
   return lives;
+}
+
+/** Notes that a client called, where that was not noted within some time. */
+export async function noteClientUse(
+  tx: Transaction,
+  use: { clientId: string; now: string; atMostEverySeconds: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO client_uses AS u (client_id, used_at)
+     SELECT client_id, :now::timestamptz FROM api_clients WHERE client_id = :clientId
+     ON CONFLICT (client_id) DO UPDATE SET used_at = EXCLUDED.used_at
+     WHERE u.used_at < EXCLUDED.used_at - make_interval(secs => :atMostEverySeconds)`,
+    use,
+  );
 }

@@ -290,6 +290,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   checkout_orders: 'state at a processor',
   checkout_endings: 'state at a processor',
   signing_keys: 'short-lived keys for tokens',
+  client_uses: 'a changing state',
   failed_exchanges: 'counters of a quarter of an hour',
   request_counts: 'counters of a minute',
   quotes: 'offers; an accepted one is a ledger row',

@@ -10,16 +10,20 @@ import {
   settingsLogScreen,
 } from '../../src/console/screens/audit.tsx';
 import { type AuditQuestion, auditEventsScreen, readAuditEvents } from '../../src/console/screens/audit-events.tsx';
+import { clientsScreen, peopleScreen, readAllClients, readPeople } from '../../src/console/screens/people.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from '../../src/console/screens/seals.tsx';
 import { readSettingsView, settingsScreen } from '../../src/console/screens/settings.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import { noteClientUse } from '../../src/partners/client-queries.ts';
+import { createClient } from '../../src/partners/clients.ts';
 import { recordEvents } from '../../src/people/audit-events.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { recordAttention } from '../../src/reports/job-attention.ts';
 import { readSealLetters } from '../../src/reports/seal-letters.ts';
 import { recordJobRun } from '../../src/reports/status.ts';
+import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { type ConsoleBooks, html, openConsole, SCRIPT, textOf } from './books.ts';
 
 let books: ConsoleBooks;
@@ -140,6 +144,29 @@ test('settings show bank details as printed and no secret', async () => {
   expect(textOf(settingsLogScreen(log))).toContain('issuer.legal_name');
 });
 
+test('users are listed with their roles, and clients with their last use', async () => {
+  await invite(books, ADMINISTRATOR, { name: SCRIPT });
+  await invite(books, 'kim@auditor.example', { roles: ['viewer'], partnerId: 'p-2' });
+  const users = peopleScreen(await reading((tx) => readPeople(tx, books.seen())));
+  expect(textOf(users)).toMatch(/kim@auditor.example viewer of p-2 /);
+  expect(html(users)).not.toContain(SCRIPT);
+  const { environment, actor } = books;
+  const now = environment.now();
+  const { client_id: clientId, client_secret: secret } = await books.database.transaction((tx) =>
+    createClient(tx, 'p-1', {}, { actor, environment: environment.name, now }),
+  );
+  const note = (at: string) =>
+    books.database.transaction((tx) => noteClientUse(tx, { clientId, now: at, atMostEverySeconds: 300 }));
+  const clients = async () => reading((tx) => readAllClients(tx, books.seen()));
+  expect(textOf(clientsScreen(await clients()))).toMatch(/p-1 2026-10-15 never 1 valid/);
+  await note('2026-10-15T15:00:00Z');
+  await note('2026-10-15T15:04:59Z');
+  expect((await clients())?.[0]?.last_used_at).toMatch(/15:00:00/);
+  await note('2026-10-15T15:05:01Z');
+  expect((await clients())?.[0]?.last_used_at).toMatch(/15:05:01/);
+  expect(html(clientsScreen(await clients()))).not.toContain(secret);
+});
+
 test('what is of the whole ledger is not shown to a reader of some partners', async () => {
   const seen = books.seen(['p-1', 'p-2']);
   expect(await reading((tx) => readSeals(tx, {}, seen))).toBeNull();
@@ -148,6 +175,16 @@ test('what is of the whole ledger is not shown to a reader of some partners', as
   expect(await reading((tx) => readPacks(tx, {}, seen))).toBeNull();
   expect(await reading((tx) => readSettingsLog(tx, seen))).toBeNull();
   expect(await reading((tx) => readSettingsView(tx, seen))).toBeNull();
-  for (const screen of [sealsScreen, checksScreen, packsScreen, settingsLogScreen, settingsScreen])
+  expect(await reading((tx) => readPeople(tx, seen))).toBeNull();
+  expect(await reading((tx) => readAllClients(tx, seen))).toBeNull();
+  for (const screen of [
+    sealsScreen,
+    checksScreen,
+    packsScreen,
+    settingsLogScreen,
+    settingsScreen,
+    peopleScreen,
+    clientsScreen,
+  ])
     expect(textOf(screen(null))).toContain('Your role is limited to some of its partners.');
 });

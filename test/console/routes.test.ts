@@ -24,7 +24,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
-  /^\/(close(\/:month(\/preview)?)?|queue|payments|reports\/trial-balance(\.\w+)?|audit\/(seals|checks|settings|packs).*|settings)$/;
+  /^\/(close(\/:month(\/preview)?)?|queue|payments|reports\/trial-balance(\.\w+)?|audit\/(seals|checks|settings|packs).*|settings(\/\w+)?)$/;
 /** Who may send a form, besides those of the acts. */
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/(sign-out|account\/.*)$/, 'viewer'],

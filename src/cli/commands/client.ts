@@ -52,22 +52,24 @@ async function clientList(
   options: PresentOptions,
 ): Promise<void> {
   const rows = await database.reading((tx) => readClients(tx, { partnerId, now: environment.now().toISO() }));
-  const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, live_secrets }) => ({
+  const clients = rows.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
     client_id,
     partner_id,
     created_at,
     revoked_at,
+    last_used_at,
     secrets: live_secrets.map(({ sequence, ends_at }) => ({ sequence, ends_at })),
   }));
   const listed = () =>
     clients.length === 0
       ? "There are no API clients. Create one with 'reckoner client create PARTNER'."
       : table(
-          ['client', 'partner', 'created', 'secrets'],
-          clients.map(({ client_id, partner_id, created_at, revoked_at, secrets }) => [
+          ['client', 'partner', 'created', 'last used', 'secrets'],
+          clients.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, secrets }) => [
             client_id,
             partner_id,
             created_at.slice(0, 10),
+            last_used_at?.slice(0, 10) ?? 'never',
             revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`,
           ]),
         );
@@ -78,6 +80,13 @@ type ListedClient = Readonly<{ client_id: string; secrets: readonly unknown[] }>
 
 const sheetOf = (clients: readonly ListedClient[]): Sheet => ({
   name: 'API clients',
-  columns: { client_id: 'text', partner_id: 'text', created_at: 'date', revoked_at: 'date', valid_secrets: 'count' },
+  columns: {
+    client_id: 'text',
+    partner_id: 'text',
+    created_at: 'date',
+    revoked_at: 'date',
+    last_used_at: 'date',
+    valid_secrets: 'count',
+  },
   rows: clients.map((client) => ({ ...client, valid_secrets: client.secrets.length })),
 });

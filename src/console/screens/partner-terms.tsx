@@ -20,6 +20,7 @@ interface Client {
   readonly client_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
   /** When each secret that is valid ends; null: it does not. */
   readonly secrets: readonly (string | null)[];
 }
@@ -59,8 +60,8 @@ export async function readPartnerTerms(
       { partnerId },
     ),
     inactive: new Map(inactive.map(({ policy_id, since }) => [policy_id, since])),
-    clients: clients.map(({ client_id, created_at, revoked_at, live_secrets }) => ({
-      ...{ client_id, created_at, revoked_at },
+    clients: clients.map(({ client_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
+      ...{ client_id, created_at, revoked_at, last_used_at },
       secrets: live_secrets.map(({ ends_at }) => ends_at),
     })),
     webhook: webhook === undefined ? null : { ...webhookOf(webhook), url: withoutSecrets(webhook.url ?? '') },
@@ -191,11 +192,11 @@ function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsVi
       <div class="stack">
         {clients.length === 0 && <p class="soft">It has no API clients.</p>}
         <ul class="ticks plain">
-          {clients.map(({ client_id, created_at, revoked_at, secrets }) => (
+          {clients.map(({ client_id, created_at, revoked_at, last_used_at, secrets }) => (
             <li>
               <div>
                 <code class="hash">{client_id}</code>
-                <p class="soft">{`made ${created_at.slice(0, 10)}${endsOf(secrets)}`}</p>
+                <p class="soft">{`made ${created_at.slice(0, 10)}, ${usedOn(last_used_at)}${endsOf(secrets)}`}</p>
                 {revoked_at === null && (
                   <p>
                     <a href={addressOf('/console/acts/client.rotate', { clientId: client_id })}>New secret</a>
@@ -231,6 +232,9 @@ function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsVi
     </Card>
   );
 }
+
+/** `last used 2026-10-01`. */
+const usedOn = (at: string | null): string => (at === null ? 'never used' : `last used ${at.slice(0, 10)}`);
 
 const endsOf = (secrets: readonly (string | null)[]): string => {
   const ends = secrets.filter((each) => each !== null).map((each) => each.slice(0, 10));

@@ -10,6 +10,7 @@ import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None, WholeLedgerOnly } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { SettingsMenu } from './people.tsx';
 
 interface HeldDocument {
   readonly number: string;
@@ -81,19 +82,22 @@ export function settingsScreen(view: SettingsView | null): Screen {
       </a>
     ),
     content: (
-      <div class="columns">
-        <div class="stack">
-          <Missing missing={view.missing} environment={view.environment} />
-          <BankDetails settings={view.settings} />
-          <Holds view={view} />
+      <>
+        <SettingsMenu current="settings" />
+        <div class="columns">
+          <div class="stack">
+            <Missing missing={view.missing} environment={view.environment} />
+            <BankDetails settings={view.settings} />
+            <Holds view={view} />
+          </div>
+          <div class="stack">
+            <Issuer settings={view.settings} />
+            <Mail view={view} />
+            <Approvals settings={view.settings} />
+            <Rules view={view} />
+          </div>
         </div>
-        <div class="stack">
-          <Issuer settings={view.settings} />
-          <Mail view={view} />
-          <Approvals settings={view.settings} />
-          <Rules view={view} />
-        </div>
-      </div>
+      </>
     ),
   };
 }

@@ -1,0 +1,172 @@
+/** Who may act: users with their roles and when they were seen last, and the API clients of partners. No secret is read. */
+import type { Environment } from '../../config/environment.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { readClients } from '../../partners/client-queries.ts';
+import { rolesInWords } from '../../people/roles.ts';
+import type { Scope } from '../../people/scope.ts';
+import { type ListedUser, readUsers } from '../../people/user-queries.ts';
+import { plural } from '../../text.ts';
+import { addressOf, Card, Chip, type Column, DataTable, None, Tabs, WholeLedgerOnly } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { actHref } from './act.tsx';
+
+const PARTS = [
+  ['settings', 'Settings', '/console/settings'],
+  ['users', 'Users', '/console/settings/users'],
+  ['clients', 'API clients', '/console/settings/clients'],
+] as const;
+
+export const SettingsMenu = ({ current }: { current: (typeof PARTS)[number][0] }) => (
+  <Tabs label="Settings" tabs={PARTS.map(([id, name, href]) => ({ name, href, current: id === current }))} />
+);
+
+const SETTINGS = { place: 'settings', title: 'Settings' } as const;
+
+interface Seen {
+  readonly scope: Scope;
+  readonly environment: Pick<Environment, 'now'>;
+}
+
+// --- Users --------------------------------------------------------------------------------------------------------------
+
+/** Null to a reader of some partners only. */
+export async function readPeople(tx: Transaction, { scope, environment }: Seen): Promise<readonly ListedUser[] | null> {
+  return scope === null ? readUsers(tx, { now: environment.now().toISO() }) : null;
+}
+
+const day = (at: string | null) => (at === null ? <None /> : <span class="soft day">{at.slice(0, 10)}</span>);
+
+const userColumns: readonly Column<ListedUser>[] = [
+  {
+    heading: 'User',
+    cell: ({ login, name }) => (
+      <>
+        <a class="row" href={addressOf('/console/audit', { by: login })}>
+          {name}
+        </a>
+        {name !== login && <span class="count"> {login}</span>}
+      </>
+    ),
+  },
+  {
+    heading: 'Roles',
+    cell: ({ roles, kind, ended_at }) =>
+      ended_at !== null ? <Chip>deactivated</Chip> : kind === 'program' ? 'program' : rolesInWords(roles) || <None />,
+  },
+  { heading: 'Since', cell: ({ recorded_at }) => day(recorded_at) },
+  { heading: 'Last seen', cell: ({ last_seen_at }) => day(last_seen_at) },
+  {
+    heading: 'Signed in',
+    cell: ({ sessions }) => (sessions > 0 ? <Chip tone="good">{plural(sessions, 'session')}</Chip> : <None />),
+  },
+  { heading: 'Passkeys', number: true, cell: ({ passkeys }) => (passkeys > 0 ? passkeys : <None />) },
+  {
+    heading: 'History',
+    cell: ({ login }) => <a href={addressOf('/console/audit', { subject: login })}>Changes</a>,
+  },
+];
+
+export function peopleScreen(users: readonly ListedUser[] | null): Screen {
+  if (users === null) return { ...SETTINGS, content: <WholeLedgerOnly what="Who may act" /> };
+  const active = users.filter(({ ended_at, kind }) => ended_at === null && kind === 'person').length;
+  return {
+    ...SETTINGS,
+    lead: `${plural(active, 'active user')}; invited and changed by reckoner user`,
+    content: (
+      <>
+        <SettingsMenu current="users" />
+        <Card title={plural(users.length, 'user')} note="a name leads to what its user did" flush>
+          <DataTable
+            columns={userColumns}
+            rows={users}
+            nothing="Nobody yet: reckoner user invite makes the first."
+            caption="Users"
+          />
+        </Card>
+      </>
+    ),
+  };
+}
+
+// --- API clients --------------------------------------------------------------------------------------------------------
+
+/** Without its secrets, and without their hashes. */
+export interface ListedClient {
+  readonly client_id: string;
+  readonly partner_id: string;
+  readonly created_at: string;
+  readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
+  readonly secrets: number;
+}
+
+export async function readAllClients(
+  tx: Transaction,
+  { scope, environment }: Seen,
+): Promise<readonly ListedClient[] | null> {
+  if (scope !== null) return null;
+  const clients = await readClients(tx, { now: environment.now().toISO() });
+  return clients.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
+    ...{ client_id, partner_id, created_at, revoked_at, last_used_at },
+    secrets: live_secrets.length,
+  }));
+}
+
+const clientColumns: readonly Column<ListedClient>[] = [
+  {
+    heading: 'Client',
+    cell: ({ client_id }) => (
+      <a class="row" href={addressOf('/console/audit', { subject: client_id })}>
+        <code class="hash">{client_id}</code>
+      </a>
+    ),
+  },
+  {
+    heading: 'Partner',
+    cell: ({ partner_id }) => <a href={`/console/partners/${encodeURIComponent(partner_id)}/terms`}>{partner_id}</a>,
+  },
+  { heading: 'Since', cell: ({ created_at }) => day(created_at) },
+  {
+    heading: 'Last used',
+    cell: ({ last_used_at }) => (last_used_at === null ? <span class="soft">never</span> : day(last_used_at)),
+  },
+  {
+    heading: 'Secrets',
+    cell: ({ revoked_at, secrets }) =>
+      revoked_at === null ? (
+        <Chip tone={secrets > 0 ? 'good' : 'warn'}>{`${secrets} valid`}</Chip>
+      ) : (
+        <Chip>{`revoked ${revoked_at.slice(0, 10)}`}</Chip>
+      ),
+  },
+  {
+    heading: '',
+    cell: ({ client_id, revoked_at }) =>
+      revoked_at === null && (
+        <a class="button small" href={actHref('client.revoke', { clientId: client_id })}>
+          Revoke
+        </a>
+      ),
+  },
+];
+
+export function clientsScreen(clients: readonly ListedClient[] | null): Screen {
+  if (clients === null) return { ...SETTINGS, content: <WholeLedgerOnly what="The list of API clients" /> };
+  return {
+    ...SETTINGS,
+    lead: 'API clients of all partners',
+    content: (
+      <>
+        <SettingsMenu current="clients" />
+        <Card title={plural(clients.length, 'API client')} note="last use to five minutes" flush>
+          <DataTable
+            columns={clientColumns}
+            rows={clients}
+            nothing="No partner has one. Its terms have the act that makes one."
+            caption="API clients"
+          />
+        </Card>
+      </>
+    ),
+  };
+}

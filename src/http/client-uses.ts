@@ -1,0 +1,37 @@
+/** When each API client called last: noted at most once in some minutes for each, beside the call, which does not wait for it. */
+import type { DateTime } from 'luxon';
+import type { Logger } from 'pino';
+import type { Database } from '../database/database.ts';
+import { noteClientUse } from '../partners/client-queries.ts';
+
+const EVERY_SECONDS = 300;
+
+export class ClientUses {
+  readonly #service: ClientUsesService;
+  /** When each was noted by this process, by the clock of performance.now(). */
+  readonly #noted = new Map<string, number>();
+
+  constructor(service: ClientUsesService) {
+    this.#service = service;
+  }
+
+  /** A client with a valid token called. */
+  called(clientId: string): void {
+    const at = performance.now();
+    const noted = this.#noted.get(clientId);
+    if (noted !== undefined && at - noted < EVERY_SECONDS * 1000) return;
+    this.#noted.set(clientId, at);
+    const { database, environment, log } = this.#service;
+    const use = { clientId, now: environment.now().toISO(), atMostEverySeconds: EVERY_SECONDS };
+    // A call is answered whether or not this can be noted.
+    void database
+      .transaction((tx) => noteClientUse(tx, use))
+      .catch((err: unknown) => log.warn({ err, client_id: clientId }, 'the use of a client was not noted'));
+  }
+}
+
+interface ClientUsesService {
+  readonly database: Pick<Database, 'transaction'>;
+  readonly environment: { readonly now: () => DateTime<true> };
+  readonly log: Pick<Logger, 'warn'>;
+}
