@@ -6,7 +6,7 @@
 import { LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Actor, type ActorContext, recordEvent } from './audit-events.ts';
+import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
 import { endSessions } from './sessions.ts';
 import { type MadeLink, makeSignInLink } from './sign-in-links.ts';
@@ -46,6 +46,19 @@ export async function identify(
   const user = given === undefined ? undefined : await readActiveUser(tx, given);
   if (user === undefined) throw refuse('user_unknown', { login: given ?? null, acting: true });
   return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
+}
+
+/** What the process does by itself, such as after an event of the processor: the user `cron`. */
+export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
+  identify(tx, thisProcess(via), { login: undefined, unattended: true });
+
+/**
+ * The same for what must be done whoever asks for it, and when: a restore, a migration, a backup. The event has the user if
+ * it is one.
+ */
+export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
+  const user = await readActiveUser(tx, login ?? CRON);
+  return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
 export interface Invitation {

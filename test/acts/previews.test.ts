@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Act, ActContext } from '../../src/acts/act.ts';
 import { inputJson } from '../../src/acts/fields.ts';
 import { invoiceCredit } from '../../src/acts/invoice/credit.ts';
+import { admit } from '../../src/acts/permit.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { previewAct, readInput, runAct } from '../../src/acts/run.ts';
 import { webhookSet } from '../../src/acts/webhook.ts';
-import type { Transaction } from '../../src/database/transaction.ts';
+import { query, type Transaction } from '../../src/database/transaction.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
@@ -14,7 +15,11 @@ import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { createClient } from '../../src/partners/clients.ts';
+import type { Actor } from '../../src/people/audit-events.ts';
+import { ROLES } from '../../src/people/roles.ts';
+import { identify } from '../../src/people/users.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
+import { invite } from '../support/console.ts';
 import { partner, quote } from '../support/world.ts';
 
 let books: Books;
@@ -56,6 +61,7 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   'books.close': () => ({ input: { month: '2026-07' } }),
   'checkpoint.take': () => ({ input: {} }),
   'ledger.pause': () => ({ input: why }),
+  'work.assign': () => ({ input: { item: `dispute:${inv(4)}` }, refused: 'work_assigned_already' }),
   'partner.import': () => ({ input: { file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) } }),
   'ledger.import': () => ({
     input: { files: [file('rows.ndjson', `${JSON.stringify(quote({ accepted_at: '2026-10-05T12:00:00Z' }))}\n`)] },
@@ -136,6 +142,19 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   'webhook.remove': () => ({ input: { partnerId: 'p-1' } }),
 };
 
+/** Events that acts have recorded here. */
+let seen = 0;
+
+/** Somebody who may do everything. */
+async function asAdministrator(): Promise<{ actor: Actor }> {
+  const login = 'ada@issuer.example';
+  const roles = ROLES;
+  await invite(books, login, { roles });
+  return {
+    actor: await context.database.reading((tx) => identify(tx, books.actor, { login, unattended: false })),
+  };
+}
+
 /** How many rows each table has. */
 async function counts(): Promise<Record<string, number>> {
   const tables = await books.sql<{ name: string }>(
@@ -169,6 +188,32 @@ describe('a preview', () => {
       expect(shown.report.text).not.toBe('');
     }
     expect(await counts()).toEqual(before);
+  });
+
+  test.each([...ACTS.values()])('of $name is recorded as that of whoever looks, in each event', async (act: Act) => {
+    const { input, refused } = INPUTS[act.name]?.() ?? { input: {} };
+    if (refused !== undefined) return;
+    const given = readInput(act, input);
+    const { actor } = await asAdministrator();
+    const events = await context.database.preview(async (tx) => {
+      await admit(tx, { ...context, actor }, act, given);
+      const [{ before } = { before: 0 }] = await query<{ before: number }>(
+        tx,
+        'SELECT max(event_id) AS before FROM audit_events',
+      );
+      await act.perform(tx, { ...context, actor }, given);
+      return query<{ action: string; user_id: number | null }>(
+        tx,
+        'SELECT action, user_id FROM audit_events WHERE event_id > :before',
+        { before },
+      );
+    });
+    seen += events.length;
+    expect(events.filter(({ user_id }) => user_id !== actor.user?.user_id)).toEqual([]);
+  });
+
+  test('has recorded something in most acts', () => {
+    expect(seen).toBeGreaterThan(35);
   });
 
   test('shows no secret that the act will make', async () => {

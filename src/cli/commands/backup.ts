@@ -10,6 +10,7 @@ import { databaseFailure } from '../../database/transaction.ts';
 import { EXIT, exitOf, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
+import { identifyIfKnown } from '../../people/users.ts';
 import { recordJobRun } from '../../reports/status.ts';
 import { repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withDatabase } from '../context.ts';
@@ -109,7 +110,10 @@ async function recordBackup(
   const { rows: _, file, ...rest } = made;
   const details = { file, ...rest, signed: environment.sealKey !== undefined };
   const event = { action: 'backup.take', subject: basename(file), details, now: environment.now().toISO() };
-  await database.transaction((tx) => recordEvent(tx, thisProcess('command', output.by), event));
+  const claimed = thisProcess('command', output.by);
+  await database.transaction(async (tx) =>
+    recordEvent(tx, await identifyIfKnown(tx, claimed, output.by ?? environment.user), event),
+  );
 }
 
 /** Records how a backup into a folder, as each night takes one, ended: it is missed, and its failure seen, as a job's. */

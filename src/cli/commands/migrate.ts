@@ -3,6 +3,7 @@ import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { packageVersion } from '../../package.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
+import { identifyIfKnown } from '../../people/users.ts';
 import { plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -28,13 +29,11 @@ export function bringUpToDate(output: Output, environment: Environment): Promise
   return withDatabase(environment, { unmigrated: true }, async (database) => {
     const migrations = await database.migrations.run();
     if (migrations.length > 0) {
-      await database.transaction((tx) =>
-        recordEvent(tx, thisProcess('command', output.by), {
-          action: 'database.migrate',
-          subject: packageVersion,
-          details: { migrations },
-          now: environment.now().toISO(),
-        }),
+      const now = environment.now().toISO();
+      const event = { action: 'database.migrate', subject: packageVersion, details: { migrations }, now };
+      const claimed = thisProcess('command', output.by);
+      await database.transaction(async (tx) =>
+        recordEvent(tx, await identifyIfKnown(tx, claimed, output.by ?? environment.user), event),
       );
     }
     return migrations;

@@ -12,6 +12,7 @@ import { forgetPartnerSignIns } from '../../partners/sign-in.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { insertPause } from '../../people/pauses.ts';
 import { forgetSignIns } from '../../people/sessions.ts';
+import { identifyIfKnown } from '../../people/users.ts';
 import { minuteOf, plural } from '../../text.ts';
 import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
@@ -44,7 +45,8 @@ export async function restore(output: Output, file: string, given: { identity?: 
   const settle = async (tx: Transaction): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
-    const eventId = await recordEvent(tx, thisProcess('command', output.by), {
+    const actor = await identifyIfKnown(tx, thisProcess('command', output.by), output.by ?? environment.user);
+    const eventId = await recordEvent(tx, actor, {
       action: 'database.restore',
       subject: basename(file),
       details: { file, created_at, program, content_sha256: sha256 },

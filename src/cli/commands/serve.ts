@@ -8,8 +8,8 @@ import { buildServer } from '../../http/server.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
-import { thisProcess } from '../../people/audit-events.ts';
 import { isPaused, readPauses } from '../../people/pauses.ts';
+import { actingByItself } from '../../people/users.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
 import { wholeNumberArgument } from '../arguments.ts';
@@ -109,7 +109,10 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
     running = running
       .then(async () => {
         if (await database.reading(isPaused)) again();
-        else await database.transaction((tx) => processEvents(tx, { ...context, actor: thisProcess('http') }));
+        else
+          await database.transaction(async (tx) =>
+            processEvents(tx, { ...context, actor: await actingByItself(tx, 'http') }),
+          );
       })
       .catch((error: unknown) => {
         log.error({ reason: reasonOf(error) }, `events not processed; retrying in ${RETRY_SECONDS} seconds`);
@@ -129,7 +132,7 @@ function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollO
   return pollOnRequest(
     async (account) => {
       if (!(await accountsToRead(context)).includes(account)) return;
-      const acting = { ...context, actor: thisProcess('http') };
+      const acting = { ...context, actor: await database.reading((tx) => actingByItself(tx, 'http')) };
       log.info(await readAccount(database, acting, accessTo(environment, account)), 'account read');
     },
     (account, error) =>
