@@ -5,7 +5,8 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds',
-                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed')),
+                    'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
+                    'approval_request', 'approval_decision')),
   -- What it is about.
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
@@ -14,6 +15,7 @@ CREATE TABLE emails (
   payment_id bigint,
   credit_refund_id bigint,
   checkpoint_number bigint REFERENCES checkpoints,
+  approval_request_id bigint,
   -- An account statement of a month whose books are open: another follows when they close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
     CHECK (NOT preliminary OR kind = 'account_statement'),
@@ -55,6 +57,8 @@ CREATE TABLE emails (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind IN ('close_report', 'seal', 'books_seal')) = (month IS NOT NULL)),
   CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
+  CONSTRAINT email_approval_named CHECK (
+    (kind IN ('approval_request', 'approval_decision')) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (
     addressed_to IS NULL OR asked_for IS NOT DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (
@@ -88,6 +92,8 @@ CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_repo
 CREATE UNIQUE INDEX missing_feeds_once ON emails (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
+CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
+  WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
@@ -103,11 +109,11 @@ CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_number, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+      OLD.checkpoint_number, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.checkpoint_number, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
@@ -181,13 +187,14 @@ SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, em
 CALL grant_to_app('SELECT', 'latest_emails');
 
 -- The same of the e-mails that carry no document: the latest about each partner and day, each month, payment, refund and
--- checkpoint, or the status.
+-- checkpoint, request for approval, or the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number)
-       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, addressed_to, status,
-       reason, recipients, queued_at, dismissal_reason
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id)
+       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
+       addressed_to, status, reason, recipients, queued_at, dismissal_reason
 FROM emails WHERE document_id IS NULL
-ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, email_id DESC;
+ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id,
+         email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
 -- What is neither sent nor withdrawn nor dismissed, nor followed by a later e-mail about the same.
@@ -198,9 +205,9 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
                AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
-                    later.checkpoint_number)
+                    later.checkpoint_number, later.approval_request_id)
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                         e.checkpoint_number))
+                                         e.checkpoint_number, e.approval_request_id))
            ELSE document_id IN (SELECT document_id FROM live_documents) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');

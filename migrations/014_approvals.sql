@@ -21,6 +21,9 @@ CREATE TABLE approval_requests (
 );
 CALL make_fact('approval_requests');
 
+ALTER TABLE emails ADD CONSTRAINT email_of_an_approval
+  FOREIGN KEY (approval_request_id) REFERENCES approval_requests;
+
 CREATE TABLE approval_decisions (
   request_id bigint PRIMARY KEY,
   requested_by bigint NOT NULL,

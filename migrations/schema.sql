@@ -1921,6 +1921,7 @@ CREATE TABLE emails (
   payment_id bigint,
   credit_refund_id bigint,
   checkpoint_number bigint,
+  approval_request_id bigint,
   preliminary boolean NOT NULL DEFAULT false,
   asked_for text,
   addressed_to text,
@@ -1942,7 +1943,7 @@ CREATE TABLE emails (
   CONSTRAINT emails_pkey PRIMARY KEY (email_id),
   CONSTRAINT email_message_id_once UNIQUE (message_id),
   CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
-  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed'])),
+  CONSTRAINT email_kind_known CHECK (kind = ANY (ARRAY['invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed', 'approval_request', 'approval_decision'])),
   CONSTRAINT email_preliminary_statement CHECK (NOT preliminary OR kind = 'account_statement'),
   CONSTRAINT email_asked_for_known CHECK (asked_for = ANY (ARRAY['close', 'rerun', 'credit', 'resend', 'missing_shares', 'new_address'])),
   CONSTRAINT email_status_known CHECK (status = ANY (ARRAY['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced', 'withdrawn'])),
@@ -1956,6 +1957,7 @@ END),
   CONSTRAINT email_money_named CHECK ((kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
   CONSTRAINT email_month_named CHECK ((kind = ANY (ARRAY['close_report', 'seal', 'books_seal'])) = (month IS NOT NULL)),
   CONSTRAINT email_checkpoint_named CHECK ((kind = 'checkpoint') = (checkpoint_number IS NOT NULL)),
+  CONSTRAINT email_approval_named CHECK ((kind = ANY (ARRAY['approval_request', 'approval_decision'])) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
   CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
@@ -1973,7 +1975,8 @@ END),
   CONSTRAINT emails_checkpoint_number_fkey FOREIGN KEY (checkpoint_number) REFERENCES checkpoints(checkpoint_number),
   CONSTRAINT emails_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
   CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
-  CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id)
+  CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds(credit_refund_id),
+  CONSTRAINT email_of_an_approval FOREIGN KEY (approval_request_id) REFERENCES approval_requests(request_id)
 );
 CREATE UNIQUE INDEX email_of_an_issue_once ON emails USING btree (document_id) WHERE asked_for <> 'resend';
 CREATE UNIQUE INDEX reminder_once ON emails USING btree (partner_id, day) WHERE kind = 'reminder' AND asked_for IS NULL;
@@ -1983,6 +1986,7 @@ CREATE UNIQUE INDEX refund_notice_once ON emails USING btree (credit_refund_id) 
 CREATE UNIQUE INDEX close_report_once ON emails USING btree (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 CREATE UNIQUE INDEX missing_feeds_once ON emails USING btree (day) WHERE kind = 'missing_feeds' AND asked_for IS NULL;
 CREATE UNIQUE INDEX instructions_changed_once ON emails USING btree (event_id) WHERE kind = 'instructions_changed' AND asked_for IS NULL;
+CREATE UNIQUE INDEX approval_email_once ON emails USING btree (kind, approval_request_id) WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
 CREATE UNIQUE INDEX seal_email_once ON emails USING btree (month) WHERE kind = 'seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE kind = 'books_seal' AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
@@ -2001,11 +2005,11 @@ CREATE FUNCTION refuse_rewritten_email()
 AS $function$
 BEGIN
   IF (OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_number, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
+      OLD.checkpoint_number, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
       OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_number, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
+      NEW.checkpoint_number, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
       NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
@@ -2089,12 +2093,12 @@ CREATE VIEW latest_emails AS
 GRANT SELECT ON latest_emails TO reckoner_app;
 
 CREATE VIEW latest_other_emails AS
- SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number) email_id, kind,
-    partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, addressed_to, status, reason, recipients,
-    queued_at, dismissal_reason
+ SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id) email_id,
+    kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, addressed_to,
+    status, reason, recipients, queued_at, dismissal_reason
    FROM emails
   WHERE document_id IS NULL
-  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, email_id DESC;
+  ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, email_id DESC;
 GRANT SELECT ON latest_other_emails TO reckoner_app;
 
 CREATE VIEW unfinished_emails AS
@@ -2104,7 +2108,7 @@ CREATE VIEW unfinished_emails AS
         CASE
             WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
                FROM emails later
-              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number)))
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)))
             ELSE (document_id IN ( SELECT live_documents.document_id
                FROM live_documents)) AND NOT (EXISTS ( SELECT
                FROM emails later

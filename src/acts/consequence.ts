@@ -55,7 +55,8 @@ export const digestOf = (consequence: Consequence): string =>
     .digest('hex');
 
 /** A preview as a request for approval keeps it. */
-export const storedPreview = (consequence: Consequence): StoredPreview => ({
+export const storedPreview = ({ title }: Pick<Act, 'title'>, consequence: Consequence): StoredPreview => ({
+  title,
   changes: consequence.changes,
   amounts: amountsOf(consequence),
   text: consequence.report.text,

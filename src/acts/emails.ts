@@ -47,6 +47,8 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   status: ['status', 'statuses'],
   payment_receipt: ['receipt', 'receipts'],
   refund_notice: ['refund notice', 'refund notices'],
+  approval_request: ['request for approval', 'requests for approval'],
+  approval_decision: ['decision on a request', 'decisions on requests'],
 };
 
 /** `2 reminders, 1 notice of missing feeds`: e-mails that carry no document, by kind. */

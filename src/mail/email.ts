@@ -19,7 +19,9 @@ export type OtherEmailKind =
   | 'checkpoint'
   | 'status'
   | 'payment_receipt'
-  | 'refund_notice';
+  | 'refund_notice'
+  | 'approval_request'
+  | 'approval_decision';
 
 export type EmailKind = DocumentKind | OtherEmailKind;
 
@@ -39,6 +41,7 @@ export interface EmailSubject {
   /** Of a refund notice. */
   readonly credit_refund_id: number | null;
   readonly checkpoint_number: number | null;
+  readonly approval_request_id: number | null;
   /** An account statement of a month whose books were open when it was asked for. */
   readonly preliminary: boolean;
   /** The address that a user named instead of the usual one. */

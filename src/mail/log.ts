@@ -74,6 +74,7 @@ export interface ListedEmail {
   /** Of a refund notice. */
   readonly credit_refund_id: number | null;
   readonly checkpoint_number: number | null;
+  readonly approval_request_id: number | null;
   /** An account statement of a month whose books were open. */
   readonly preliminary: boolean;
   readonly asked_for: string | null;
@@ -111,8 +112,7 @@ export function readEmails(
     tx,
     `SELECT e.email_id, e.kind, d.number AS document, coalesce(e.partner_id, d.partner_id) AS partner_id,
             coalesce(e.month, d.month) AS month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
-            e.preliminary, e.asked_for,
-            e.status, e.reason,
+            e.approval_request_id, e.preliminary, e.asked_for, e.status, e.reason,
             e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished
      FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
@@ -137,13 +137,14 @@ export async function readEmail(tx: Transaction, emailId: number): Promise<Liste
 export function nameOf(
   email: Pick<
     ListedEmail,
-    'kind' | 'partner_id' | 'month' | 'day' | 'payment_id' | 'checkpoint_number' | 'preliminary'
+    | ('kind' | 'partner_id' | 'month' | 'day' | 'payment_id')
+    | ('checkpoint_number' | 'approval_request_id' | 'preliminary')
   > & {
     document?: string | null;
   },
 ): string {
   if (email.document != null) return email.document;
-  const { kind, partner_id, month, day, payment_id, checkpoint_number, preliminary } = email;
+  const { kind, partner_id, month, day, payment_id, checkpoint_number, approval_request_id, preliminary } = email;
   const names = {
     reminder: `reminder to ${partner_id}`,
     account_statement: `${preliminary ? 'preliminary ' : ''}account statement to ${partner_id}`,
@@ -155,6 +156,8 @@ export function nameOf(
     checkpoint: `checkpoint ${checkpoint_number}`,
     payment_receipt: `receipt for payment ${payment_id} to ${partner_id}`,
     refund_notice: `notice of a refund to ${partner_id}`,
+    approval_request: `request ${approval_request_id} for approval`,
+    approval_decision: `decision on request ${approval_request_id}`,
   };
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }

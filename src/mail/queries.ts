@@ -17,6 +17,7 @@ export interface EmailToQueue {
   readonly payment_id?: number;
   readonly credit_refund_id?: number;
   readonly checkpoint_number?: number;
+  readonly approval_request_id?: number;
   /** The event that it tells of; left out: that of all. */
   readonly event_id?: number;
   /** What the Message-ID begins with. */
@@ -32,17 +33,19 @@ export async function queueEmails(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, preliminary, message_id, status,
-       queued_at, event_id)
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, preliminary,
+       message_id, status, queued_at, event_id)
      SELECT q.kind, q.partner_id, q.month, q.day, q.payment_id, q.credit_refund_id, q.checkpoint_number,
-            coalesce(q.preliminary, false), format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text),
-            'queued', :now::timestamptz, coalesce(q.event_id, :eventId::bigint)
+            q.approval_request_id, coalesce(q.preliminary, false),
+            format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
+            coalesce(q.event_id, :eventId::bigint)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, checkpoint_number bigint, preliminary boolean, event_id bigint, name text)
+       credit_refund_id bigint, checkpoint_number bigint, approval_request_id bigint, preliminary boolean,
+       event_id bigint, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
-               preliminary, addressed_to`,
+               approval_request_id, preliminary, addressed_to`,
     { ...facts, emails: JSON.stringify(emails) },
   );
 }
@@ -68,7 +71,7 @@ export function readUnfinishedEmails(tx: Transaction): Promise<EmailSubject[]> {
   return query(
     tx,
     `SELECT email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
-            preliminary, addressed_to
+            approval_request_id, preliminary, addressed_to
      FROM emails
      WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held') ORDER BY email_id`,
   );

@@ -80,9 +80,10 @@ async function readLatest(tx: Transaction, emailId: number): Promise<number> {
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
     `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
-       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_number)
+       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_number,
+           l.approval_request_id)
           IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                e.checkpoint_number)
+                                e.checkpoint_number, e.approval_request_id)
      WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -112,16 +113,17 @@ function queueAgain(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, preliminary, asked_for,
-       addressed_to, event_id, message_id, status, queued_at)
-     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number, e.preliminary,
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number, approval_request_id, preliminary,
+       asked_for, addressed_to, event_id, message_id, status, queued_at)
+     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_number,
+            e.approval_request_id, e.preliminary,
             :askedFor::text, :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
      RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
-               preliminary, addressed_to`,
+               approval_request_id, preliminary, addressed_to`,
     { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() },
   );
 }

@@ -26,6 +26,8 @@ const KINDS: readonly EmailKind[] = [
     'status',
     'payment_receipt',
     'refund_notice',
+    'approval_request',
+    'approval_decision',
   ] as const),
 ];
 

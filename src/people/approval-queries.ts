@@ -16,6 +16,8 @@ export interface PreviewedChange {
 
 /** What an act would do, as it was shown to whoever asked. */
 export interface StoredPreview {
+  /** The act's title. */
+  readonly title: string;
   readonly changes: readonly PreviewedChange[];
   readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
   readonly text: string;
@@ -111,7 +113,7 @@ export async function readRejected(
     `SELECT r.request_id, u.login AS decided_by, d.reason
      FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
      WHERE r.requested_by = :userId AND act = :act AND input = :input::jsonb AND preview_hash = :hash
-       AND decision = 'reject' AND expires_at > :now::timestamptz
+       AND decision = 'reject' AND d.reason IS NOT NULL AND expires_at > :now::timestamptz
      ORDER BY r.request_id DESC LIMIT 1`,
     { ...given, input: JSON.stringify(given.input) },
   );

@@ -19,8 +19,8 @@ export const RULES: Settings['approvals'] = {
 };
 
 /** p-1 owes 7.00 and p-2 14.00, by INV-2026-000001 and INV-2026-000002. */
-export async function openApproving(): Promise<World> {
-  const world = await openWorld();
+export async function openApproving(options: Parameters<typeof openWorld>[0] = {}): Promise<World> {
+  const world = await openWorld(options);
   await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Other Tickets' })]);
   await world.rows([quote(), quote({ partner_id: 'p-2' }), quote({ partner_id: 'p-2' })]);
   await world.close();

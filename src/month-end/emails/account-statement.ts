@@ -209,7 +209,8 @@ function readQueued(
   return query(
     tx,
     `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
-            credit_refund_id, checkpoint_number, status IN ('queued', 'sending', 'held') AS unsent
+            credit_refund_id, checkpoint_number, approval_request_id,
+            status IN ('queued', 'sending', 'held') AS unsent
      FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
      ORDER BY email_id`,
     { day: lastDay(month), preliminary },

@@ -2,6 +2,7 @@
 import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';
+import { approvalDecisionEmail, approvalRequestEmail } from './approval.ts';
 import { closeReportEmail } from './close-report.ts';
 import { instructionsChangedEmail } from './instructions-changed.ts';
 import { missingFeedsEmail } from './missing-feeds.ts';
@@ -21,5 +22,7 @@ export const COMPOSERS: readonly EmailComposer[] = [
   reminderEmail,
   paymentReceiptEmail,
   refundNoticeEmail,
+  approvalRequestEmail,
+  approvalDecisionEmail,
   statusEmail,
 ];

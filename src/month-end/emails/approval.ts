@@ -1,0 +1,151 @@
+/**
+ * The e-mails about approvals: what is asked for, to whoever may decide, and what became of it, to the user who asked. A
+ * program that asked reads no e-mail: the status names its requests.
+ */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { mailDomain } from '../../documents/issue/context.ts';
+import type { EmailComposer, EmailContext, OtherEmailKind } from '../../mail/email.ts';
+import { issuerView } from '../../mail/issuer-view.ts';
+import { isOneAddress } from '../../mail/message.ts';
+import { queueEmails } from '../../mail/queries.ts';
+import { oneLine } from '../../mail/text.ts';
+import { Amount } from '../../money.ts';
+import { type RequestRow, readApprovers } from '../../people/approval-queries.ts';
+import { requestNumbered, statusOf } from '../../people/approvals.ts';
+import { readActiveUser } from '../../people/user-queries.ts';
+import { minuteOf } from '../../text.ts';
+
+/** An older decision is no news. */
+const NEWS_FOR_DAYS = 7;
+
+/** What is longer is on the request's page. */
+const CHANGES_SHOWN = 20;
+const LINES_SHOWN = 40;
+
+interface Due {
+  readonly request_id: number;
+  readonly event_id: number;
+}
+
+export const approvalRequestEmail: EmailComposer = {
+  kind: 'approval_request',
+  async queueDue(tx, context) {
+    const due = await query<Due>(
+      tx,
+      `SELECT r.request_id, r.event_id FROM approval_requests r
+       WHERE r.expires_at > :now::timestamptz
+         AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
+         AND NOT EXISTS (SELECT FROM emails e
+                         WHERE e.kind = 'approval_request' AND e.approval_request_id = r.request_id)
+       ORDER BY r.request_id`,
+      { now: context.environment.now().toISO() },
+    );
+    await queueOnce(tx, context, 'approval_request', due);
+  },
+  async compose(tx, email, context, templates) {
+    const request = await requestNumbered(tx, email.approval_request_id as number);
+    const status = statusOf(request, context.environment.now().toMillis());
+    if (status !== 'waiting') return { withdrawn: `the request was ${status} before it was sent` };
+    const { partner_ids: partnerIds, requested_by: besides } = request;
+    const [first, ...others] = (await readApprovers(tx, { partnerIds, besides })).filter((each) =>
+      isOneAddress(each.login),
+    );
+    if (first === undefined) {
+      const role = partnerIds === null ? 'approver' : `approver [--partner ${partnerIds.join(' or ')}]`;
+      return { held: `nobody may decide request ${request.request_id}: reckoner user role EMAIL --grant ${role}` };
+    }
+    const lines = request.preview.text.split('\n').map(printedLine);
+    const { changes } = request.preview;
+    return {
+      to: { name: first.name, address: first.login },
+      cc: others.map(({ login }) => login),
+      content: templates.render('approval_request', {
+        ...viewOf(request, context),
+        reason: request.reason === null ? '' : oneLine(request.reason),
+        expires: minuteOf(request.expires_at),
+        changes: changes.slice(0, CHANGES_SHOWN).map(({ of, field, before, after }) => ({
+          ...{
+            of: oneLine(of),
+            field: oneLine(field),
+            before: oneLine(before ?? 'none'),
+            after: oneLine(after ?? 'none'),
+          },
+        })),
+        moreChanges: changes.length > CHANGES_SHOWN ? String(changes.length - CHANGES_SHOWN) : '',
+        report: lines.slice(0, LINES_SHOWN).join('\n'),
+        moreLines: lines.length > LINES_SHOWN ? String(lines.length - LINES_SHOWN) : '',
+      }),
+      attachments: [],
+    };
+  },
+};
+
+export const approvalDecisionEmail: EmailComposer = {
+  kind: 'approval_decision',
+  async queueDue(tx, context) {
+    const now = context.environment.now();
+    const due = await query<Due>(
+      tx,
+      `SELECT r.request_id, coalesce(d.event_id, r.event_id) AS event_id
+       FROM approval_requests r JOIN users u ON u.user_id = r.requested_by AND u.kind = 'person'
+       LEFT JOIN approval_decisions d ON d.request_id = r.request_id
+       WHERE CASE WHEN d.request_id IS NULL THEN r.expires_at BETWEEN :since::timestamptz AND :now::timestamptz
+                  ELSE d.decision <> 'withdraw' AND d.recorded_at >= :since::timestamptz END
+         AND NOT EXISTS (SELECT FROM emails e
+                         WHERE e.kind = 'approval_decision' AND e.approval_request_id = r.request_id)
+       ORDER BY r.request_id`,
+      { now: now.toISO(), since: now.minus({ days: NEWS_FOR_DAYS }).toISO() },
+    );
+    await queueOnce(tx, context, 'approval_decision', due);
+  },
+  async compose(tx, email, context, templates) {
+    const request = await requestNumbered(tx, email.approval_request_id as number);
+    const requester = await readActiveUser(tx, request.requester);
+    if (requester?.user_id !== request.requested_by) return { withdrawn: 'the user who asked was deactivated' };
+    const status = statusOf(request, context.environment.now().toMillis());
+    const { decision_reason: reason, decided_by: decider } = request;
+    return {
+      to: { name: requester.name, address: requester.login },
+      cc: [],
+      content: templates.render('approval_decision', {
+        ...viewOf(request, context),
+        ...{ status, approved: status === 'approved', expired: status === 'expired' },
+        decidedBy: decider === null ? '' : oneLine(decider),
+        decidedAt: minuteOf(request.decided_at ?? request.expires_at),
+        reason: reason === null ? '' : oneLine(reason),
+      }),
+      attachments: [],
+    };
+  },
+};
+
+const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
+
+/** What both say of a request. */
+const viewOf = (request: RequestRow, { environment, settings }: EmailContext) => ({
+  sandbox: environment.name === 'sandbox',
+  issuer: issuerView(settings.issuer),
+  request: String(request.request_id),
+  title: request.preview.title,
+  subjectOfAct: oneLine(request.subject),
+  requester: oneLine(request.requester),
+  amount: request.preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency).forPeople()).join(', '),
+  address:
+    settings.public_url === ''
+      ? ''
+      : `${settings.public_url.replace(/\/+$/, '')}/console/approvals/${request.request_id}`,
+});
+
+async function queueOnce(
+  tx: Transaction,
+  { environment, settings }: EmailContext,
+  kind: OtherEmailKind,
+  due: readonly Due[],
+): Promise<void> {
+  if (due.length === 0) return;
+  const emails = due.map(({ request_id, event_id }) => ({
+    ...{ kind, approval_request_id: request_id, event_id, name: `${kind.replace('_', '-')}.${request_id}` },
+  }));
+  const now = environment.now().toISO();
+  await queueEmails(tx, emails, { now, eventId: null, mailDomain: mailDomain(settings) });
+}
