@@ -5,6 +5,7 @@ import { type DocumentJson, documentJson } from '../documents/document.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount } from '../money.ts';
+import { NOBODY } from '../people/roles.ts';
 import type { ActContext, AfterContext, Facts } from './act.ts';
 
 export async function documentNumbered(
@@ -20,9 +21,12 @@ export async function documentNumbered(
 const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
 
-/** Nobody's where the document is unknown: the act refuses it. */
+/** Nobody's where a document is unknown: the act refuses it. */
 export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
-  return [...new Set((await documentsNumbered(tx, numbers)).map(({ partner_id }) => partner_id))];
+  const found = await documentsNumbered(tx, numbers);
+  const known = new Set(found.map(({ number }) => number));
+  const partners = found.map(({ partner_id }) => partner_id);
+  return [...new Set([...partners, ...numbers.filter((each) => !known.has(each)).map(() => NOBODY)])];
 }
 
 export async function documentFacts(tx: Transaction, numbers: readonly string[]): Promise<Facts> {

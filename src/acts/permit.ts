@@ -5,15 +5,15 @@
  */
 import type { ApprovalRule } from '../config/approvals.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { actUnderApproval, type PreviewedChange, readApprovers } from '../people/approval-queries.ts';
 import { askForApproval, openRequest, partnersApproved, recordDecision } from '../people/approvals.ts';
 import type { Actor } from '../people/audit-events.ts';
-import { requireRole } from '../people/roles.ts';
+import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
-import type { Act, ActContext } from './act.ts';
+import type { Act, ActContext, Partners } from './act.ts';
 import { consequenceAside, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
 
@@ -44,10 +44,26 @@ export async function admit<Input>(
   if (actor.user === undefined) return;
   const isJob = actor.user.kind === 'program' && (actor.via === 'job' || isAsked);
   if (!isJob) {
-    const partners = await act.partners(tx, input, context);
+    const partners = await partnersTouched(tx, context, act, input);
     requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
   }
   await actAs(tx, actor);
+}
+
+/** For a role over some partners, what is not there is as what another partner has. */
+async function partnersTouched<Input>(
+  tx: Transaction,
+  context: ActContext,
+  act: Act<Input>,
+  input: Input,
+): Promise<Partners> {
+  try {
+    return await act.partners(tx, input, context);
+  } catch (error) {
+    const { user } = context.actor;
+    if (error instanceof Refusal && user !== undefined && scopeOf(user, act.role) !== null) return [NOBODY];
+    throw error;
+  }
 }
 
 /**

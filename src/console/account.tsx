@@ -1,16 +1,17 @@
 /** A user's own place: who he is here, and where he is signed in. Every role has it. */
 import type { FastifyReply } from 'fastify';
-import { refuse } from '../errors/refusals.ts';
-import { recordEvent } from '../people/audit-events.ts';
 import { type Passkey, readPasskeys } from '../people/passkeys.ts';
-import { rolesInWords } from '../people/roles.ts';
+import { rolesInWords, scopeOf } from '../people/roles.ts';
 import { endSession, type ListedSession, liveAt, readSessions, type Session } from '../people/sessions.ts';
 import { signOutUser } from '../people/users.ts';
-import { Form } from './form.tsx';
+import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
 import { isNamed, type Place, setCookie, setTheme, THEMES, type Theme } from './session.ts';
+
+/** The page of all users' sessions. */
+export const SESSIONS = '/console/settings/sessions';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
@@ -25,23 +26,13 @@ export function addAccount({ screen, act }: Routes): void {
     accountScreen,
   );
   act('/sign-out', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
-    const now = context.environment.now().toISO();
-    await transact(async (tx) => {
-      await endSession(tx, { sessionId: session.session_id, userId: user.user_id, now });
-      const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
-      await recordEvent(tx, context.actor, event);
-    });
+    const own = { sessionId: session.session_id, userId: user.user_id };
+    await transact((tx) => endSession(tx, context, own));
     return left(session, place, reply);
   });
   act('/account/sessions/end', OWN, async ({ user, context }, fields, transact) => {
-    const sessionId = Number(fields.get('session'));
-    if (!Number.isSafeInteger(sessionId)) throw refuse('page_unknown', { path: '/console/account' });
-    const now = context.environment.now().toISO();
-    await transact(async (tx) => {
-      if (!(await endSession(tx, { sessionId, userId: user.user_id, now }))) return;
-      const event = { action: 'user.sign_out', subject: user.login, details: { sessions: 1 }, now };
-      await recordEvent(tx, context.actor, event);
-    });
+    const sessionId = idSent(fields, 'session');
+    await transact((tx) => endSession(tx, context, { sessionId, userId: user.user_id }));
     return { to: '/console/account' };
   });
   act('/account/theme', OWN, async ({ place, reply }, fields) => {
@@ -59,7 +50,7 @@ function left({ method }: Session, place: Place, reply: FastifyReply): { to: str
   return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }
 
-const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
+export const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
 
 interface AccountView {
   readonly live: readonly ListedSession[];
@@ -72,6 +63,11 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
     place: null,
     title: 'Your account',
     lead: `${user.login} · ${rolesInWords(user.roles)}`,
+    acts: scopeOf(user, 'administrator') === null && (
+      <a class="button" href={SESSIONS}>
+        Everybody’s sessions
+      </a>
+    ),
     content: (
       <div class="stack">
         <Card
@@ -182,5 +178,5 @@ const Passkeys = ({
 );
 
 /** `Firefox`, `Chrome`, …: enough to recognize one's own browser. */
-const browserName = (agent: string): string =>
+export const browserName = (agent: string): string =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

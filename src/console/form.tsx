@@ -79,3 +79,9 @@ const nameOf = (file: File): string =>
 /** The fields of a form, each given once. Undefined if one is given twice. */
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
+
+/** The number of a thing that a form names. What is none names nothing. */
+export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
+  const sent = fields.get(name) ?? '';
+  return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;
+}

@@ -18,6 +18,7 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { addPasskey, countUse, readCredential, readPasskeys, removePasskey } from '../people/passkeys.ts';
+import { idSent } from './form.tsx';
 import { type Access, jsonOf, type Routes } from './route.ts';
 import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './session.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
@@ -68,9 +69,8 @@ export function addPasskeys({ call, act }: Routes, { environment, log }: Shared)
     return { to: '/console/account' };
   });
   act('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
-    const passkeyId = Number(fields.get('passkey'));
-    if (!Number.isSafeInteger(passkeyId)) throw refuse('page_unknown', { path: '/console/account' });
-    await transact((tx) => removePasskey(tx, context, { user, passkeyId }));
+    const passkeyId = idSent(fields, 'passkey');
+    await transact((tx) => removePasskey(tx, context, { passkeyId, userId: user.user_id }));
     return { to: '/console/account' };
   });
 }

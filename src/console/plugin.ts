@@ -18,6 +18,7 @@ import { addQueue } from './queue.ts';
 import { routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { pageToGoTo } from './session.ts';
+import { addSessions } from './sessions.ts';
 import { addSignIn } from './sign-in.tsx';
 import { addProviderSignIn } from './sign-in-provider.tsx';
 
@@ -47,6 +48,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addScreens(routes, shared);
       addActs(routes);
       addApprovals(routes);
+      addSessions(routes);
       addQueue(routes);
     },
     { prefix: '/console' },

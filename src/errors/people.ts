@@ -14,15 +14,12 @@ export const PEOPLE = {
     (f) =>
       `${f.login} was deactivated ${minuteOf(f.ended_at)}. 'reckoner user invite ${f.login} --role ROLE' makes a new user.`,
   ),
-  role_needed: refused<{ login: string; role: string; partner_id?: string | undefined; all_partners?: boolean }>(
-    (f) => {
-      const reach = f.all_partners
-        ? ' for all partners'
-        : f.partner_id === undefined
-          ? ''
-          : ` for partner ${f.partner_id}`;
-      return `${f.login} does not have the role ${f.role}${reach}. An administrator can grant it.`;
-    },
+  role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
+    // Whether something of another partner exists is not told.
+    (f) =>
+      f.some_partners
+        ? `${f.login} has the role ${f.role} for some partners only. This concerns others, or does not exist.`
+        : `${f.login} does not have the role ${f.role}${f.all_partners ? ' for all partners' : ''}. An administrator can grant it.`,
     403,
   ),
   role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>(

@@ -52,17 +52,34 @@ export async function addPasskey(
   );
 }
 
-/** Ends a passkey of this user. One that is not his, or has ended, stays as it is. */
+/** The passkeys of everybody, by user. */
+export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
+  query(
+    tx,
+    `SELECT p.passkey_id, p.credential_id, p.name, p.recorded_at, c.used_at, u.login
+     FROM passkeys p JOIN active_users u USING (user_id) LEFT JOIN passkey_uses c USING (passkey_id)
+     WHERE NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
+     ORDER BY u.login, p.passkey_id`,
+    {},
+  );
+
+/** Ends a passkey, of this user or of anybody. One that is another's, or has ended, stays as it is. */
 export async function removePasskey(
   tx: Transaction,
   { environment, actor }: PasskeyContext,
-  { user, passkeyId }: { user: User; passkeyId: number },
+  { passkeyId, userId }: { passkeyId: number; userId: number | null },
 ): Promise<void> {
-  const known = (await readPasskeys(tx, user.user_id)).find(({ passkey_id }) => passkey_id === passkeyId);
+  const [known] = await query<Pick<Passkey, 'name' | 'credential_id'> & { login: string }>(
+    tx,
+    `SELECT p.name, p.credential_id, u.login FROM passkeys p JOIN users u USING (user_id)
+     WHERE p.passkey_id = :passkeyId AND (:userId::bigint IS NULL OR p.user_id = :userId::bigint)
+       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)`,
+    { passkeyId, userId },
+  );
   if (known === undefined) return;
   const now = environment.now().toISO();
-  const { name, credential_id } = known;
-  const event = { action: 'user.remove_passkey', subject: user.login, details: { name, credential_id }, now };
+  const { login, ...details } = known;
+  const event = { action: 'user.remove_passkey', subject: login, details, now };
   const eventId = await recordEvent(tx, actor, event);
   await execute(
     tx,

@@ -28,13 +28,15 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
   return partners.includes(null) ? null : [...new Set(partners as string[])].sort();
 }
 
+/** Stands for the partner of what does not exist: a role for some partners is refused as for what another partner has. */
+export const NOBODY = '';
+
 /** Refuses a user without this role over all of these partners; without partners, over all there are. */
-export function requireRole(user: User, role: Role, partners?: readonly string[]): void {
+export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
   const scope = scopeOf(user, role);
   if (scope === null) return;
-  const missing = partners?.find((each) => scope?.includes(each) !== true);
-  if (scope !== undefined && partners !== undefined && missing === undefined) return;
-  throw refuse('role_needed', { login: user.login, role, partner_id: missing });
+  if (scope !== undefined && partners.length > 0 && partners.every((each) => scope.includes(each))) return;
+  throw refuse('role_needed', { login: user.login, role, some_partners: scope !== undefined });
 }
 
 /** `finance`, `viewer of p-1, viewer of p-2`. */

@@ -91,17 +91,24 @@ export async function touchSession(tx: Transaction, given: { sessionId: number; 
   );
 }
 
-/** Ends one session. Gives whether it was live. */
-export const endSession = async (
+/** Ends one session, of this user or of anybody, and records who did it. */
+export async function endSession(
   tx: Transaction,
-  given: { sessionId: number; userId: number; now: string },
-): Promise<boolean> =>
-  (await execute(
+  { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
+  { sessionId, userId }: { sessionId: number; userId: number | null },
+): Promise<void> {
+  const now = environment.now().toISO();
+  const [ended] = await query<{ login: string }>(
     tx,
-    `UPDATE sessions SET ended_at = :now::timestamptz
-     WHERE session_id = :sessionId AND user_id = :userId AND ended_at IS NULL`,
-    given,
-  )) > 0;
+    `UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
+     WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
+       AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
+     RETURNING u.login`,
+    { sessionId, userId, now },
+  );
+  if (ended === undefined) return;
+  await recordEvent(tx, actor, { action: 'user.sign_out', subject: ended.login, details: { sessions: 1 }, now });
+}
 
 /** Ends all sessions and links of a user. Gives how many sessions were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {

@@ -25,6 +25,8 @@ import { openWorld, partner, quote } from '../support/world.ts';
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
   /^\/(close(\/:month(\/preview)?)?|queue|payments|reports\/trial-balance(\.\w+)?|audit\/(seals|checks|settings|packs).*|settings(\/\w+)?)$/;
+/** Of administrators, whatever the method. */
+const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the acts. */
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/(sign-out|account\/.*)$/, 'viewer'],
@@ -37,6 +39,7 @@ function neededFor({ method, path }: Route): { role: Role; ledger: boolean } {
   const act = /^\/acts\/(.*)$/.exec(path)?.[1];
   if (act !== undefined) return { role: ACTS.get(act)?.role ?? 'viewer', ledger: false };
   if (path === '/close/:month/preview') return { role: 'finance', ledger: true };
+  if (ADMINISTRATORS.test(path)) return { role: 'administrator', ledger: true };
   if (method === 'GET') return { role: 'viewer', ledger: LEDGER.test(path) };
   const role = SENT.find(([each]) => each.test(path))?.[1];
   if (role === undefined) throw new Error(`say in SENT who may ${method} ${path}`);

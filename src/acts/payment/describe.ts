@@ -5,6 +5,7 @@ import { Amount, groupThousands, isZero } from '../../money.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { withCode } from '../../payments/reverse.ts';
+import { NOBODY } from '../../people/roles.ts';
 import { printable, wrapped } from '../../text-table.ts';
 import type { Facts, Partners, Report, Seen } from '../act.ts';
 import { documentFacts } from '../documents.ts';
@@ -61,7 +62,7 @@ export async function reportPayment(tx: Transaction, paymentId: number, sentence
 /** Money of an unknown payer is for those who see every partner. */
 export async function partnersOfPayment(tx: Transaction, paymentId: number): Promise<Partners> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
-  if (payment === undefined) return [];
+  if (payment === undefined) return [NOBODY];
   return payment.partner_id === null ? 'all' : [payment.partner_id];
 }
 

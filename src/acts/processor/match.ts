@@ -1,5 +1,9 @@
 /** Matching balance transactions to quotes, undoing that, and closing what no quote explains (splits/match.ts). */
+import type { Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
+import { NOBODY } from '../../people/roles.ts';
+import { readAccountOwners } from '../../splits/accounts.sql.ts';
+import { readBalanceTransactions } from '../../splits/match.sql.ts';
 import {
   type Closed,
   closeBalanceTransactions,
@@ -18,9 +22,28 @@ const PARTNER = () => text('Partner', 'Required if several partners have a quote
 export const ACCOUNT = () =>
   text('Account', 'Required if several accounts have a transaction with this id.').optional();
 
-/** Money of a connected account whose partner nobody has named is for those who see every partner. */
-const partnersNamed = async (partnerId: string | undefined): Promise<Partners> =>
-  partnerId === undefined ? 'all' : [partnerId];
+/**
+ * Money of a connected account whose partner nobody has named is for those who see every partner. Otherwise it is of that
+ * partner and of all who have the account.
+ */
+async function partnersOfMatch(
+  tx: Transaction,
+  { balance_transaction: id, account, partnerId }: MatchedInput,
+): Promise<Partners> {
+  if (partnerId === undefined) return 'all';
+  const found = await readBalanceTransactions(tx, { id, account });
+  const partners = [partnerId, ...(found.length === 0 ? [NOBODY] : [])];
+  for (const each of found) {
+    partners.push(...(await readAccountOwners(tx, each.account)).map(({ partner_id }) => partner_id));
+  }
+  return [...new Set(partners)];
+}
+
+interface MatchedInput {
+  readonly balance_transaction: string;
+  readonly account?: string | undefined;
+  readonly partnerId?: string | undefined;
+}
 
 const sumOf = ({ settled_amount, settled_currency }: Matched): Amount => {
   const sum = Amount.of(settled_amount, settled_currency);
@@ -42,7 +65,7 @@ export const processorMatch = defineAct({
     reason: reason(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
-  partners: (_tx, { partnerId }) => partnersNamed(partnerId),
+  partners: (tx, input) => partnersOfMatch(tx, input),
   perform: (tx, context, request) => matchBalanceTransaction(tx, context, request),
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
@@ -63,7 +86,7 @@ export const processorUnmatch = defineAct({
     reason: reason(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
-  partners: (_tx, { partnerId }) => partnersNamed(partnerId),
+  partners: (tx, input) => partnersOfMatch(tx, input),
   perform: (tx, context, request) => unmatchBalanceTransaction(tx, context, request),
   facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
     [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },

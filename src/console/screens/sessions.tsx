@@ -1,0 +1,77 @@
+/** Who is signed in, from where and with which passkeys, for administrators, who end what should not be. */
+import type { Transaction } from '../../database/transaction.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
+import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.ts';
+import { type ListedSession, liveAt, readSessions } from '../../people/sessions.ts';
+import { browserName, METHODS, SESSIONS } from '../account.tsx';
+import { Form } from '../form.tsx';
+import { Card, DataTable, Instant } from '../kit.tsx';
+import type { Reader, Screen } from '../page.tsx';
+
+export interface SessionsView {
+  readonly live: readonly ListedSession[];
+  readonly passkeys: readonly (Passkey & { readonly login: string })[];
+}
+
+export const readSessionsView = async (tx: Transaction, context: ActorContext): Promise<SessionsView> => ({
+  live: await readSessions(tx, { ...liveAt(context), login: null }),
+  passkeys: await readEverybodysPasskeys(tx),
+});
+
+export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: Reader): Screen => ({
+  place: 'settings',
+  title: 'Sessions',
+  lead: 'who is signed in',
+  content: (
+    <div class="stack">
+      <Card title="Signed in" flush>
+        <DataTable
+          caption="Sessions"
+          nothing="Nobody is signed in."
+          labelled
+          rows={live}
+          columns={[
+            { heading: 'User', cell: ({ login }) => login },
+            { heading: 'From', cell: ({ network }) => network },
+            { heading: 'Browser', cell: ({ browser }) => <span class="soft">{browserName(browser)}</span> },
+            { heading: 'By', cell: ({ method }) => METHODS[method] },
+            { heading: 'Since', cell: ({ created_at }) => <Instant at={created_at} /> },
+            { heading: 'Last seen', cell: ({ last_seen_at }) => <Instant at={last_seen_at} /> },
+            {
+              heading: '',
+              cell: ({ session_id }) => (
+                <Form action={`${SESSIONS}/end`} token={formToken}>
+                  <input type="hidden" name="session" value={session_id} />
+                  <button type="submit">End</button>
+                </Form>
+              ),
+            },
+          ]}
+        />
+      </Card>
+      <Card title="Passkeys" note="Whoever loses one signs in by a new link." flush>
+        <DataTable
+          caption="Passkeys"
+          nothing="Nobody has a passkey."
+          labelled
+          rows={passkeys}
+          columns={[
+            { heading: 'User', cell: ({ login }) => login },
+            { heading: 'Name', cell: ({ name }) => name },
+            { heading: 'Added', cell: ({ recorded_at }) => <Instant at={recorded_at} /> },
+            { heading: 'Last used', cell: ({ used_at }) => used_at !== null && <Instant at={used_at} /> },
+            {
+              heading: '',
+              cell: ({ passkey_id }) => (
+                <Form action={`${SESSIONS}/passkeys/remove`} token={formToken}>
+                  <input type="hidden" name="passkey" value={passkey_id} />
+                  <button type="submit">Remove</button>
+                </Form>
+              ),
+            },
+          ]}
+        />
+      </Card>
+    </div>
+  ),
+});

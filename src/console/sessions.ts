@@ -1,0 +1,26 @@
+/** Administrators end sessions and passkeys of anybody. */
+import { removePasskey } from '../people/passkeys.ts';
+import { endSession } from '../people/sessions.ts';
+import { SESSIONS } from './account.tsx';
+import { idSent } from './form.tsx';
+import type { Access, Routes } from './route.ts';
+import { readSessionsView, sessionsScreen } from './screens/sessions.tsx';
+
+const ADMINISTRATOR: Access = { role: 'administrator', scope: 'ledger' };
+
+export function addSessions({ screen, act }: Routes): void {
+  screen(
+    '/settings/sessions',
+    ADMINISTRATOR,
+    (tx, { context }) => readSessionsView(tx, context),
+    (view, { reader }) => sessionsScreen(view, reader),
+  );
+  act('/settings/sessions/end', ADMINISTRATOR, async ({ context }, fields, transact) => {
+    await transact((tx) => endSession(tx, context, { sessionId: idSent(fields, 'session'), userId: null }));
+    return { to: SESSIONS };
+  });
+  act('/settings/sessions/passkeys/remove', ADMINISTRATOR, async ({ context }, fields, transact) => {
+    await transact((tx) => removePasskey(tx, context, { passkeyId: idSent(fields, 'passkey'), userId: null }));
+    return { to: SESSIONS };
+  });
+}
