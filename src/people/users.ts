@@ -1,6 +1,6 @@
 /**
  * Users: who they are, their roles, and the end of a user. The first user of an installation is made by the shell; from then
- * on each act is done by an active user. Refusals: user_unknown, user_ended, role_needed, role_unchanged,
+ * on each act is done by an active user. Refusals: argument_invalid, user_unknown, user_ended, role_needed, role_unchanged,
  * last_administrator.
  */
 import { LOCKS } from '../database/locks.ts';
@@ -143,6 +143,9 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
+  // No job would run any more.
+  if (user.kind === 'program')
+    throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is the user of the jobs, and stays' });
   const now = context.environment.now().toISO();
   const details = { reason: given.reason };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.deactivate', subject: login, details, now });

@@ -107,6 +107,11 @@ test('commands leave their user, by --by before RECKONER_USER', async () => {
   expect(events.find(({ action }) => action === 'invoice.hold')).toMatchObject({ login: MARA, claimed_by: MARA });
 });
 
+test('the user of the jobs cannot be deactivated: no job would run any more', async () => {
+  const ran = await command(['--by', ADA, 'user', 'deactivate', 'cron'], { env: environment() });
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('is the user of the jobs, and stays')]);
+});
+
 test('jobs, a nightly backup and what serve does by itself are the user cron', async () => {
   const events = await eventsOf(async () => {
     for (const name of ['month-close', 'deliver', 'remind', 'watch', 'purge', 'verify', 'reconcile']) {
