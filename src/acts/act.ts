@@ -39,6 +39,8 @@ export interface ActContext extends ActorContext {
   readonly database: Database;
   /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
   readonly width?: number | undefined;
+  /** A dry run of a command, which also shows what cannot be done yet, such as the close of a running month. */
+  readonly forecast?: boolean | undefined;
 }
 
 /** The context of what follows an act: who wants to hear of deliveries as they go. */

@@ -65,7 +65,9 @@ export const monthClose = defineAct({
   },
   subject: ({ month }) => month ?? 'due months',
   partners: async () => 'all',
-  perform: async (tx, context, input): Promise<Closed> => ({ months: await closeInPreview(tx, context, input) }),
+  perform: async (tx, context, input): Promise<Closed> => ({
+    months: await closeInPreview(tx, context, { ...input, forecast: context.forecast ?? false }),
+  }),
   async run({ database, permitted, deliver, reporter, ...context }, input): Promise<Closed> {
     if (deliver) await database.reading(refuseWhilePaused);
     const months: Month[] = [];

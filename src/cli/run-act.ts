@@ -47,7 +47,7 @@ export async function reported<Input, Result, Followed, Json>(
   { deliver = true, dryRun = false }: Flags = {},
 ): Promise<Report<Json>> {
   const wide = { ...context, width: outputWidth() };
-  if (dryRun) return (await previewAct(wide, act, input)).report;
+  if (dryRun) return (await previewAct({ ...wide, forecast: true }, act, input)).report;
   return withNotes(context.output, deliver && act.after !== undefined, (heard) =>
     runAct(wide, act, input, { deliver, ...heard }),
   );

@@ -44,8 +44,10 @@ export interface CloseRequest extends FeedDecision {
   readonly month?: Month | undefined;
   /** The first month, fixed by the first close; if omitted, the month of the earliest row. */
   readonly firstMonth?: Month | undefined;
-  /** A preview may close a month that has not ended. */
+  /** A preview is undone, and seals nothing. */
   readonly preview: boolean;
+  /** Of a preview: also what a close refuses yet, a month that has not ended or that lacks feeds. */
+  readonly forecast?: boolean | undefined;
 }
 
 /** The months that a request would close now, oldest first; none if nothing is due or the month is closed already. */
@@ -60,7 +62,7 @@ export async function planClose(
   const months = await monthsOfPlan(tx, { environment, settings }, request, state);
   const [first] = months;
   if (first !== undefined) {
-    const check = request.preview ? refuseStrangers : refuseMissingFeeds;
+    const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
     check(await readPartnerFeeds(tx, settings, first), decisionFor(first, request));
   }
   return months;
@@ -87,7 +89,7 @@ async function monthsOfPlan(
   const now = await readClosingTime(tx, environment);
   if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  if (!request.preview) refuseRunning(month, zones, settings, now);
+  if (!request.forecast) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
   await refuseOpenRows(tx, state, request.firstMonth, month);

@@ -43,7 +43,10 @@ export async function closeMonths(
   return closed;
 }
 
-/** What closing would issue now: the same code in one transaction, rolled back. `look` reads more of it before that. */
+/**
+ * What closing would issue, also what it refuses yet: the same code in one transaction, rolled back. `look` reads more of it
+ * before that.
+ */
 export function previewClose<Seen = undefined>(
   database: Database,
   context: IssueContext,
@@ -51,7 +54,7 @@ export function previewClose<Seen = undefined>(
   look?: (tx: Transaction, found: PreviewedClose) => Promise<Seen>,
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
   return database.preview(async (tx) => {
-    const months = await closeInPreview(tx, context, request);
+    const months = await closeInPreview(tx, context, { ...request, forecast: true });
     const feeds: Feeds[] = [];
     for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
     const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
@@ -59,7 +62,7 @@ export function previewClose<Seen = undefined>(
   });
 }
 
-/** Closes the months that would be closed, in a transaction that the caller undoes. */
+/** Closes the months that would be closed, in a transaction that the caller undoes. A forecast also shows what is refused yet. */
 export async function closeInPreview(
   tx: Transaction,
   context: IssueContext,

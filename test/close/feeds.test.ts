@@ -2,6 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { monthClose } from '../../src/acts/close.ts';
+import { previewAct } from '../../src/acts/run.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
@@ -180,6 +182,21 @@ test('a preview shows what is missing, of a running month too, and is not refuse
   const ran = await command(['close', '2026-09', '--dry-run'], { env: env('2026-09-20T10:00:00Z') });
   expect(ran.status).toBe(0);
   expect(ran.stdout).toContain("It closes only with 'reckoner close 2026-09 --without p-2'.");
+});
+
+test('what a user confirms or approves is refused as the close is, unlike a dry run', async () => {
+  await world.rows([row('p-1', '09')]);
+  const shown = (month: string, more: object = {}) =>
+    refusalOf(previewAct(world, monthClose, { month: month as Month, ...more }));
+  for (const month of ['2026-09', '2026-10']) {
+    const refused = await shown(month);
+    expect([month, refused]).toEqual([month, await refusalOf(world.close(month))]);
+  }
+  expect(
+    (await previewAct({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report.text,
+  ).toContain("It closes only with 'reckoner close 2026-09 --without p-2'.");
+  const given = await previewAct(world, monthClose, { month: '2026-09' as Month, without: ['p-2'] });
+  expect(given.changes).toContainEqual({ of: '2026-09', field: 'status', before: null, after: 'closed' });
 });
 
 test('the status lists the expected feeds before the month ends, and asks for a decision after it', async () => {
