@@ -1,5 +1,12 @@
 -- Approvals: what a user asked for, as it was shown, and what another user decided.
 
+-- What was asked for, as the event of the request states it.
+CREATE FUNCTION approval_digest(
+  act text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamptz
+) RETURNS text IMMUTABLE LANGUAGE sql
+RETURN encode(sha256(convert_to(
+  jsonb_build_array(act, input, subject, partner_ids, preview, extract(epoch FROM expires_at))::text, 'UTF8')), 'hex');
+
 CREATE TABLE approval_requests (
   request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   -- The act's name and input, as src/acts takes them.

@@ -4971,6 +4971,12 @@ GRANT INSERT, SELECT, UPDATE ON webhooks TO reckoner_app;
 
 -- 014_approvals -------------------------------------------------------------------------------------------------------
 
+CREATE FUNCTION approval_digest(act text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN encode(sha256(convert_to((jsonb_build_array(act, input, subject, partner_ids, preview, EXTRACT(epoch FROM expires_at)))::text, 'UTF8'::name)), 'hex');
+
 CREATE TABLE approval_requests (
   request_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   act text NOT NULL,

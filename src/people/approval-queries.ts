@@ -120,6 +120,20 @@ export async function readRejected(
   return rejected;
 }
 
+/** Stands for all that was asked for: its event states it, so that nothing of it changes unseen before the next seal. */
+export async function digestOfRequest(
+  tx: Transaction,
+  request: Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>,
+): Promise<string> {
+  const { digest } = await queryOne<{ digest: string }>(
+    tx,
+    `SELECT approval_digest(:act, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb,
+                            :expiresAt::timestamptz) AS digest`,
+    { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
+  );
+  return digest;
+}
+
 export async function insertRequest(tx: Transaction, request: NewRequest): Promise<number> {
   const { request_id } = await queryOne<{ request_id: number }>(
     tx,
@@ -160,15 +174,15 @@ export async function actUnderApproval(tx: Transaction, requestId: number, appro
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
 }
 
-/** Who may approve what touches these partners, except whoever asked. */
+/** Who may approve what touches these partners, or everything, except whoever asked. */
 export function readApprovers(
   tx: Transaction,
-  given: { partnerIds: readonly string[] | null; besides: number },
+  given: { partnerIds: readonly string[] | null; besides: number | null },
 ): Promise<{ login: string; name: string }[]> {
   return query(
     tx,
     `SELECT login, name FROM active_users
-     WHERE user_id <> :besides AND kind = 'person' AND may_approve(user_id, :partnerIds::text[]) ORDER BY login`,
+     WHERE user_id IS DISTINCT FROM :besides::bigint AND kind = 'person' AND may_approve(user_id, :partnerIds::text[]) ORDER BY login`,
     given,
   );
 }

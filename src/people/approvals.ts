@@ -7,6 +7,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import {
   type Decision,
+  digestOfRequest,
   insertDecision,
   insertRequest,
   lockRequest,
@@ -58,8 +59,8 @@ export async function askForApproval(
     await recordDecision(tx, context, outdated, { decision: 'withdraw', reason });
   }
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
-  const { act, hash } = asked;
-  const event = { action: 'approval.request', subject: asked.subject, details: { act, preview_hash: hash }, now };
+  const details = { act: asked.act, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
+  const event = { action: 'approval.request', subject: asked.subject, details, now };
   const eventId = await recordEvent(tx, actor, event);
   const request_id = await insertRequest(tx, { ...asked, now, expiresAt, eventId });
   return { request_id, expires_at: expiresAt, is_new: true };

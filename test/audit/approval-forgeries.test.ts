@@ -1,0 +1,178 @@
+/**
+ * What somebody with the owner's connection would do to have acted without a second person: with every guard off, before the
+ * next seal and after it. Each is done here and undone again; the check named beside it must find it.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { approveRequest, endRequest } from '../../src/acts/approve.ts';
+import { invoiceHold } from '../../src/acts/invoice/hold.ts';
+import { invoiceVoid } from '../../src/acts/invoice/void.ts';
+import { runAct } from '../../src/acts/run.ts';
+import { verify } from '../../src/audit/verify.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { refusalOf } from '../close/refusal.ts';
+import { as, LEE, MARA, openApproving } from '../support/approving.ts';
+import { ADMINISTRATOR } from '../support/console.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import type { World } from '../support/world.ts';
+import { type Owner, openOwner } from './owner.ts';
+
+let world: World;
+let owner: Owner;
+beforeAll(async () => {
+  world = await openApproving();
+  await recordSettingsChanges(world.database, world);
+  owner = openOwner(world);
+  const rules = { 'invoice.void': { always: true } as const, 'invoice.hold': { always: true } as const };
+  const asked = async (act: typeof invoiceVoid | typeof invoiceHold, number: string) => {
+    const { facts } = await refusalOf(runAct(await as(world, MARA, rules), act, { number, reason: 'wrong price' }));
+    return facts['request_id'] as number;
+  };
+  await approveRequest(await as(world, LEE), await asked(invoiceHold, 'INV-2026-000001'), QUIET);
+  await approveRequest(await as(world, LEE), await asked(invoiceVoid, 'INV-2026-000002'), QUIET);
+  await endRequest(await as(world, LEE), await asked(invoiceVoid, 'INV-2026-000001'), 'reject', 'the price is right');
+});
+afterAll(async () => {
+  await owner.close();
+  await world.end();
+});
+const QUIET = { deliver: false, reason: null };
+
+/** The checks that find what these statements leave. */
+const found = (...statements: readonly string[]): Promise<string[]> =>
+  owner.undone(async (tx) => {
+    await tx.knex.raw(GUARDS_OFF);
+    for (const statement of statements) {
+      const { rowCount } = (await tx.knex.raw(statement.replaceAll('?', '\\?'))) as { rowCount: number | null };
+      if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
+    }
+    await tx.knex.raw(GUARDS_ON);
+    const { checks } = await verify(tx, undefined);
+    return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+  });
+
+const ID = (login: string) => `(SELECT user_id FROM users WHERE login = '${login}')`;
+const WITHOUT = (table: string, ...names: string[]) =>
+  names.map((name) => `ALTER TABLE ${table} DROP CONSTRAINT ${name}`);
+const MARKED = `jsonb_exists(details, 'approval')`;
+
+/** What is done, the statements, and the check that must find it although no seal covers it yet. */
+const FORGERIES: readonly (readonly [name: string, check: string, ...statements: string[]])[] = [
+  [
+    'an approval by whoever asked',
+    'acts_approved',
+    ...WITHOUT('approval_decisions', 'approval_by_a_second_person'),
+    `UPDATE approval_decisions SET decided_by = requested_by WHERE decision = 'approve'`,
+  ],
+  [
+    'an approval by a user who is no approver',
+    'acts_approved',
+    `UPDATE approval_decisions SET decided_by = ${ID(ADMINISTRATOR)} WHERE decision = 'approve'`,
+  ],
+  [
+    'a rejection that becomes an approval',
+    'acts_approved',
+    `UPDATE approval_decisions SET decision = 'approve' WHERE decision = 'reject'`,
+  ],
+  [
+    'a decision that is another user’s than its event',
+    'acts_approved',
+    `UPDATE audit_events SET user_id = ${ID(ADMINISTRATOR)} WHERE action = 'approval.approve'`,
+  ],
+  [
+    'an act whose event no longer names its request',
+    'acts_approved',
+    `UPDATE audit_events SET details = details - 'approval' WHERE action = 'invoice.void' AND ${MARKED}`,
+  ],
+  [
+    'an act whose event names a request that nobody made',
+    'acts_approved',
+    `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '4711') WHERE action = 'invoice.void' AND ${MARKED}`,
+  ],
+  [
+    'an act that uses the approval of another one',
+    'acts_approved',
+    `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '1') WHERE action = 'invoice.void' AND ${MARKED}`,
+  ],
+  [
+    'another input after the approval',
+    'acts_approved',
+    `UPDATE approval_requests SET input = jsonb_set(input, '{number}', '"INV-2026-000001"') WHERE act = 'invoice.void'`,
+  ],
+  [
+    'another act after the approval',
+    'acts_approved',
+    `UPDATE approval_requests SET act = 'invoice.void' WHERE act = 'invoice.hold'`,
+  ],
+  [
+    'another preview after the approval',
+    'acts_approved',
+    `UPDATE approval_requests SET preview = jsonb_set(preview, '{amounts,0,amount}', '"1.00"') WHERE act = 'invoice.void'`,
+  ],
+  [
+    'a request that is longer valid',
+    'acts_approved',
+    `UPDATE approval_requests SET expires_at = expires_at + interval '1 year'`,
+  ],
+  [
+    'a role of approver that no event granted',
+    'facts_have_events',
+    `INSERT INTO user_roles (user_id, act, role, source, recorded_at, event_id)
+     SELECT ${ID(ADMINISTRATOR)}, 'grant', 'approver', 'administrator', occurred_at, event_id
+     FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
+  ],
+  [
+    'a user that no event made',
+    'facts_have_events',
+    `INSERT INTO users (kind, login, name, recorded_at, event_id)
+     SELECT 'person', 'eve@issuer.example', 'Eve', occurred_at, event_id
+     FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
+  ],
+  [
+    'an identity that no event bound to its user',
+    'facts_have_events',
+    `INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
+     SELECT ${ID(LEE)}, 'https://eve.example', 'eve', occurred_at, event_id
+     FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
+  ],
+  ['a rejection removed', 'acts_approved', `DELETE FROM approval_decisions WHERE decision = 'reject'`],
+];
+
+test('undamaged, verify finds nothing', async () => {
+  expect(await found()).toEqual([]);
+});
+
+describe('before the next seal', () => {
+  test.each(FORGERIES)('%s is found by %s', async (_, check, ...statements) => {
+    expect(await found(...statements)).toContain(check);
+  });
+});
+
+describe('under a seal', () => {
+  beforeAll(async () => {
+    world.settings = { ...world.settings, approvals: {} };
+    world.at('2026-09-01T12:00:00Z');
+    await world.close();
+  });
+
+  // What is inserted is numbered after the seal.
+  const altered = FORGERIES.filter(([, , ...statements]) => !statements.some((each) => each.startsWith('INSERT')));
+  test.each(altered.map(([name, , ...statements]) => [name, ...statements] as const))(
+    '%s is found by the seals too',
+    async (_, ...statements) => {
+      expect(await found(...statements)).toContain('seals_recomputed');
+    },
+  );
+
+  test('the record of the rules removed is found', async () => {
+    expect(await found(`DELETE FROM audit_events WHERE action = 'settings.change'`)).toContain('seals_recomputed');
+  });
+
+  test.each([
+    ['users', `login = 'eve@issuer.example' WHERE login = '${LEE}'`],
+    ['users', `name = 'Eve' WHERE kind = 'program'`],
+    ['user_roles', `role = 'approver' WHERE role = 'administrator'`],
+    ['user_roles', `act = 'revoke' WHERE role = 'finance'`],
+  ])('%s with %s is found', async (table, change) => {
+    expect(await found(`UPDATE ${table} SET ${change}`)).toContain('seals_recomputed');
+  });
+});
