@@ -182,7 +182,9 @@ export function readApprovers(
   return query(
     tx,
     `SELECT login, name FROM active_users
-     WHERE user_id IS DISTINCT FROM :besides::bigint AND kind = 'person' AND may_approve(user_id, :partnerIds::text[]) ORDER BY login`,
+     WHERE user_id IS DISTINCT FROM :besides::bigint AND kind = 'person'
+       AND may_approve(user_id, :partnerIds::text[])
+     ORDER BY login`,
     given,
   );
 }

@@ -8,6 +8,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
+import { readApprovers } from '../people/approval-queries.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
@@ -57,6 +58,7 @@ export async function readReadiness(
   return {
     missing: [
       ...settingsGaps(settings),
+      ...approvalGaps(settings, await readApprovers(tx, { partnerIds: null, besides: null })),
       ...proxyGaps(environment, settings),
       ...environmentGaps(environment, provider),
       ...templateGaps(environment, settings),
@@ -86,6 +88,14 @@ function settingsGaps(settings: Settings): Gap[] {
     if (settings[field] === '') gaps.push({ scope: 'settings', id: field, needs: 'an address' });
   }
   return gaps;
+}
+
+/** Whoever asks cannot approve: with one approver, nobody could approve what that one asks for. */
+function approvalGaps({ approvals }: Settings, approvers: readonly object[]): Gap[] {
+  if (Object.keys(approvals).length === 0 || approvers.length >= 2) return [];
+  const there = approvers.length === 0 ? 'there is none' : 'there is one';
+  const needs = `two users who may approve, and ${there}: 'reckoner user invite EMAIL --role approver' makes one`;
+  return [{ scope: 'settings', id: 'approvals', needs }];
 }
 
 /** The server speaks plain HTTP: what is public is behind a proxy. */

@@ -5,8 +5,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
+import { deactivateUser, identify } from '../../src/people/users.ts';
 import { type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
 import { startOver } from '../close/start-over.ts';
+import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { reckoner } from '../support/program.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
 import { openWorld, partner, realSettings, type World } from '../support/world.ts';
@@ -126,6 +128,28 @@ test('a page that is not https', async () => {
   expect(await gaps({ public_url: 'http://billing.fathom.example' })).toMatchObject([
     { id: 'public_url', needs: expect.stringContaining('https') },
   ]);
+});
+
+test('rules of approval that nobody could satisfy, until two users may approve', async () => {
+  const approvals = firstSettings('production').approvals as Settings['approvals'];
+  expect(Object.keys(approvals)).toEqual(['partner.import', 'client.create', 'credit.refund', 'invoice.write_off']);
+  const needs = (there: string) => [
+    {
+      ...{ scope: 'settings', id: 'approvals' },
+      needs: `two users who may approve, and there is ${there}: 'reckoner user invite EMAIL --role approver' makes one`,
+    },
+  ];
+  expect(await gaps()).toEqual([]);
+  expect(await gaps({ approvals })).toEqual(needs('none'));
+  await invite(world, ADMINISTRATOR);
+  await invite(world, 'lee@issuer.example', { roles: ['approver'] });
+  await invite(world, 'pat@issuer.example', { roles: ['approver'] });
+  expect(await gaps({ approvals })).toEqual([]);
+  await world.database.transaction(async (tx) => {
+    const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
+    await deactivateUser(tx, { ...world, actor }, { login: 'pat@issuer.example', reason: null });
+  });
+  expect(await gaps({ approvals })).toEqual(needs('one'));
 });
 
 test('what the sandbox invented', async () => {
