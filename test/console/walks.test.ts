@@ -2,8 +2,6 @@
  * The console in a real browser: every screen on a phone, a laptop and a large display, light and dark, with and without
  * JavaScript, and work done with the keyboard alone. Without Chromium these tests are skipped.
  */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDispute } from '../../src/documents/disputes.ts';
@@ -11,10 +9,9 @@ import { holdDocument } from '../../src/documents/hold.ts';
 import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { addressOf, askToRelease, isMoved, isOpen, type Route, serveRoutes } from '../support/console-routes.ts';
+import { AXE, TOO_WIDE } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
 import { CHROMIUM, has, needs } from '../support/tools.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let books: Books;
 let served: Served;
@@ -92,16 +89,6 @@ async function open(options: BrowserContextOptions): Promise<Opened> {
   await page.waitForURL(/\/console\/close/);
   return { context, page, complaints };
 }
-
-/** The elements that make the page wider than the window: not those that scroll by themselves. */
-const TOO_WIDE = `(() => {
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= width) return [];
-  const scrolls = (each) => each !== document.body && (getComputedStyle(each).overflowX !== 'visible' || scrolls(each.parentElement));
-  return [...document.querySelectorAll('body *')]
-    .filter((each) => each.getBoundingClientRect().right > width + 0.5 && !scrolls(each.parentElement))
-    .map((each) => each.outerHTML.slice(0, 120));
-})()`;
 
 describe('every screen', () => {
   const sizes: readonly [name: string, options: BrowserContextOptions][] = [

@@ -4,7 +4,7 @@ import { checkoutProvider } from '../../delivery/checkouts/open.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { linkProvider } from '../../delivery/link.ts';
 import { documentTitle } from '../../documents/present.ts';
-import { Amount } from '../../money.ts';
+import { Amount, moneyText } from '../../money.ts';
 import { daysBetween, lastDay, type Month, monthBefore } from '../../month.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
@@ -102,9 +102,10 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
   const { frame, menu } = frameOf(visit, '');
   const { as_of, balances, items, canPay } = view;
   const payable = canPay ? items.filter((item) => isPayable(view, item)) : [];
+  const columns = columnsOf(view);
   const table = (
     <DataTable
-      columns={[...(payable.length === 0 ? [] : [choiceOf(view, refused)]), ...columnsOf(view)]}
+      columns={payable.length === 0 ? columns : [...columns.slice(0, 1), choiceOf(view, refused), ...columns.slice(1)]}
       rows={items}
       labelled
       nothing="Every invoice is settled."
@@ -137,7 +138,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Refuse
                   </button>
                   {totalsOf(payable).map(({ total, count }) => (
                     <button type="submit" name="all" value={total.currency}>
-                      {`Pay all ${count} · ${total.forPeople()}`}
+                      {`Pay all ${count} · ${moneyText(total.toString(), total.currency)}`}
                     </button>
                   ))}
                 </p>
@@ -220,7 +221,7 @@ function payCell(view: OpenView, item: OpenItem) {
         <a href={`/place/payments/${payment.reference}`}>
           <Chip tone="warn">{payment.ordered_on === null ? 'payment begun' : `debit of ${payment.ordered_on}`}</Chip>
         </a>
-      )}
+      )}{' '}
       {token !== undefined && (
         <a class="button" href={`/pay/${token}`} aria-label={`Pay ${number}`}>
           Pay
