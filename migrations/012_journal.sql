@@ -306,3 +306,25 @@ CALL grant_to_app('SELECT', 'journal_of_facts');
 CALL grant_to_app('SELECT', 'journal_of_rows');
 CALL grant_to_app('SELECT', 'journal');
 CALL grant_to_app('SELECT', 'journal_months');
+
+-- What auditors started in the console, and the nightly verify: a working state, with what it found. One of a kind at once.
+CREATE TABLE audit_tasks (
+  task_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind text NOT NULL CONSTRAINT audit_task_kind_known CHECK (kind IN ('verify', 'export')),
+  input jsonb NOT NULL,
+  -- Null: a job.
+  asked_by bigint REFERENCES users,
+  asked_at timestamptz NOT NULL,
+  finished_at timestamptz,
+  host text NOT NULL,
+  -- By the database's clock, every few seconds while somebody works on it.
+  seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Checks of a verify, bytes of an export.
+  progress bigint NOT NULL DEFAULT 0,
+  result jsonb,
+  -- Why it has no result.
+  problem text
+);
+CREATE UNIQUE INDEX audit_task_one_at_once ON audit_tasks (kind) WHERE finished_at IS NULL;
+CREATE INDEX audit_tasks_latest ON audit_tasks (kind, task_id DESC);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'audit_tasks');

@@ -4840,6 +4840,27 @@ UNION ALL
   GROUP BY journal_of_facts.month, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id, journal_of_facts.currency;
 GRANT SELECT ON journal_months TO reckoner_app;
 
+CREATE TABLE audit_tasks (
+  task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  kind text NOT NULL,
+  input jsonb NOT NULL,
+  asked_by bigint,
+  asked_at timestamp with time zone NOT NULL,
+  finished_at timestamp with time zone,
+  host text NOT NULL,
+  seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  progress bigint NOT NULL DEFAULT 0,
+  result jsonb,
+  problem text,
+  CONSTRAINT audit_tasks_pkey PRIMARY KEY (task_id),
+  CONSTRAINT audit_task_kind_known CHECK (kind = ANY (ARRAY['verify', 'export'])),
+  CONSTRAINT audit_tasks_asked_by_fkey FOREIGN KEY (asked_by) REFERENCES users(user_id)
+);
+CREATE UNIQUE INDEX audit_task_one_at_once ON audit_tasks USING btree (kind) WHERE finished_at IS NULL;
+CREATE INDEX audit_tasks_latest ON audit_tasks USING btree (kind, task_id DESC);
+GRANT DELETE, INSERT, SELECT, UPDATE ON audit_tasks TO reckoner_app;
+GRANT SELECT ON SEQUENCE audit_tasks_task_id_seq TO reckoner_app;
+
 -- 013_partner_events --------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION row_event_type(kind text)

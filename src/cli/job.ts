@@ -3,7 +3,7 @@ import type { pino } from 'pino';
 import { booksClose } from '../acts/books.ts';
 import { monthClose, monthJson } from '../acts/close.ts';
 import { permitting } from '../acts/run.ts';
-import { type CheckReport, verify } from '../audit/verify.ts';
+import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
 import { databaseFailure } from '../database/transaction.ts';
@@ -203,17 +203,19 @@ export function runWatch(): Promise<number> {
 export function runVerify(): Promise<number> {
   return runJob(
     'verify',
-    async ({ environment, database, name: job, log }) => {
-      const { installedFonts } = await import('../documents/printable.ts');
-      const report = ({ check, inspected, differences }: CheckReport) => {
+    async ({ environment, database, actor: { host }, log }) => {
+      const startedAt = environment.now().toISO();
+      const { verifyAndTell, verifyResult } = await import('../audit/tasks.ts');
+      const found = await verifyAndTell({ environment, database }, ({ check, inspected, differences }) => {
         log.info({ check, inspected, differences: differences.length }, 'check');
         for (const difference of differences) log.error({ check, ...difference }, 'difference');
-      };
-      const found = await database.reading((tx) => verify(tx, undefined, report, installedFonts(environment)));
-      const items = found.checks.flatMap(({ check, differences }) =>
-        differences.length > 0 ? [{ item: check, count: differences.length }] : [],
-      );
-      await database.transaction((tx) => tellAttention(tx, { job, items, now: environment.now().toISO() }));
+      });
+      const result = verifyResult(found.checks);
+      await database.transaction(async (tx) => {
+        const task = { kind: 'verify', input: {}, userId: null, host, now: startedAt } as const;
+        const taskId = await insertTask(tx, task);
+        if (taskId !== undefined) await finishTask(tx, { taskId, now: environment.now().toISO(), result });
+      });
       return found.differences > 0 ? EXIT.attention : EXIT.done;
     },
     { whilePaused: true },

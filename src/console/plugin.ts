@@ -10,6 +10,7 @@ import { addAccount } from './account.tsx';
 import { addActs } from './acts.ts';
 import { addApprovals } from './approvals.ts';
 import { addAssets } from './assets.ts';
+import { addAuditTasks } from './audit-tasks.ts';
 import { PAGE_HEADERS } from './headers.ts';
 import { addPartnerPlace } from './partner-place/plugin.tsx';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
@@ -50,6 +51,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addApprovals(routes);
       addSessions(routes);
       addQueue(routes);
+      addAuditTasks(console_, routes, shared);
     },
     { prefix: '/console' },
   );

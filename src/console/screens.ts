@@ -215,6 +215,12 @@ function addAudit(screen: Routes['screen']): void {
   screen('/audit/checks', LEDGER, readChecks, checksScreen);
   screen('/audit/settings', LEDGER, readSettingsLog, settingsLogScreen);
   for (const path of ['/audit/packs', '/audit/packs/:month']) {
-    screen(path, LEDGER, (tx, { query, params, ...seen }) => readPacks(tx, { ...query, ...params }, seen), packsScreen);
+    screen(
+      path,
+      LEDGER,
+      (tx, { query, params, scope, context: { environment } }) =>
+        readPacks(tx, { ...query, ...params }, { scope, now: environment.now().toMillis() }),
+      packsScreen,
+    );
   }
 }

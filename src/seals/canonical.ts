@@ -308,6 +308,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   partner_sessions: 'hashes of secrets that end; each sign-in has an audit event',
   job_runs: 'a log of runs; what they did is in the audit events',
   job_attention: 'a changing state',
+  audit_tasks: 'a changing state; the start of each has an audit event',
 };
 
 /** Relies on connections with time zone UTC and ISO dates, which the program sets. */

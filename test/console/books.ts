@@ -42,7 +42,7 @@ export async function openConsole(): Promise<ConsoleBooks> {
   };
 }
 
-const READER: Reader = {
+export const READER: Reader = {
   name: 'Mara',
   role: 'finance',
   issuer: 'Issuer',

@@ -14,6 +14,7 @@ import {
   askToRelease,
   isMoved,
   isOpen,
+  makePack,
   namesObject,
   type Objects,
   type Route,
@@ -29,7 +30,7 @@ const LEDGER =
 const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the acts. */
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
-  [/^\/(sign-out|account\/.*)$/, 'viewer'],
+  [/^\/(sign-out|account\/.*|audit\/(checks|packs))$/, 'viewer'],
   [/^\/(queue|payments(\/.*)?)$/, 'finance'],
   // Whoever asked withdraws: the request itself says who may decide.
   [/^\/approvals\/:id$/, 'viewer'],
@@ -96,6 +97,7 @@ beforeAll(async () => {
   world.at('2026-10-15T15:00:00Z');
   await invite(world, ADMINISTRATOR);
   ({ served, routes } = await serveRoutes(world));
+  const task = await makePack(world);
   for (const { number, partner_id: owner } of await world.documents()) {
     const [reference, currency] = owner === OWN ? ['HARBOUR-FT', 'USD'] : ['LANTERN-FT', 'EUR'];
     const { paymentId } = await books.record({ number, currency, amount: '1.00', reference });
@@ -103,7 +105,7 @@ beforeAll(async () => {
     const { client_id: clientId } = await served.client(owner);
     const payment = String(paymentId);
     const requestId = await askToRelease(world, number, owner);
-    const known = { number, partnerId: owner, requestId, clientId, month: '2026-07' };
+    const known = { number, partnerId: owner, requestId, clientId, month: '2026-07', task };
     objects[owner] = { ...known, exception: payment, paymentId: payment };
   }
   for (const { name, role, narrowed } of READERS) {

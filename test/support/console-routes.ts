@@ -1,4 +1,7 @@
 /** Every route of the console, as Fastify hears of them, and the addresses that they have for given objects. */
+
+import { insertTask } from '../../src/audit/tasks.sql.ts';
+import { runTask } from '../../src/audit/tasks.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import { askForApproval } from '../../src/people/approvals.ts';
@@ -38,14 +41,16 @@ export interface Objects {
   readonly partnerId: string;
   readonly exception: string;
   readonly month: string;
+  /** Of a pack that was made. */
+  readonly task?: string;
   /** Of an approval. */
   readonly requestId: string;
 }
 
 /** The address of a route. Throws for a parameter that nobody has given a value: say it here. */
-export function addressOf({ path }: Route, { number, partnerId, exception, month, requestId }: Objects): string {
+export function addressOf({ path }: Route, { number, partnerId, exception, month, requestId, task }: Objects): string {
   const values: Record<string, string | undefined> = {
-    ...{ number, exception, month, id: path.startsWith('/approvals') ? requestId : partnerId },
+    ...{ number, exception, month, task, id: path.startsWith('/approvals') ? requestId : partnerId },
     // Of a seal.
     ...{ kind: 'month', name: month },
   };
@@ -81,3 +86,13 @@ export const namesObject = ({ path }: Route): boolean => /:(number|id|exception)
 export const isOpen = ({ path }: Route): boolean => /^\/(assets|sign-in)(\/|$)/.test(path);
 /** What only leads to another page. */
 export const isMoved = ({ path }: Route): boolean => /^\/(payments\/(import|record))?$/.test(path);
+
+/** A pack of an auditor, made as the process of the task makes it. Gives its number. */
+export async function makePack({ database, environment }: World): Promise<string> {
+  const input = { kind: 'invoices', from: '2026-07', to: '2026-07', format: 'csv' };
+  const now = environment.now().toISO();
+  const task = { kind: 'export', input, userId: null, host: 'desk', now } as const;
+  const taskId = await database.transaction((tx) => insertTask(tx, task));
+  await runTask({ database, environment }, 'export', taskId as number);
+  return String(taskId);
+}

@@ -1,5 +1,7 @@
 /** What proves the ledger: its seals with their chain, the nightly checks, changes of the settings, and packs. */
+
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
+import type { AuditTask } from '../../audit/tasks.sql.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/field-changes.ts';
@@ -7,10 +9,12 @@ import type { Scope } from '../../people/scope.ts';
 import { readSettingsChanges } from '../../people/settings-changes.ts';
 import { plural } from '../../text.ts';
 import { ChangeLog } from '../change-log.tsx';
+import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Instant, WholeLedgerOnly } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import type { Reader, Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import { AuditMenu } from './audit-menu.tsx';
+import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
@@ -28,6 +32,8 @@ export interface ChecksView {
   readonly others: readonly Run[];
   /** What the latest run found, by check. */
   readonly findings: readonly { readonly item: string; readonly count: number; readonly told_at: string }[];
+  /** The latest that was started, with each check. */
+  readonly task: AuditTask | undefined;
 }
 
 const RUNS_SHOWN = 14;
@@ -51,14 +57,15 @@ export async function readChecks(tx: Transaction, { scope }: { scope: Scope }): 
       tx,
       `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`,
     ),
+    task: await readVerifyTask(tx),
   };
 }
 
 const AUDIT = { place: 'audit', title: 'Audit' } as const;
 
-export function checksScreen(view: ChecksView | null): Screen {
+export function checksScreen(view: ChecksView | null, { reader }: { reader: Reader }): Screen {
   if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="What the checks found" /> };
-  const { runs, others, findings } = view;
+  const { runs, others, findings, task } = view;
   const [last] = runs;
   return {
     ...AUDIT,
@@ -68,26 +75,23 @@ export function checksScreen(view: ChecksView | null): Screen {
         <AuditMenu current="checks" />
         <div class="columns">
           <div class="stack">
-            <Card
-              title="Findings of the latest run"
-              note={last !== undefined && <Instant at={last.finished_at} />}
-              flush
-            >
-              <DataTable
-                columns={FINDINGS}
-                rows={findings}
-                nothing={
-                  last === undefined ? 'The job verify has not run here.' : 'Every check passed: nothing differs.'
-                }
-                caption="Findings"
-              />
-            </Card>
-            <Card title="Run it now">
-              <p>
-                <code>reckoner verify</code> recomputes every seal, balance, document and PDF, and names each
-                difference. It takes minutes on a large ledger; <code>reckoner verify MONTH</code> checks one month.
-              </p>
-            </Card>
+            <Verify task={task} reader={reader} />
+            {task === undefined && (
+              <Card
+                title="Findings of the latest run"
+                note={last !== undefined && <Instant at={last.finished_at} />}
+                flush
+              >
+                <DataTable
+                  columns={FINDINGS}
+                  rows={findings}
+                  nothing={
+                    last === undefined ? 'The job verify has not run here.' : 'Every check passed: nothing differs.'
+                  }
+                  caption="Findings"
+                />
+              </Card>
+            )}
           </div>
           <div class="stack">
             <Card title="Runs of verify" note="the latest first" flush>
@@ -170,12 +174,15 @@ export interface PacksView {
     readonly seal: string | null;
     readonly books_seal: string | null;
   }[];
+  readonly tasks: readonly AuditTask[];
+  /** In milliseconds. */
+  readonly now: number;
 }
 
 export async function readPacks(
   tx: Transaction,
   asked: Readonly<Partial<Record<'month', string>>>,
-  { scope }: { scope: Scope },
+  { scope, now }: { scope: Scope; now: number },
 ): Promise<PacksView | null> {
   if (scope !== null) return null;
   const months = await query<PacksView['months'][number]>(
@@ -183,12 +190,17 @@ export async function readPacks(
     `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
      LEFT JOIN seals s USING (month) LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
   );
-  return { month: monthAsked('month', asked.month) ?? months[0]?.month ?? null, months };
+  return {
+    month: monthAsked('month', asked.month) ?? months[0]?.month ?? null,
+    months,
+    tasks: await readPackTasks(tx),
+    now,
+  };
 }
 
-export function packsScreen(view: PacksView | null): Screen {
+export function packsScreen(view: PacksView | null, { reader }: { reader: Reader }): Screen {
   if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="An auditor's pack" /> };
-  const { month, months } = view;
+  const { month } = view;
   return {
     ...AUDIT,
     lead: month === null ? 'no month is closed yet' : `packs of ${monthName(month)}`,
@@ -198,19 +210,34 @@ export function packsScreen(view: PacksView | null): Screen {
         {month === null ? (
           <p class="nothing">Packs are made of closed months.</p>
         ) : (
-          <Packs month={month} months={months} />
+          <Packs month={month} view={view} reader={reader} />
         )}
       </>
     ),
   };
 }
 
-function Packs({ month, months }: { month: Month; months: PacksView['months'] }) {
+function Packs({ month, view, reader }: { month: Month; view: PacksView; reader: Reader }) {
+  const { months, tasks, now } = view;
   const shown = months.find((each) => each.month === month);
   const columns: Column<(typeof EXPORT_KINDS)[number]>[] = [
     { heading: 'Pack', cell: (kind) => <strong>{kind}</strong> },
     { heading: 'Contains', cell: (kind) => EXPORT_CONTENTS[kind] },
-    { heading: 'Formats', cell: (kind) => <span class="soft">{exportFormats(kind).join(', ')}</span> },
+    {
+      heading: 'Make it',
+      cell: (kind) => (
+        <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="inline">
+          <input type="hidden" name="kind" value={kind} />
+          <input type="hidden" name="month" value={month} />
+          <select name="format" aria-label={`Format of ${kind}`}>
+            {exportFormats(kind).map((format) => (
+              <option value={format}>{format}</option>
+            ))}
+          </select>
+          <button type="submit">Make</button>
+        </Form>
+      ),
+    },
     {
       heading: 'Command',
       cell: (kind) => <code class="hash">{`reckoner export ${kind} --month ${month} --out ${kind}-${month}.zip`}</code>,
@@ -236,6 +263,7 @@ function Packs({ month, months }: { month: Month; months: PacksView['months'] })
         </Chip>
       </form>
       <div class="stack">
+        <MadePacks tasks={tasks} path={`${PACKS_PATH}/${month}`} now={now} />
         <Card title="Packs" flush>
           <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
         </Card>
@@ -247,7 +275,8 @@ function Packs({ month, months }: { month: Month; months: PacksView['months'] })
           </ul>
           <p class="soft">
             A pack is read from one snapshot of the ledger and checked without Reckoner by verify.mjs or verify.py of a
-            release. It can take minutes and gigabytes, so that a shell writes it and not this page.
+            release. It is made beside this page, one at a time and of at most 2 GB before it is compressed, and who had
+            it made is an audit event. The command writes any size, several months and Parquet.
           </p>
         </Card>
       </div>

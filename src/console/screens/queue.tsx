@@ -181,22 +181,16 @@ export function queueScreen(view: QueueView, { reader }: { reader: Reader }): Sc
             current: each === (queue ?? 'all'),
           }))}
         />
-        <Card
-          title={plural(items.length, 'item')}
-          note="oldest first; of one day by currency, the largest amount first"
-          acts={
-            <Tabs
-              label="Whose"
-              tabs={(['all', ...WHOSE] as const).map((each) => ({
-                name: WHOSE_NAMES[each],
-                count: byPerson[each],
-                href: queueHref({ queue, whose: each === 'all' ? '' : each }),
-                current: each === (whose ?? 'all'),
-              }))}
-            />
-          }
-          flush
-        >
+        <Tabs
+          label="Whose"
+          tabs={(['all', ...WHOSE] as const).map((each) => ({
+            name: WHOSE_NAMES[each],
+            count: byPerson[each],
+            href: queueHref({ queue, whose: each === 'all' ? '' : each }),
+            current: each === (whose ?? 'all'),
+          }))}
+        />
+        <Card title={plural(items.length, 'item')} note="oldest first" flush>
           <DataTable
             columns={columnsFor(view, reader)}
             rows={items}

@@ -1,0 +1,98 @@
+/** SQL over the tasks of auditors: `verify` and exports that take longer than a request. */
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+export type TaskKind = 'verify' | 'export';
+
+export interface AuditTask {
+  readonly task_id: number;
+  readonly kind: TaskKind;
+  readonly input: unknown;
+  /** Null: a job. */
+  readonly login: string | null;
+  readonly asked_at: string;
+  readonly finished_at: string | null;
+  readonly host: string;
+  readonly progress: number;
+  readonly result: unknown;
+  readonly problem: string | null;
+  /** Whoever worked on it has not been seen for a minute. */
+  readonly is_lost: boolean;
+}
+
+/** The latest first. */
+export function readTasks(
+  tx: Transaction,
+  { kind, taskId = null, limit }: { kind: TaskKind; taskId?: number | null; limit: number },
+): Promise<AuditTask[]> {
+  return query(
+    tx,
+    `SELECT t.task_id, t.kind, t.input, u.login, t.asked_at, t.finished_at, t.host, t.progress, t.result, t.problem,
+            t.finished_at IS NULL AND t.seen_at < clock_timestamp() - interval '1 minute' AS is_lost
+     FROM audit_tasks t LEFT JOIN users u ON u.user_id = t.asked_by
+     WHERE t.kind = :kind AND (:taskId::bigint IS NULL OR t.task_id = :taskId::bigint)
+     ORDER BY t.task_id DESC LIMIT :limit`,
+    { kind, taskId, limit },
+  );
+}
+
+interface NewTask {
+  readonly kind: TaskKind;
+  readonly input: unknown;
+  readonly userId: number | null;
+  readonly host: string;
+  /** ISO instant. */
+  readonly now: string;
+}
+
+/** The number of the new task; undefined while another of its kind is worked on. Lost ones are ended, old ones deleted. */
+export async function insertTask(tx: Transaction, task: NewTask): Promise<number | undefined> {
+  await execute(
+    tx,
+    `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = 'the server that worked on it has stopped'
+     WHERE finished_at IS NULL AND seen_at < clock_timestamp() - interval '1 minute'`,
+    { now: task.now },
+  );
+  await execute(tx, `DELETE FROM audit_tasks WHERE finished_at < :now::timestamptz - interval '400 days'`, {
+    now: task.now,
+  });
+  const [made] = await query<{ task_id: number }>(
+    tx,
+    `INSERT INTO audit_tasks (kind, input, asked_by, asked_at, host)
+     VALUES (:kind, :input::jsonb, :userId::bigint, :now::timestamptz, :host)
+     ON CONFLICT (kind) WHERE finished_at IS NULL DO NOTHING
+     RETURNING task_id`,
+    { ...task, input: JSON.stringify(task.input) },
+  );
+  return made?.task_id;
+}
+
+/** Somebody works on it; `result` is what there is of it so far. */
+export async function noteProgress(
+  tx: Transaction,
+  { taskId, progress, result }: { taskId: number; progress: number; result?: unknown },
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE audit_tasks SET seen_at = clock_timestamp(), progress = :progress,
+            result = coalesce(:result::jsonb, result)
+     WHERE task_id = :taskId AND finished_at IS NULL`,
+    { taskId, progress, result: result === undefined ? null : JSON.stringify(result) },
+  );
+}
+
+/** Ends a task that has not ended, with its result or with why it has none. */
+export async function finishTask(
+  tx: Transaction,
+  end: { taskId: number; now: string; result?: unknown; problem?: string },
+): Promise<void> {
+  await execute(
+    tx,
+    `UPDATE audit_tasks SET finished_at = :now::timestamptz, problem = :problem,
+            result = coalesce(:result::jsonb, result)
+     WHERE task_id = :taskId AND finished_at IS NULL`,
+    {
+      ...{ taskId: end.taskId, now: end.now, problem: end.problem ?? null },
+      result: end.result === undefined ? null : JSON.stringify(end.result),
+    },
+  );
+}

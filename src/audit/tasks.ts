@@ -1,0 +1,153 @@
+/**
+ * What auditors start in the console and a request cannot wait for: `verify`, and packs to download. A task is done by a
+ * process of its own, which says how far it is.
+ */
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
+import type { Database } from '../database/database.ts';
+import { databaseFailure } from '../database/transaction.ts';
+import { installedFonts } from '../documents/printable.ts';
+import { EXIT, Refusal } from '../errors/refusals.ts';
+import { tellAttention } from '../reports/job-attention.ts';
+import { recordJobRun } from '../reports/status.ts';
+import { CHECKS, type Difference } from './checks.ts';
+import { type ExportRequest, exportPack } from './export.ts';
+import { finishTask, noteProgress, readTasks, type TaskKind } from './tasks.sql.ts';
+import { type CheckReport, type Verification, verify } from './verify.ts';
+
+interface TaskContext {
+  readonly database: Database;
+  readonly environment: Environment;
+}
+
+/** Each check with what it found; of its differences the first. */
+export interface VerifyResult {
+  readonly checks: readonly {
+    readonly check: string;
+    readonly inspected: number;
+    readonly differences: number;
+    readonly first: readonly Difference[];
+  }[];
+}
+
+export type ExportInput = Omit<ExportRequest, 'out'>;
+
+export interface ExportResult {
+  /** In the folder of packs of the host. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly manifest_sha256: string;
+}
+
+export const CHECKS_IN_ALL = CHECKS.length;
+
+const DIFFERENCES_KEPT = 20;
+const SEEN_EVERY_MS = 5000;
+/** What the console writes at most, before it is compressed. The command writes any size. */
+export const LARGEST_PACK = 2 * 1024 ** 3;
+const PACKS_KEPT = 5;
+export const PACK_HOURS = 24;
+
+export const verifyResult = (checks: readonly CheckReport[]): VerifyResult => ({
+  checks: checks.map(({ check, inspected, differences }) => ({
+    ...{ check, inspected, differences: differences.length },
+    first: differences.slice(0, DIFFERENCES_KEPT),
+  })),
+});
+
+/** Verifies everything, and keeps what was found as the findings of the latest run. */
+export async function verifyAndTell(
+  { database, environment }: TaskContext,
+  onCheck: (report: CheckReport) => void,
+): Promise<Verification> {
+  const found = await database.reading((tx) => verify(tx, undefined, onCheck, installedFonts(environment)));
+  const items = found.checks.flatMap(({ check, differences }) =>
+    differences.length > 0 ? [{ item: check, count: differences.length }] : [],
+  );
+  const now = environment.now().toISO();
+  await database.transaction((tx) => tellAttention(tx, { job: 'verify', items, now }));
+  return found;
+}
+
+/** Does a task, and ends it whatever happens. */
+export async function runTask(context: TaskContext, kind: TaskKind, taskId: number): Promise<void> {
+  const { database, environment } = context;
+  const [task] = await database.reading((tx) => readTasks(tx, { kind, taskId, limit: 1 }));
+  if (task === undefined || task.finished_at !== null) return;
+  let progress = 0;
+  let result: unknown;
+  const note = () => database.transaction((tx) => noteProgress(tx, { taskId, progress, result })).catch(() => {});
+  const seen = setInterval(note, SEEN_EVERY_MS);
+  try {
+    if (kind === 'verify') {
+      const reports: CheckReport[] = [];
+      const startedAt = environment.now().toISO();
+      const found = await verifyAndTell(context, (report) => {
+        reports.push(report);
+        progress = reports.length;
+        result = verifyResult(reports);
+        void note();
+      });
+      result = verifyResult(found.checks);
+      const exitStatus = found.differences > 0 ? EXIT.attention : EXIT.done;
+      const run = { job: 'verify', startedAt, finishedAt: environment.now().toISO(), exitStatus };
+      await database.transaction((tx) => recordJobRun(tx, run));
+    } else {
+      result = await makePack(context, taskId, task.input as ExportInput, (bytes) => {
+        progress = bytes;
+      });
+    }
+    await database.transaction((tx) => finishTask(tx, { taskId, now: environment.now().toISO(), result }));
+  } catch (error) {
+    const problem = problemOf(error);
+    await database.transaction((tx) => finishTask(tx, { taskId, now: environment.now().toISO(), problem }));
+    if (problem === UNKNOWN) throw error;
+  } finally {
+    clearInterval(seen);
+  }
+}
+
+const UNKNOWN = 'it failed; the log of the server says why';
+
+class TooLarge extends Error {}
+
+function problemOf(thrown: unknown): string {
+  const error = databaseFailure(thrown) ?? thrown;
+  if (error instanceof TooLarge) return 'it is larger than the console writes: use the command';
+  return error instanceof Refusal ? error.message : UNKNOWN;
+}
+
+export const packFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'packs');
+
+async function makePack(
+  { database, environment }: TaskContext,
+  taskId: number,
+  input: ExportInput,
+  onBytes: (bytes: number) => void,
+): Promise<ExportResult> {
+  const folder = packFolder(environment);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeOldPacks(folder);
+  const file = `${taskId}.zip`;
+  const out = join(folder, file);
+  let bytes = 0;
+  const exported = await database.reading((tx) =>
+    exportPack(tx, environment, { ...input, out }, (more) => {
+      bytes += more;
+      if (bytes > LARGEST_PACK) throw new TooLarge();
+      onBytes(bytes);
+    }),
+  );
+  return { file, bytes: (await stat(out)).size, manifest_sha256: exported.manifest_sha256 };
+}
+
+/** Those of more than a day ago, and all but the latest few. */
+async function removeOldPacks(folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => /^\d+\.zip$/.test(name));
+  const latest = names.sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+  for (const [at, name] of latest.entries()) {
+    const { mtimeMs } = await stat(join(folder, name));
+    if (at >= PACKS_KEPT - 1 || Date.now() - mtimeMs > PACK_HOURS * 3_600_000) await rm(join(folder, name));
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * What auditors start from the console: `verify`, and packs to download. Each is done by a process of its own, one of a kind
+ * at once, and its page says how far it is. Refusals: request_invalid, month_unknown.
+ */
+import { fork } from 'node:child_process';
+import { createReadStream, existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import { EXPORT_KINDS, exportFormats } from '../audit/export.ts';
+import { finishTask, insertTask, readTasks, type TaskKind } from '../audit/tasks.sql.ts';
+import { type ExportInput, type ExportResult, packFolder, runTask } from '../audit/tasks.ts';
+import { openDatabase } from '../database/database.ts';
+import { refuse } from '../errors/refusals.ts';
+import type { Shared } from '../http/shared.ts';
+import { recordEvent } from '../people/audit-events.ts';
+import { CAN_START_THREADS } from '../thread.ts';
+import { choiceAsked, idAsked, monthAsked } from './parameters.ts';
+import type { Access, Routes, Transact, Visit } from './route.ts';
+import { CHECKS_PATH, PACKS_PATH } from './screens/audit-tasks.tsx';
+
+const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
+
+export function addAuditTasks(app: FastifyInstance, { act, file }: Routes, shared: Shared): void {
+  const running = new Set<() => void>();
+  app.addHook('onClose', async () => {
+    for (const stop of running) stop();
+  });
+  const start = (kind: TaskKind, taskId: number) => startTask(shared, running, kind, taskId);
+  act(CHECKS_PATH, LEDGER, async (visit, fields, transact) => {
+    if (fields.get('start') !== 'verify') throw missing('start');
+    const taskId = await ask(visit, transact, 'verify', {});
+    if (taskId !== undefined) start('verify', taskId);
+    return { to: `/console${CHECKS_PATH}` };
+  });
+  act(PACKS_PATH, LEDGER, async (visit, fields, transact) => {
+    const input = exportAsked(fields);
+    const taskId = await ask(visit, transact, 'export', input);
+    if (taskId !== undefined) start('export', taskId);
+    return { to: `/console${PACKS_PATH}/${input.from}` };
+  });
+  file(`${PACKS_PATH}/files/:task/pack.zip`, LEDGER, async (tx, { params, context: { environment } }) => {
+    const taskId = idAsked('task', params['task']) ?? null;
+    const [task] = await readTasks(tx, { kind: 'export', taskId, limit: 1 });
+    if (task === undefined || task.result === null) return undefined;
+    const { kind, from, to } = task.input as ExportInput;
+    const path = join(packFolder(environment), (task.result as ExportResult).file);
+    // It is there for a day, on the server that made it.
+    if (!existsSync(path)) return undefined;
+    const name = `${kind}-${from}${to === from ? '' : `-${to}`}.zip`;
+    return { type: 'application/zip', name, content: createReadStream(path), download: true };
+  });
+}
+
+const missing = (path: string) => refuse('request_invalid', { problems: [{ path, reason: 'is missing' }] });
+
+function exportAsked(fields: ReadonlyMap<string, string>): ExportInput {
+  const kind = choiceAsked('kind', fields.get('kind'), EXPORT_KINDS);
+  const from = monthAsked('month', fields.get('month'));
+  if (kind === undefined) throw missing('kind');
+  if (from === undefined) throw missing('month');
+  const to = monthAsked('to', fields.get('to')) ?? from;
+  if (to < from) throw refuse('argument_invalid', { argument: 'to', value: to, reason: `is before ${from}` });
+  const format = choiceAsked('format', fields.get('format'), exportFormats(kind)) ?? 'csv';
+  return { kind, from, to, format };
+}
+
+/** Records who started it; undefined while another of its kind is under way: then its page shows that one. */
+function ask(
+  { user, context: { environment, actor } }: Visit,
+  transact: Transact,
+  kind: TaskKind,
+  input: ExportInput | Record<string, never>,
+): Promise<number | undefined> {
+  const now = environment.now().toISO();
+  return transact(async (tx) => {
+    const taskId = await insertTask(tx, { kind, input, userId: user.user_id, host: hostname(), now });
+    if (taskId === undefined) return undefined;
+    const action = kind === 'verify' ? 'audit.verify' : 'audit.export';
+    const subject = 'kind' in input ? `${input.kind} ${input.from}` : 'everything';
+    await recordEvent(tx, actor, { action, subject, details: { ...input }, now });
+    return taskId;
+  });
+}
+
+/** Does not wait for it. A process that ends without a word leaves its task with a problem. */
+function startTask(
+  { database, environment, log }: Shared,
+  running: Set<() => void>,
+  kind: TaskKind,
+  taskId: number,
+): void {
+  const failed = (err: unknown) => log.error({ err, kind, task: taskId }, 'a task of an auditor failed');
+  // Node 20 cannot start a process from TypeScript.
+  if (!CAN_START_THREADS) {
+    void openDatabase(environment)
+      .then((own) => runTask({ database: own, environment }, kind, taskId).finally(own.close))
+      .catch(failed);
+    return;
+  }
+  const module = fileURLToPath(new URL('./task-process.js', import.meta.url));
+  const child = fork(module, [kind, String(taskId)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const stop = () => void child.kill();
+  running.add(stop);
+  let said = '';
+  child.stderr?.on('data', (piece: Buffer) => {
+    said = (said + piece.toString()).slice(-2000);
+  });
+  child.once('error', failed);
+  child.once('exit', (code) => {
+    running.delete(stop);
+    if (code === 0) return;
+    failed(new Error(`it ended with ${code}: ${said}`));
+    const problem = 'its process has ended; the log of the server says why';
+    const now = environment.now().toISO();
+    database.transaction((tx) => finishTask(tx, { taskId, now, problem })).catch(failed);
+  });
+}

@@ -1,0 +1,204 @@
+/** How far a verify or a pack is that somebody started, and what came of the last ones. */
+
+import { type AuditTask, readTasks } from '../../audit/tasks.sql.ts';
+import {
+  CHECKS_IN_ALL,
+  type ExportInput,
+  type ExportResult,
+  PACK_HOURS,
+  type VerifyResult,
+} from '../../audit/tasks.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { groupThousands } from '../../money.ts';
+import { plural } from '../../text.ts';
+import { Form } from '../form.tsx';
+import { Card, Chip, type Column, DataTable, Instant, Meter, None } from '../kit.tsx';
+import type { Reader } from '../page.tsx';
+
+export const CHECKS_PATH = '/audit/checks';
+export const PACKS_PATH = '/audit/packs';
+
+const PACKS_SHOWN = 8;
+
+export const readVerifyTask = async (tx: Transaction): Promise<AuditTask | undefined> =>
+  (await readTasks(tx, { kind: 'verify', limit: 1 }))[0];
+
+export const readPackTasks = (tx: Transaction): Promise<AuditTask[]> =>
+  readTasks(tx, { kind: 'export', limit: PACKS_SHOWN });
+
+const isUnderWay = (task: AuditTask | undefined): boolean =>
+  task !== undefined && task.finished_at === null && !task.is_lost;
+
+/** Asks again for this part of the page while something is under way. */
+const liveAt = (path: string, id: string) => ({
+  'hx-get': `/console${path}`,
+  'hx-trigger': 'every 2s',
+  'hx-select': `#${id}`,
+  'hx-swap': 'outerHTML',
+});
+
+// --- Verify -------------------------------------------------------------------------------------------------------------
+
+type Checked = VerifyResult['checks'][number];
+
+const checkColumns: readonly Column<Checked>[] = [
+  {
+    heading: 'Check',
+    cell: ({ check, first, differences }) =>
+      differences === 0 ? (
+        check
+      ) : (
+        <details>
+          <summary>{check}</summary>
+          <ul class="plain">
+            {first.map(({ subject, detail }) => (
+              <li class="soft">{`${subject} ${detail}`}</li>
+            ))}
+            {differences > first.length && (
+              <li class="soft">{`and ${differences - first.length} more: reckoner verify --json names them all`}</li>
+            )}
+          </ul>
+        </details>
+      ),
+  },
+  { heading: 'Inspected', number: true, cell: ({ inspected }) => groupThousands(String(inspected)) },
+  {
+    heading: 'Differences',
+    number: true,
+    cell: ({ differences }) =>
+      differences === 0 ? <None /> : <Chip tone="bad">{groupThousands(String(differences))}</Chip>,
+  },
+];
+
+/** Those that found something first. */
+const checksOf = ({ result }: AuditTask): readonly Checked[] =>
+  [...((result as VerifyResult | null)?.checks ?? [])].sort(
+    (one, other) => Number(other.differences > 0) - Number(one.differences > 0),
+  );
+
+export function Verify({ task, reader }: { task: AuditTask | undefined; reader: Reader }) {
+  const underWay = isUnderWay(task);
+  const checks = task === undefined ? [] : checksOf(task);
+  const progress = task?.progress ?? 0;
+  const failed = checks.filter(({ differences }) => differences > 0).length;
+  return (
+    <div id="verify" class="stack" {...(underWay ? liveAt(CHECKS_PATH, 'verify') : {})}>
+      <Card
+        title={underWay ? 'Verify is under way' : 'Verify'}
+        note={underWay && `${progress} of ${CHECKS_IN_ALL} checks, started by ${task?.login ?? 'the nightly job'}`}
+        acts={
+          underWay ? (
+            <a class="button" href={`/console${CHECKS_PATH}`}>
+              Reload
+            </a>
+          ) : (
+            <Form action={`/console${CHECKS_PATH}`} token={reader.formToken}>
+              <button type="submit" class="main" name="start" value="verify">
+                Verify now
+              </button>
+            </Form>
+          )
+        }
+      >
+        {underWay ? (
+          <Meter
+            label={`${progress} of ${CHECKS_IN_ALL} checks`}
+            parts={[
+              { tone: 'good', count: progress - failed },
+              { tone: 'bad', count: failed },
+              { tone: 'plain', count: Math.max(0, CHECKS_IN_ALL - progress) },
+            ]}
+          />
+        ) : (
+          <p>
+            Recomputes every seal, balance, document and PDF, and names each difference. It takes minutes on a large
+            ledger; you may leave this page meanwhile.
+          </p>
+        )}
+        {task?.is_lost && <p class="problem">The server that worked on the last one has stopped: start it again.</p>}
+        {task?.problem && <p class="problem">{`The last one has no result: ${task.problem}`}</p>}
+      </Card>
+      {checks.length > 0 && task !== undefined && (
+        <Card
+          title={
+            failed === 0 ? `${plural(checks.length, 'check')} passed` : `${plural(failed, 'check')} found differences`
+          }
+          note={task.finished_at !== null && <Instant at={task.finished_at} />}
+          flush
+        >
+          <DataTable columns={checkColumns} rows={checks} nothing="" caption="Checks" />
+        </Card>
+      )}
+    </div>
+  );
+}
+
+// --- Packs --------------------------------------------------------------------------------------------------------------
+
+const inputOf = ({ input }: AuditTask) => input as ExportInput;
+const resultOf = ({ result }: AuditTask) => result as ExportResult | null;
+
+const packColumns: readonly Column<AuditTask>[] = [
+  {
+    heading: 'Pack',
+    cell: (task) => {
+      const { kind, from, to, format } = inputOf(task);
+      return (
+        <>
+          <strong>{kind}</strong>
+          <span class="count">{` ${from === to ? from : `${from} to ${to}`}, ${format}`}</span>
+        </>
+      );
+    },
+  },
+  { heading: 'Made for', cell: ({ login }) => <span class="soft">{login}</span> },
+  { heading: 'Since', cell: ({ asked_at }) => <Instant at={asked_at} /> },
+  {
+    heading: 'State',
+    cell: (task) =>
+      isUnderWay(task) ? (
+        <Chip tone="warn">{`under way, ${groupThousands(String(task.progress))} bytes`}</Chip>
+      ) : task.problem !== null ? (
+        <Chip tone="bad">{task.problem}</Chip>
+      ) : task.is_lost ? (
+        <Chip tone="bad">the server has stopped</Chip>
+      ) : (
+        <code class="hash">{`manifest ${resultOf(task)?.manifest_sha256}`}</code>
+      ),
+  },
+  {
+    heading: '',
+    cell: (task) => {
+      const result = resultOf(task);
+      return (
+        result !== null && (
+          <a
+            class="button small"
+            href={`/console${PACKS_PATH}/files/${task.task_id}/pack.zip`}
+            hx-boost="false"
+            download
+          >
+            {`Download (${groupThousands(String(result.bytes))} bytes)`}
+          </a>
+        )
+      );
+    },
+  },
+];
+
+/** The packs that were made lately. `day`: those of before have no file any more. */
+export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; path: string; now: number }) {
+  const shown = tasks.filter(
+    ({ finished_at }) => finished_at === null || now - Date.parse(finished_at) < PACK_HOURS * 3_600_000,
+  );
+  const live = shown.some(isUnderWay) ? liveAt(path, 'packs') : {};
+  return (
+    <div id="packs" {...live}>
+      {shown.length > 0 && (
+        <Card title="Made lately" note={`kept for ${PACK_HOURS} hours by the server that made them`} flush>
+          <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Made lately" />
+        </Card>
+      )}
+    </div>
+  );
+}

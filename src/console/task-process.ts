@@ -1,0 +1,15 @@
+/** The process of one task of an auditor (src/audit/tasks.ts): its kind and number are its arguments. */
+
+import type { TaskKind } from '../audit/tasks.sql.ts';
+import { runTask } from '../audit/tasks.ts';
+import { readEnvironment } from '../config/environment.ts';
+import { openDatabase } from '../database/database.ts';
+
+const [kind, taskId] = process.argv.slice(2);
+const environment = readEnvironment();
+const database = await openDatabase(environment);
+try {
+  await runTask({ database, environment }, kind as TaskKind, Number(taskId));
+} finally {
+  await database.close();
+}
