@@ -12,6 +12,7 @@ import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currenc
 import {
   type MonthFacts,
   type OtherCurrency,
+  readContentHashes,
   readIssueDays,
   readMonthFacts,
   readOtherCurrencies,
@@ -89,7 +90,10 @@ export const monthClose = defineAct({
   },
   async facts(tx, _input, closed): Promise<Facts> {
     const months = closed === undefined ? [] : await readMonthFacts(tx, closed.months);
-    return Object.fromEntries(months.map((each) => [each.month, factsOf(each)]));
+    const contents = new Map(
+      (await readContentHashes(tx, closed?.months ?? [])).map((each) => [each.month, each.sha256]),
+    );
+    return Object.fromEntries(months.map((each) => [each.month, factsOf(each, contents.get(each.month))]));
   },
   amounts: ({ after }) => {
     const fields = new Set(
@@ -103,7 +107,7 @@ export const monthClose = defineAct({
     preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
 });
 
-const factsOf = ({ totals, ...counts }: MonthFacts): Facts[string] => ({
+const factsOf = ({ totals, ...counts }: MonthFacts, content: string | undefined): Facts[string] => ({
   status: 'closed',
   invoices: String(counts.invoices),
   'credit notes': String(counts.credit_notes),
@@ -112,6 +116,8 @@ const factsOf = ({ totals, ...counts }: MonthFacts): Facts[string] => ({
   ...Object.fromEntries(
     totals.map(({ currency, invoice_amount }) => [`billed in ${currency}`, Amount.of(invoice_amount, currency)]),
   ),
+  // So that an approval does not hold for other terms and addresses than those of the documents that were shown.
+  'content of documents': content === undefined ? 'none' : `sha256 ${content.slice(0, 16)}`,
 });
 
 async function reportClosed(tx: Transaction, { month }: CloseInput, closed: readonly Month[]): Promise<Report> {

@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { PreviewedChange, StoredPreview } from '../people/approval-queries.ts';
+import { printable } from '../text-table.ts';
 import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
+import { inputInWords } from './fields.ts';
 
 /** What an act would do now. Approvals compare the changes and the amounts; the report is for people. */
 export interface Consequence<Json = unknown> {
@@ -16,19 +18,28 @@ export interface Consequence<Json = unknown> {
 export type Change = PreviewedChange;
 
 /** Does the act. The caller undoes the transaction. */
-export async function consequenceOf<Input, Result, Followed, Json>(
+export const consequenceOf = async <Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   input: Input,
-): Promise<Consequence<Json>> {
+): Promise<Consequence<Json>> => (await performWithConsequence(tx, context, act, input)).consequence;
+
+/** Does the act, and says what it did. */
+export async function performWithConsequence<Input, Result, Followed, Json>(
+  tx: Transaction,
+  context: ActContext,
+  act: Act<Input, Result, Followed, Json>,
+  input: Input,
+): Promise<{ readonly consequence: Consequence<Json>; readonly result: Result }> {
   const before = await act.facts(tx, input, undefined, context);
   const result = await act.perform(tx, context, input);
   const after = await act.facts(tx, input, result, context);
   const tried = { input, result, delivered: false, followed: undefined, preview: true };
   const report = await act.report(tx, context, tried);
   const seen = { before, after };
-  return { report, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
+  const consequence = { report, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
+  return { consequence, result };
 }
 
 /** The same within a transaction that goes on. */
@@ -54,12 +65,12 @@ export const digestOf = (consequence: Consequence): string =>
     .update(JSON.stringify([consequence.changes, amountsOf(consequence).map(Object.values)]))
     .digest('hex');
 
-/** A preview as a request for approval keeps it. */
-export const storedPreview = ({ title }: Pick<Act, 'title'>, consequence: Consequence): StoredPreview => ({
-  title,
+/** A preview as a request for approval keeps it: what was asked for in words, and what it would do. */
+export const storedPreview = <Input>(act: Act<Input>, input: Input, consequence: Consequence): StoredPreview => ({
+  title: act.title,
   changes: consequence.changes,
   amounts: amountsOf(consequence),
-  text: consequence.report.text,
+  text: [...inputInWords(act.input, input).map(printable), '', consequence.report.text].join('\n'),
 });
 
 const shown = (value: Amount | string | null | undefined): string | null =>

@@ -140,6 +140,15 @@ export function fieldsOf(input: z.ZodObject): Field[] {
   });
 }
 
+/** What was given, a line for each field: `To: billing@partner.example`. Of a file its name. */
+export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
+  fieldsOf(fields).flatMap(({ name, label, kind }) => {
+    const value = (input as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined || value === false) return [];
+    const texts = [value].flat().map((each) => (kind === 'file' ? (each as FileInput).name : String(each)));
+    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
+  });
+
 /** A file as one value of a form, which a page can carry to the next. */
 export const fileText = (name: string, bytes: Uint8Array): string =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;

@@ -31,9 +31,12 @@ export const partnerImport = defineAct({
     Object.fromEntries(
       (imported?.changes ?? []).map(({ partner_id, created, changes }) => [
         `partner ${partner_id}`,
-        created
-          ? { status: 'new' }
-          : Object.fromEntries(changes.map(changeCells).map(([field, old, after]) => [field, `${old} → ${after}`])),
+        {
+          ...(created && { status: 'new' }),
+          ...Object.fromEntries(
+            changes.map(changeCells).map(([field, old, after]) => [field, created ? after : `${old} → ${after}`]),
+          ),
+        },
       ]),
     ),
   amounts: () => [],

@@ -98,8 +98,8 @@ async function approve<Input>(
   const request = await openRequest(tx, { ...context, actor: approver }, requestId, 'approve');
   const consequence = await consequenceAside(tx, context, act, input);
   if (digestOf(consequence) !== request.preview_hash) {
-    const [shown, now] = [request.preview, storedPreview(act, consequence)].map(({ changes }) => inWords(changes));
-    throw refuse('approval_outdated', { request_id: requestId, shown: shown as string, now: now as string });
+    const [shown, now] = [inWords(request.preview.changes), inWords(consequence.changes)];
+    throw refuse('approval_outdated', { request_id: requestId, shown, now });
   }
   await recordDecision(tx, { ...context, actor: approver }, request, { decision: 'approve', reason });
   failpoint('approval.decided');
@@ -126,7 +126,7 @@ async function ask<Input>(
   const subject = act.subject(input);
   const request = await askForApproval(tx, context, {
     ...{ act: act.name, input: inputJson(input), subject, partnerIds },
-    ...{ preview: storedPreview(act, consequence), hash: digestOf(consequence), userId: user.user_id },
+    ...{ preview: storedPreview(act, input, consequence), hash: digestOf(consequence), userId: user.user_id },
     reason: typeof reason === 'string' ? reason : null,
   });
   const approvers = await readApprovers(tx, { partnerIds, besides: user.user_id });

@@ -112,6 +112,31 @@ export interface MonthFacts {
 }
 
 /**
+ * What stands for the content of each month's documents: amounts, terms, addresses, the issuer, and where they are e-mailed
+ * to. Without numbers and dates, which are those of the day. SHA-256.
+ */
+export function readContentHashes(
+  tx: Transaction,
+  months: readonly Month[],
+): Promise<{ readonly month: Month; readonly sha256: string }[]> {
+  return query(
+    tx,
+    `SELECT d.month, encode(sha256(convert_to(string_agg(
+              jsonb_build_array(
+                to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]
+                            - '{issued_on,due_on,issued_at,reopened_on,entry_on}'::text[],
+                i.content, p.contact_email)::text,
+              E'\\n' ORDER BY d.partner_id, d.currency, d.arrangement), 'UTF8')), 'hex') AS sha256
+     FROM documents d
+     JOIN issuer_versions i USING (issuer_version_id)
+     JOIN partners p USING (partner_id)
+     WHERE d.month = ANY (:months::text[]) AND d.purpose = 'month' AND d.replaces IS NULL
+     GROUP BY d.month`,
+    { months },
+  );
+}
+
+/**
  * What a closed month issued, with the current state of its live documents' e-mails. Totals are those of its rows: a
  * replacement bills the same rows as the first document, so only first documents are counted.
  */

@@ -4,7 +4,7 @@ import { monthClose } from '../acts/close.ts';
 import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
-import { previewAct, type RunOptions, runAct } from '../acts/run.ts';
+import { OutdatedPreview, previewAct, type RunOptions, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
@@ -34,12 +34,14 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
   try {
     const consequence = await previewAct(visit.context, act, input);
     if (step !== 'confirm') return { screen: actPreview(asked, consequence) };
-    if (form.get('shown') !== digestOf(consequence))
-      return { screen: actPreview(asked, consequence, true), status: 409 };
-    const report = await runAct(visit.context, act, input, laterOf(act, visit));
+    const shown = form.get('shown') ?? '';
+    if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
+    const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
     if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
     return { screen: actDone(act, report, linksOf(input)) };
   } catch (thrown) {
+    // Somebody else was faster: shown again.
+    if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
     if (!(thrown instanceof Refusal)) throw thrown;
     if (thrown.code === 'approval_needed') {
       const request = Number(thrown.facts['request_id']);

@@ -17,6 +17,7 @@ import { type Role, rolesInWords, scopeOf, type User } from '../people/roles.ts'
 import type { Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { liveAt, readSession, type Session, touchSession } from '../people/sessions.ts';
+import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, uploadOf } from './form.tsx';
@@ -234,9 +235,11 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   if (isOfTheReader(request) && isStale(session, at.now)) {
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
+  const context = { environment, settings, database, actor: { ...thisProcess('console', user.login), user } };
+  // The file was edited since the server began, and the rules of approvals stand in it: recorded as by every command.
+  if (changes && settings !== shared.settings) await recordSettingsChanges(database, context);
   return {
-    ...{ user, session, scope, reader, place, request, reply },
-    context: { environment, settings, database, actor: { ...thisProcess('console', user.login), user } },
+    ...{ user, session, scope, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),
     params: request.params as Record<string, string>,
     query: queryOf(request),

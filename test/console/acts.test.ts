@@ -94,6 +94,44 @@ describe('an act by its form', () => {
   });
 });
 
+describe("a payment for another partner's invoice", () => {
+  let paymentId: string;
+  beforeAll(async () => {
+    const receipt = { currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'ACROSS', amount: '4.00' };
+    const path = '/console/acts/payment.record';
+    const shown = await finance.post(path, { ...receipt, partnerId: 'p-1', step: 'preview' });
+    await finance.post(path, { ...sentBack(shown), step: 'confirm' });
+    const rows = await world.sql<{ id: number }>(`SELECT payment_id AS id FROM payments WHERE reference = 'ACROSS'`);
+    paymentId = String(rows[0]?.id);
+  });
+
+  test('of four confirmations of one preview at the same moment, one is done', async () => {
+    const path = '/console/acts/payment.apply';
+    const fields = { paymentId, numbers: 'INV-2026-000002', amount: '1.00' };
+    const shown = await finance.post(path, { ...fields, step: 'preview' });
+    const confirm = () => finance.post(path, { ...sentBack(shown), step: 'confirm' });
+    const answers = await Promise.all([confirm(), confirm(), confirm(), confirm()]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    const applied = `SELECT amount::text FROM payment_applications WHERE payment_id = $1`;
+    expect(await world.sql(applied, [paymentId])).toEqual([{ amount: '1.00' }]);
+  });
+
+  test('is not taken back by whoever has only its payer', async () => {
+    const narrowed = await signedIn(
+      served,
+      await invite(world, 'payer@issuer.example', { roles: ['finance'], partnerId: 'p-1' }),
+    );
+    for (const fields of [{}, { kind: 'returned', reason: 'R01' }]) {
+      const act = Object.keys(fields).length === 0 ? 'unapply' : 'reverse';
+      const refused = await narrowed.post(`/console/acts/payment.${act}`, {
+        ...{ paymentId: String(paymentId), ...fields, step: 'preview' },
+      });
+      expect([act, refused.status, refused.text.includes('INV-2026-000002')]).toEqual([act, 422, false]);
+      expect(alertOf(refused)).toContain('finance');
+    }
+  });
+});
+
 test('an act that needs a second person leaves a request, which another one approves', async () => {
   const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
   const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));
@@ -108,6 +146,8 @@ test('an act that needs a second person leaves a request, which another one appr
   const amy = await signedIn(own, await invite(world, 'amy@issuer.example', { roles: ['approver'] }));
   expect((await amy.get('/console/queue?queue=approvals')).text).toContain('asked by mara@issuer.example');
   expect((await mara.get(request)).text).toContain('Withdraw');
+  // What was asked for, not only which figures it changes.
+  expect((await amy.get(request)).text).toContain('Document: INV-2026-000002\nReason: asked');
   expect((await mara.post(request, { decision: 'approve' })).text).toContain('request 1');
   expect((await amy.post(request, { decision: 'reject' })).text).toContain('is needed to reject');
   expect(await world.sql(`SELECT FROM approval_decisions`)).toEqual([]);

@@ -59,11 +59,12 @@ export async function reportPayment(tx: Transaction, paymentId: number, sentence
   return { json: payment, text: `${sentence}\n${described(payment)}` };
 }
 
-/** Money of an unknown payer is for those who see every partner. */
+/** Its payer, and whose invoices it paid. Money of an unknown payer is for those who see every partner. */
 export async function partnersOfPayment(tx: Transaction, paymentId: number): Promise<Partners> {
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   if (payment === undefined) return [NOBODY];
-  return payment.partner_id === null ? 'all' : [payment.partner_id];
+  if (payment.partner_id === null) return 'all';
+  return [...new Set([payment.partner_id, ...payment.applications.map(({ partner_id }) => partner_id)])];
 }
 
 /** `payment 24`, as a preview names it. */
