@@ -21,7 +21,8 @@ export const partnerImport = defineAct({
     refuseUnsplittable(partnersIn(file), file.name);
   },
   subject: ({ file }) => file.name,
-  partners: async (_tx, { file }) => partnersIn(file).map(({ partner_id }) => partner_id),
+  partners: async (_tx, { file }) =>
+    partnersIn(file).flatMap(({ partner_id, parent }) => (parent === null ? [partner_id] : [partner_id, parent])),
   perform: (tx, { actor, environment }, { file }) =>
     importPartners(tx, partnersIn(file), {
       ...{ file: file.name, actor, now: environment.now() },

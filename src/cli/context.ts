@@ -3,6 +3,7 @@ import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
+import { type Role, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { identify } from '../people/users.ts';
 import type { Output } from './output.ts';
@@ -58,14 +59,21 @@ export const reading =
   (output: Output, ...given: Given): Done =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
 
-/** A command that changes something. Its events name the value of `--by`. A dry run writes nothing. */
+/**
+ * A command that changes something. Its events name the value of `--by`, a user with the role if one is named. A dry run
+ * writes nothing.
+ */
 export const acting =
-  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done, role?: Role) =>
   (output: Output, ...given: Given): Done =>
-    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, {
-      by: output.by,
-      dryRun: isDryRun(given),
-    });
+    withContext(
+      (context) => {
+        const { user } = context.actor;
+        if (role !== undefined && user?.kind === 'person') requireRole(user, role);
+        return work({ ...context, output }, ...given) as Promise<void>;
+      },
+      { by: output.by, dryRun: isDryRun(given) },
+    );
 
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);

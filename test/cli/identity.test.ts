@@ -53,6 +53,19 @@ async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]>
   );
 }
 
+test('a command that is no act asks for its role as well', async () => {
+  const before = await latest();
+  for (const [user, ...args] of [
+    [MARA, 'resume'],
+    [MARA, 'purge'],
+    [ADA, 'processor', 'poll'],
+  ]) {
+    const ran = await command(args, { env: { ...environment(), RECKONER_USER: user ?? '' } });
+    expect([args, ran.status, / does not have the role /.test(ran.stderr)]).toEqual([args, 3, true]);
+  }
+  expect(await latest()).toBe(before);
+});
+
 test('a command that changes something is refused without a user, with the cure, and changes nothing', async () => {
   const before = await latest();
   for (const env of [{}, { RECKONER_USER: 'nobody@issuer.example' }]) {

@@ -15,7 +15,7 @@ export const define: Definition = (command, act) => {
   command
     .option('--dry-run', 'count what is due and delete nothing')
     .addHelpText('after', HELP)
-    .action(act(acting(purgeDue)));
+    .action(act(acting(purgeDue, 'administrator')));
 };
 
 async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {

@@ -21,7 +21,7 @@ export const define: Definition = (command, act) => {
     .option('--numbers-after <number>', 'last number issued after the backup; once for each series', numbersArgument)
     .option('--none-issued', 'no document was issued after the backup')
     .addHelpText('after', HELP)
-    .action(act(acting(resume)));
+    .action(act(acting(resume, 'administrator')));
 };
 
 function numbersArgument(value: string, before: NumberParts[] = []): NumberParts[] {

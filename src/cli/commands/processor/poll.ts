@@ -11,7 +11,7 @@ export const define: Definition = (processor, act) => {
     .command('poll')
     .description('Read new balance transactions of our connected accounts from the processor')
     .option('--account <id>', `only this account (default: every account with ${accountKeyVariable('<account>')} set)`)
-    .action(act(acting(processorPoll)));
+    .action(act(acting(processorPoll, 'finance')));
 };
 
 async function processorPoll(context: CommandContext, { account }: { account?: string }): Promise<void> {
