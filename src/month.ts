@@ -9,7 +9,8 @@ export type Month = string & { readonly brand: 'month' };
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/;
 
-export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01';
+/** Up to 9999-11: a month has one after it, and months compare as text. */
+export const isMonth = (text: string): text is Month => MONTH.test(text) && text >= '0001-01' && text < '9999-12';
 
 /** `YYYY-MM-DD` of a day that exists. */
 export const isDate = (text: string): boolean =>

@@ -67,7 +67,7 @@ describe('a month', () => {
   });
 
   test('is written YYYY-MM and not otherwise', () => {
-    expect(['2026-01', '2026-12', '0001-01', '9999-12'].every(isMonth)).toBe(true);
+    expect(['2026-01', '2026-12', '0001-01', '9999-11'].every(isMonth)).toBe(true);
     for (const text of [
       '2026-00',
       '2026-13',
@@ -76,6 +76,7 @@ describe('a month', () => {
       '2026-01-01',
       '2026/01',
       '0000-12',
+      '9999-12',
       '',
       '2026-01\n',
       ' 2026-01',

@@ -90,7 +90,8 @@ export function readInput<Input>(act: Act<Input>, given: unknown): Input {
 }
 
 /** `--received-on` of `receivedOn`. */
-const optionOf = (field: string): string => `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+export const optionOf = (field: string): string =>
+  `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The database of an act: each of its transactions asks first whether it may. An approval is recorded in the first. */
 export function permitting<Input>(context: ActContext, act: Act<Input>, input: Input, approval?: Approval): Database {

@@ -16,7 +16,7 @@ import { issueDocuments } from '../documents/issue/issue.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
-import { type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
@@ -89,7 +89,8 @@ async function monthsOfPlan(
   const now = await readClosingTime(tx, environment);
   if (month === undefined) return next === undefined ? [] : dueMonths(next, zones, now);
   if (state.last_closed !== null && month <= state.last_closed) return [];
-  if (!request.forecast) refuseRunning(month, zones, settings, now);
+  // A forecast may be of the month that runs somewhere, and of no later one.
+  if (!request.forecast || month > monthOf(now, 'Etc/GMT-14')) refuseRunning(month, zones, settings, now);
   const from = next ?? month;
   if (month < from) throw refuse('before_first_month', { month, first: from });
   await refuseOpenRows(tx, state, request.firstMonth, month);

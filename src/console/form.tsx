@@ -35,7 +35,17 @@ export const Form = ({
 /** What a form sent; undefined if the body is no form. */
 export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
-  return new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
+  const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
+  refuseNul([...form]);
+  return form;
+}
+
+/** Refuses the character that no text of PostgreSQL has. */
+export function refuseNul(fields: readonly (readonly [name: string, value: string])[]): void {
+  const problems = fields
+    .filter(([, value]) => value.includes('\0'))
+    .map(([path]) => ({ path, reason: 'has a character that is no text' }));
+  if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
 /** Files of a form in all. The page with the preview carries them to its confirmation as base64, so nothing is stored meanwhile. */
@@ -66,6 +76,7 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
     return undefined;
   }
   if (size > LARGEST_FILES) throw refuse('body_too_large', { limit: LARGEST_FILES });
+  refuseNul([...form]);
   return form;
 }
 

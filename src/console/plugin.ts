@@ -16,7 +16,7 @@ import { addPartnerPlace } from './partner-place/plugin.tsx';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { addQueue } from './queue.ts';
-import { routesOf } from './route.ts';
+import { knowReader, routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { pageToGoTo } from './session.ts';
 import { addSessions } from './sessions.ts';
@@ -36,7 +36,8 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       console_.setErrorHandler((error: FastifyError, request, reply) => showProblem(shared, error, request, reply));
       console_.setNotFoundHandler(
         { preValidation: async (request: FastifyRequest) => void shared.limits.request('console', request.ip) },
-        async (request) => {
+        async (request, reply) => {
+          await knowReader(shared, request, reply);
           throw refuse('page_unknown', { path: request.url });
         },
       );

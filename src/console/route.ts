@@ -20,7 +20,7 @@ import { liveAt, readSession, type Session, touchSession } from '../people/sessi
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
-import { fieldsOfForm, formOf, LARGEST_UPLOAD, uploadOf } from './form.tsx';
+import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { page, type Reader, type Screen } from './page.tsx';
 import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
@@ -215,6 +215,10 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
   }
 }
 
+/** Whoever is signed in sees that there is no such page within the console. */
+export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
+  visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
+
 /** The one place where a request is let in: session, origin of what changes something, role, scope. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
@@ -241,8 +245,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   return {
     ...{ user, session, scope, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),
-    params: request.params as Record<string, string>,
-    query: queryOf(request),
+    ...addressParts(request),
   };
 }
 
@@ -279,13 +282,20 @@ function readerOf(
   };
 }
 
-/** The parameters of the address. One that is given twice is refused. */
-export function queryOf({ query }: FastifyRequest): Record<string, string> {
+/** The parameters of the address. One that is given twice is refused, and what PostgreSQL has no text for. */
+export function addressParts(request: FastifyRequest): Pick<Visit, 'params' | 'query'> {
+  const params = request.params as Record<string, string>;
+  if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
+  return { params, query: queryOf(request) };
+}
+
+function queryOf({ query }: FastifyRequest): Record<string, string> {
   const given = Object.entries(query as Record<string, unknown>);
   const twice = given.filter(([, value]) => typeof value !== 'string').map(([path]) => path);
   if (twice.length > 0) {
     throw refuse('request_invalid', { problems: twice.map((path) => ({ path, reason: 'is given more than once' })) });
   }
+  refuseNul(given as [string, string][]);
   return Object.fromEntries(given) as Record<string, string>;
 }
 

@@ -8,7 +8,15 @@ import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
-import { addressOf, askToRelease, isOpen, type Objects, type Route, serveRoutes } from '../support/console-routes.ts';
+import {
+  addressOf,
+  askToRelease,
+  isOpen,
+  makePack,
+  type Objects,
+  type Route,
+  serveRoutes,
+} from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 
@@ -71,7 +79,8 @@ beforeAll(async () => {
     await world.database.transaction((tx) => openDispute(tx, books.acting, { number, reason: PAYLOAD }));
   }
   const requestId = await askToRelease(world, own.number, 'p-1');
-  objects = { number: own.number, partnerId: 'p-1', exception: own.payment, month: '2026-07', requestId };
+  const task = await makePack(world);
+  objects = { number: own.number, partnerId: 'p-1', exception: own.payment, month: '2026-07', requestId, task };
   const all = { roles: ['viewer', 'finance', 'approver'] as const };
   ada = await signedIn(served, await invite(world, ADMINISTRATOR, all));
   lee = await signedIn(
@@ -237,6 +246,37 @@ describe('text from outside', () => {
     }
     expect(wrong).toEqual([]);
     expect(shown).toBeGreaterThan(10);
+  });
+
+  test('that is no text, no month or no page is refused within the console, in a sentence', async () => {
+    const odd = {
+      number: '%00',
+      partnerId: '%00',
+      exception: '%00',
+      month: '9999-12',
+      requestId: '999999',
+      task: '999',
+    };
+    const question = 'q=%00&month=9999-11&as_of=9999-12-31&after=%00&partner=%00&status=%00';
+    const wrong: string[] = [];
+    for (const route of routes.filter((each) => each.method === 'GET' && !isOpen(each))) {
+      const last = { ...odd, month: '9999-12' };
+      for (const address of [
+        addressOf(route, odd),
+        addressOf(route, last),
+        `${addressOf(route, objects)}?${question}`,
+      ]) {
+        const { status } = await ada.get(address);
+        if (status >= 500) wrong.push(`${status} ${address}`);
+      }
+    }
+    for (const path of ['/console/acts/nope', '/console/settings/nope']) {
+      const { status, text } = await ada.get(path);
+      if (status !== 404 || !text.includes('/console/queue')) wrong.push(path);
+    }
+    const sent = await ada.post('/console/acts/invoice.void', { number: 'INV\0', reason: '\0', step: 'preview' });
+    expect(sent.status).toBe(400);
+    expect(wrong).toEqual([]);
   });
 
   test('is text in forms of acts, in what they refuse and in the names of files', async () => {

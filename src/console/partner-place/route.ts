@@ -18,7 +18,7 @@ import type { Sheet } from '../../sheet.ts';
 import { fieldsOfForm, formOf } from '../form.tsx';
 import { type PartnerReader, partnerPage, type Screen } from '../page.tsx';
 import { outerOf } from '../problem.tsx';
-import { type ConsoleFile, queryOf, SHEETS, sendFile, settingsNow } from '../route.ts';
+import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../route.ts';
 import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, setCookie } from '../session.ts';
 
 /** A request of a partner's contact. */
@@ -151,7 +151,6 @@ async function visitOf(shared: Shared, request: FastifyRequest): Promise<Partner
       ...{ formToken: formTokenOf(secret), partner: contact.partner_name, contact: contact.contact_email },
     },
     today: todayOf({ environment, settings }),
-    params: request.params as Record<string, string>,
-    query: queryOf(request),
+    ...addressParts(request),
   };
 }

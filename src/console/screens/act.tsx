@@ -6,6 +6,7 @@
 import type { Act, Report } from '../../acts/act.ts';
 import { type Change, type Consequence, digestOf } from '../../acts/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../acts/fields.ts';
+import { optionOf } from '../../acts/run.ts';
 import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { Form } from '../form.tsx';
@@ -57,7 +58,7 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
   return frame(
     act,
     <div class="narrow stack">
-      {refusal !== undefined && <Problem refusal={refusal} />}
+      {refusal !== undefined && <Problem message={inFields(act, refusal)} />}
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)} class="card">
         <div class="in stack">
           {fieldsOf(act.input).map((field) => (
@@ -74,11 +75,18 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
   );
 }
 
-const Problem = ({ refusal }: { refusal: Refusal }) => (
+const Problem = ({ message }: { message: string }) => (
   <p class="problem" role="alert">
-    {refusal.message}
+    {message}
   </p>
 );
+
+/** What cannot be read is called as the form calls it, not as the option of the command. */
+function inFields({ input }: Act, { code, message, facts }: Refusal): string {
+  if (code !== 'argument_invalid') return message;
+  const field = fieldsOf(input).find(({ name }) => optionOf(name) === facts['argument']);
+  return field === undefined ? message : `${field.label} ${facts['reason']}.`;
+}
 
 const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>>> = {
   amount: 'decimal',
