@@ -1,16 +1,32 @@
-/** Buttons that lead to an act, for those alone who may do it. */
+/** Links to acts, for those alone who may do them. */
 import type { ComponentChildren } from 'preact';
 import { ACTS } from '../acts/registry.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
 import { actHref } from './screens/act.tsx';
 
-/** Whether a user has the role of an act over this partner; null: over all partners. */
-export function mayDo(user: Pick<User, 'roles'>, name: string, partnerId: string | null): boolean {
+export type Seer = Pick<User, 'roles'>;
+
+/** The partners that an act touches; null for what is of the whole ledger. */
+export type Whose = string | null | readonly string[];
+
+/** Whether a user has the role of an act over all of these partners; null: over all that there are. */
+export function mayDo(user: Seer, name: string, whose: Whose): boolean {
   const act = ACTS.get(name);
   if (act === undefined) throw new Error(`there is no act ${name}`);
   const scope = scopeOf(user, act.role);
-  return scope !== undefined && (partnerId === null ? scope === null : isInScope(scope, partnerId));
+  if (scope === undefined || whose === null) return scope === null;
+  return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
+}
+
+/** Whether a user reads what is of the whole ledger. */
+export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
+
+interface Linked {
+  readonly act: string;
+  readonly partner: Whose;
+  /** What is known of it. */
+  readonly input?: Readonly<Record<string, string>>;
 }
 
 export const ActLink = ({
@@ -20,17 +36,41 @@ export const ActLink = ({
   input = {},
   tone,
   children,
-}: {
-  user: Pick<User, 'roles'>;
-  act: string;
-  /** Whose it is; null for what is of the whole ledger. */
-  partner: string | null;
-  input?: Readonly<Record<string, string>>;
-  tone?: 'main' | 'danger' | 'small' | undefined;
+}: Linked & {
+  user: Seer;
+  /** `plain`: a link in a sentence, not a button. */
+  tone?: 'main' | 'danger' | 'small' | 'plain' | undefined;
   children: ComponentChildren;
 }) =>
   mayDo(user, act, partner) ? (
-    <a class={tone === undefined ? 'button' : `button ${tone}`} href={actHref(act, input)}>
+    <a
+      class={tone === 'plain' ? undefined : tone === undefined ? 'button' : `button ${tone}`}
+      href={actHref(act, input)}
+    >
       {children}
     </a>
   ) : null;
+
+export interface RareAct extends Linked {
+  readonly name: string;
+}
+
+/** The acts of a screen that are seldom needed, folded. */
+export function MoreActs({ user, acts }: { user: Seer; acts: readonly RareAct[] }) {
+  const allowed = acts.filter(({ act, partner }) => mayDo(user, act, partner));
+  if (allowed.length === 0) return null;
+  return (
+    <details class="more">
+      <summary class="button">More acts</summary>
+      <ul>
+        {allowed.map(({ name, ...each }) => (
+          <li>
+            <ActLink user={user} {...each} tone="plain">
+              {name}
+            </ActLink>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

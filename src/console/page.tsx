@@ -1,6 +1,7 @@
 /** The frame of every screen: the rail with the places, the search, the title with its acts. */
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
+import { scopeOf, type User } from '../people/roles.ts';
 import { assetUrl } from './assets.ts';
 import { Form } from './form.tsx';
 import type { Theme } from './session.ts';
@@ -30,6 +31,7 @@ export interface Reader {
   readonly login: string;
   /** What the reader's forms carry (form.tsx). */
   readonly formToken: string;
+  readonly roles: User['roles'];
 }
 
 export interface Screen {
@@ -91,10 +93,35 @@ export const page = (reader: Reader, screen: Screen): string =>
             </main>
           </div>
         </div>
-        <Keys />
+        <Keys places={placesOf(reader)} />
       </body>
     </html>,
   )}`;
+
+interface PlaceLink {
+  readonly path: string;
+  readonly name: string;
+  readonly key: string;
+  readonly place: Place;
+}
+
+const ALL: readonly PlaceLink[] = PLACES.map((each) => ({ ...each, place: each.path }));
+
+/** What is of some partners in the two places that are otherwise of the whole ledger. */
+const OF_SOME: readonly PlaceLink[] = [
+  { path: 'approvals', name: 'Approvals', key: 'q', place: 'queue' },
+  { path: 'payments/all', name: 'Payments', key: 'p', place: 'payments' },
+];
+/** Of the whole ledger alone. */
+const OF_ALL: readonly Place[] = ['close', 'settings'];
+
+/** The places that a reader may open. */
+const placesOf = (reader: Pick<Reader, 'roles'>): readonly PlaceLink[] =>
+  scopeOf(reader, 'viewer') === null
+    ? ALL
+    : ALL.filter(({ place }) => !OF_ALL.includes(place)).map(
+        (each) => OF_SOME.find(({ place }) => place === each.place) ?? each,
+      );
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search'],
@@ -105,11 +132,11 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
 ];
 
 /** Shown by keys.js. */
-const Keys = () => (
+const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
   <dialog class="keys" id="keys" aria-labelledby="keys-title">
     <h2 id="keys-title">Keyboard</h2>
     <dl class="facts">
-      {[...KEYS, ...PLACES.map(({ key, name }) => [`g ${key}`, name] as const)].map(([keys, does]) => (
+      {[...KEYS, ...places.map(({ key, name }) => [`g ${key}`, name] as const)].map(([keys, does]) => (
         <>
           <dt>
             {keys.split(' ').map((key) => (
@@ -208,9 +235,9 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
     </a>
     <nav aria-label="Places">
       <ul>
-        {PLACES.map(({ path, name, key }) => (
+        {placesOf(reader).map(({ path, name, key, place: each }) => (
           <li>
-            <a href={`/console/${path}`} aria-current={path === place ? 'page' : undefined} data-key={`g ${key}`}>
+            <a href={`/console/${path}`} aria-current={each === place ? 'page' : undefined} data-key={`g ${key}`}>
               {name}
             </a>
           </li>

@@ -278,7 +278,7 @@ function readerOf(
   return {
     ...{ name: user.name, role: rolesInWords(user.roles), issuer: settings.issuer.legal_name },
     ...{ sandbox: environment.name === 'sandbox', version: packageVersion, theme: themeOf(request) },
-    ...{ login: user.login, formToken: formTokenOf(secret) },
+    ...{ login: user.login, formToken: formTokenOf(secret), roles: user.roles },
   };
 }
 

@@ -14,7 +14,7 @@ import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { reckoner } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
-import { html, SCRIPT, textOf } from './books.ts';
+import { FINANCE, html, SCRIPT, textOf } from './books.ts';
 
 const NOW = '2026-08-20T10:00:00Z';
 let world: World;
@@ -53,11 +53,11 @@ test('the month is reconciled as the command does it, and downloads as its file'
   const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: NOW };
   const { stdout } = await reckoner(['reconcile', '2026-07', '--format', 'csv'], { env });
   expect(csvOf(sheetOfAccounts(view))).toBe(stdout);
-  expect(textOf(accountsScreen(view))).toMatch(/q-missing .* missing/);
+  expect(textOf(accountsScreen(view, FINANCE))).toMatch(/q-missing .* missing/);
 });
 
 test('money without a quote is shown with the quotes that it may be of', async () => {
-  const page = html(accountsScreen(await accounts()));
+  const page = html(accountsScreen(await accounts(), FINANCE));
   expect(page).toContain('Match to q-missing');
   expect(page).toContain('Close without a quote');
 });
@@ -67,7 +67,7 @@ test('a reader of one partner sees its account alone, and no quote of another', 
   expect(view.found.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
   expect(view.found.exceptions.map(({ quote_id }) => quote_id)).toEqual(['q-other']);
   expect(view.health.accounts.map(({ account }) => account)).toEqual(['acct_2']);
-  const page = html(accountsScreen(view));
+  const page = html(accountsScreen(view, FINANCE));
   expect(page).not.toContain('acct_1');
   expect(page).not.toContain('q-missing');
   expect(page).not.toContain(SCRIPT);

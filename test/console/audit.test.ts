@@ -24,9 +24,9 @@ import { recordAttention } from '../../src/reports/job-attention.ts';
 import { readSealLetters } from '../../src/reports/seal-letters.ts';
 import { recordJobRun } from '../../src/reports/status.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
-import { type ConsoleBooks, html, openConsole, READER, SCRIPT, textOf } from './books.ts';
+import { type ConsoleBooks, FINANCE, html, openConsole, READER, SCRIPT, textOf } from './books.ts';
 
-const READS = { reader: READER };
+const READS = { ...FINANCE, reader: READER };
 
 let books: ConsoleBooks;
 beforeAll(async () => {
@@ -83,7 +83,7 @@ describe('audit events', () => {
   });
 
   test('show a reason like a script as text', async () => {
-    const page = html(auditEventsScreen(await events({ action: 'invoice' })));
+    const page = html(auditEventsScreen(await events({ action: 'invoice' }), FINANCE));
     expect(page).toContain('&lt;script>alert(1)');
     expect(page).not.toContain(SCRIPT);
   });
@@ -96,7 +96,7 @@ describe('seals', () => {
     const months = letters.filter(({ kind }) => kind === 'month').reverse();
     expect(view?.seals.map(({ name, seal }) => [name, seal])).toEqual(months.map(({ name, seal }) => [name, seal]));
     expect(view?.seals.map(({ previous }) => previous?.name ?? null)).toEqual(['2026-07', null]);
-    expect(html(sealsScreen(view))).toContain('href="/console/audit/seals/month/2026-08"');
+    expect(html(sealsScreen(view, FINANCE))).toContain('href="/console/audit/seals/month/2026-08"');
   });
 
   test('show the record whose hash they are', async () => {
@@ -138,11 +138,11 @@ test('packs name their contents and the command that writes them', async () => {
 test('settings show bank details as printed and no secret', async () => {
   const environment = { ...books.environment, smtpUrl: 'smtps://mailer:hunter2@mail.example:465' };
   const view = await reading((tx) => readSettingsView(tx, { ...books.seen(), environment }));
-  const page = html(settingsScreen(view));
+  const page = html(settingsScreen(view, FINANCE));
   expect(page).toContain('mail.example:465');
   expect(page).not.toContain('hunter2');
   expect(JSON.stringify(view)).not.toContain('hunter2');
-  expect(textOf(settingsScreen(view))).toMatch(/Account holder .* Routing number/);
+  expect(textOf(settingsScreen(view, FINANCE))).toMatch(/Account holder .* Routing number/);
   expect(page).not.toContain(SCRIPT);
   const log = await reading((tx) => readSettingsLog(tx, books.seen()));
   expect(textOf(settingsLogScreen(log))).toContain('issuer.legal_name');
@@ -162,13 +162,13 @@ test('users are listed with their roles, and clients with their last use', async
   const note = (at: string) =>
     books.database.transaction((tx) => noteClientUse(tx, { clientId, now: at, atMostEverySeconds: 300 }));
   const clients = async () => reading((tx) => readAllClients(tx, books.seen()));
-  expect(textOf(clientsScreen(await clients()))).toMatch(/p-1 2026-10-15 never 1 valid/);
+  expect(textOf(clientsScreen(await clients(), FINANCE))).toMatch(/p-1 2026-10-15 never 1 valid/);
   await note('2026-10-15T15:00:00Z');
   await note('2026-10-15T15:04:59Z');
   expect((await clients())?.[0]?.last_used_at).toMatch(/15:00:00/);
   await note('2026-10-15T15:05:01Z');
   expect((await clients())?.[0]?.last_used_at).toMatch(/15:05:01/);
-  expect(html(clientsScreen(await clients()))).not.toContain(secret);
+  expect(html(clientsScreen(await clients(), FINANCE))).not.toContain(secret);
 });
 
 test('what is of the whole ledger is not shown to a reader of some partners', async () => {

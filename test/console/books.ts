@@ -51,6 +51,7 @@ export const READER: Reader = {
   theme: null,
   login: 'mara@issuer.example',
   formToken: '',
+  roles: [{ role: 'finance', partner_id: null }],
 };
 
 /** A user who may do what finance may, for all partners. */

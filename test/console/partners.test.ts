@@ -65,8 +65,8 @@ test('partners are found by name, id and contact, and those that no e-mail reach
   expect(await idsOf({ q: 'nobody' })).toEqual([]);
   expect(await idsOf({ show: 'inactive' })).toEqual([]);
   expect(await idsOf({ show: 'contact' })).toContain('p-2');
-  expect(textOf(partnersScreen(await listed()))).toContain('no e-mail address');
-  expect(textOf(partnersScreen(await listed({ q: 'nobody' })))).toContain('No partner matches.');
+  expect(textOf(partnersScreen(await listed(), FINANCE))).toContain('no e-mail address');
+  expect(textOf(partnersScreen(await listed({ q: 'nobody' }), FINANCE))).toContain('No partner matches.');
 });
 
 test('a list of more than 50 is read page by page, each partner once', async () => {
@@ -113,7 +113,7 @@ test('the account statement downloads as the file that the command writes', asyn
   const command = ['report', 'statement', '--partner', 'p-1', '--from', asked.from, '--as-of', asked.as_of];
   const { stdout } = await reckoner([...command, '--format', 'csv'], { env });
   expect(csvOf(sheetOfStatement(statement))).toBe(stdout);
-  expect(textOf(partnerStatementScreen(statement))).toContain('equals the open items');
+  expect(textOf(partnerStatementScreen(statement, FINANCE))).toContain('equals the open items');
   const backwards = { from: '2026-10-14', as_of: '2026-08-01' };
   await expect(reading((tx) => readPartnerStatement(tx, 'p-1', backwards, books.seen()))).rejects.toMatchObject({
     code: 'argument_invalid',
@@ -124,11 +124,11 @@ test('terms show policies, clients without secrets, and the changes with who mad
   await books.partners([partner({ payment_terms_days: 45 })]);
   const terms = await reading((tx) => readPartnerTerms(tx, 'p-1', books.seen()));
   expect(terms.clients).toMatchObject([{ revoked_at: null, secrets: [null] }]);
-  const page = html(partnerTermsScreen(terms));
+  const page = html(partnerTermsScreen(terms, FINANCE));
   expect(JSON.stringify(terms)).not.toMatch(/[0-9a-f]{64}/);
   expect(page).not.toContain(secret);
   expect(page).toContain('30\u00a0%');
-  expect(textOf(partnerTermsScreen(terms))).toMatch(/payment_terms_days 30 45/);
+  expect(textOf(partnerTermsScreen(terms, FINANCE))).toMatch(/payment_terms_days 30 45/);
 });
 
 test('a rate is shown in percent without being calculated', () => {
@@ -140,10 +140,10 @@ test('a rate is shown in percent without being calculated', () => {
 
 test('a partner named like a script is text on every screen', async () => {
   const screens = [
-    partnersScreen(await listed()),
+    partnersScreen(await listed(), FINANCE),
     partnerScreen(await reading((tx) => readPartner(tx, 'p-2', books.seen())), FINANCE),
-    partnerStatementScreen(await reading((tx) => readPartnerStatement(tx, 'p-2', {}, books.seen()))),
-    partnerTermsScreen(await reading((tx) => readPartnerTerms(tx, 'p-2', books.seen()))),
+    partnerStatementScreen(await reading((tx) => readPartnerStatement(tx, 'p-2', {}, books.seen())), FINANCE),
+    partnerTermsScreen(await reading((tx) => readPartnerTerms(tx, 'p-2', books.seen())), FINANCE),
     partnerEmailsScreen(await reading((tx) => readPartnerEmails(tx, 'p-2', {}, books.seen()))),
   ];
   for (const screen of screens) {

@@ -9,7 +9,7 @@ import type { Scope } from '../../src/people/scope.ts';
 import { readAging as agingReport } from '../../src/reports/aging.ts';
 import { csvOf } from '../../src/sheet.ts';
 import { reckoner } from '../support/program.ts';
-import { type ConsoleBooks, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
+import { type ConsoleBooks, FINANCE, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
 
 let books: ConsoleBooks;
 beforeAll(async () => {
@@ -59,11 +59,11 @@ describe('a reader of some partners', () => {
   test('sees their coverage and lines of the close report, without the totals of all', async () => {
     const coverage = await reading((tx) => readCoverage(tx, {}, books.seen(['p-2'])));
     expect(coverage.coverage.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
-    expect(html(coverageScreen(coverage))).not.toContain('Harbour');
+    expect(html(coverageScreen(coverage, FINANCE))).not.toContain('Harbour');
     const close = await reading((tx) => readCloseReport(tx, {}, books.seen(['p-2'])));
     expect(close.report?.partners.map(({ partner_id }) => partner_id)).toEqual(['p-2']);
     expect(close.totals).toBeNull();
-    expect(html(closeReportScreen(close))).not.toContain('Harbour');
+    expect(html(closeReportScreen(close, FINANCE))).not.toContain('Harbour');
   });
 
   test('does not see the trial balance, which is of the whole ledger', async () => {
@@ -74,14 +74,14 @@ describe('a reader of some partners', () => {
 
   test('without any partner sees nothing', async () => {
     expect((await aging({}, [])).aging).toMatchObject({ partners: [], documents: [], ties: true });
-    expect(textOf(agingScreen(await aging({}, [])))).toContain('Nothing is open on this day.');
+    expect(textOf(agingScreen(await aging({}, []), FINANCE))).toContain('Nothing is open on this day.');
   });
 });
 
 test('a bucket leads to its documents, in its currency and of its partner', async () => {
   const view = await aging({ bucket: 'days_31_60', currency: 'EUR', partner: 'p-2' });
   expect(view.documents.map(({ number, bucket }) => [number, bucket])).toEqual([['INV-2026-000003', 'days_31_60']]);
-  expect(html(agingScreen(await aging()))).toContain(
+  expect(html(agingScreen(await aging(), FINANCE))).toContain(
     'href="/console/aging?as_of=2026-10-15&amp;partner=p-2&amp;currency=EUR&amp;bucket=days_31_60"',
   );
 });
@@ -98,10 +98,10 @@ test('a partner named like a script is text on every report', async () => {
   const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
   const close = await reading((tx) => readCloseReport(tx, {}, books.seen()));
   const screens = [
-    agingScreen(await aging()),
-    agingScreen(await aging({ partner: 'p-2' })),
-    coverageScreen(coverage),
-    closeReportScreen(close),
+    agingScreen(await aging(), FINANCE),
+    agingScreen(await aging({ partner: 'p-2' }), FINANCE),
+    coverageScreen(coverage, FINANCE),
+    closeReportScreen(close, FINANCE),
   ];
   for (const screen of screens) {
     expect(html(screen)).toContain('&lt;script>alert(1)');

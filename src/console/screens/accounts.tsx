@@ -11,6 +11,7 @@ import { type AccountHealth, readAccountHealth } from '../../splits/account-heal
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
+import { ActLink, MoreActs, mayDo, type RareAct, type Seer } from '../act-link.tsx';
 import {
   addressOf,
   Card,
@@ -42,6 +43,8 @@ export interface AccountsView {
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
+  /** The accounts that belong to nobody but the reader's partners. */
+  readonly owned: ReadonlySet<string>;
   /** All exceptions, also those with nothing left to do. */
   readonly all: boolean;
   /** How many of them the pages before showed. */
@@ -78,6 +81,7 @@ export async function readAccounts(
       stale: stale.filter((account) => accountsSeen.has(account)),
     },
     names: await readPartnerNames(tx),
+    owned: accountsSeen,
     all: choiceAsked('show', asked.show, ['all']) !== undefined,
     after: idAsked('after', asked.after) ?? 0,
   };
@@ -118,7 +122,15 @@ function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<stri
 
 export const sheetOfAccounts = ({ found }: AccountsView): Sheet => reconciliationSheet(found.month, found.exceptions);
 
-export function accountsScreen(view: AccountsView): Screen {
+const RARE: readonly RareAct[] = [
+  { act: 'processor.import', partner: null, name: 'Import a settlement file' },
+  { act: 'processor.match', partner: null, name: 'Match a balance transaction' },
+  { act: 'processor.unmatch', partner: null, name: 'Undo a match' },
+  { act: 'processor.close', partner: null, name: 'Close what no quote explains' },
+  { act: 'processor.reverse', partner: null, name: 'Record one reversed transfer' },
+];
+
+export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Screen {
   const { found, months, health } = view;
   const open = found.exceptions.filter(needsWork).length;
   const payouts = found.payouts.filter(({ status }) => payoutNeedsWork(status)).length + found.not_paid_out.length;
@@ -128,13 +140,14 @@ export function accountsScreen(view: AccountsView): Screen {
     lead: `reconciliation of ${monthName(found.month)}`,
     acts: (
       <>
-        <a class="button" href={addressOf('/console/acts/processor.reverse_month', { month: found.month })}>
+        <ActLink user={user} act="processor.reverse_month" partner={null} input={{ month: found.month }}>
           Record reversals
-        </a>
-        <a class="button" href={addressOf('/console/acts/shares.bill', { month: found.month })}>
+        </ActLink>
+        <ActLink user={user} act="shares.bill" partner={null} input={{ month: found.month }}>
           Bill missing shares
-        </a>
+        </ActLink>
         <Downloads path={PATH} question={{ month: found.month }} />
+        <MoreActs user={user} acts={RARE} />
       </>
     ),
     content: (
@@ -156,7 +169,7 @@ export function accountsScreen(view: AccountsView): Screen {
         </form>
         <div class="stack">
           <Partners view={view} />
-          <Exceptions view={view} />
+          <Exceptions view={view} user={user} />
           <div class="columns">
             <Payouts found={found} />
             <Health view={view} />
@@ -226,15 +239,23 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
   );
 }
 
-function Exceptions({ view: { found, names, all, after } }: { view: AccountsView }) {
+function Exceptions({ view: { found, names, all, after, owned }, user }: { view: AccountsView; user: Seer }) {
   const { month } = found;
   const listed = found.exceptions
     .filter((each) => all || needsWork(each))
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
+  // What comes to an account of several partners is for whoever may act for all of them.
+  const mayOf =
+    ({ account }: Exception) =>
+    (act: string, partnerId: string | null): boolean =>
+      mayDo(user, act, account !== null && owned.has(account) ? partnerId : null);
   const columns: Column<Exception>[] = [
-    { heading: 'Quote or transaction', cell: (each) => <ExceptionCell exception={each} names={names} /> },
+    {
+      heading: 'Quote or transaction',
+      cell: (each) => <ExceptionCell exception={each} names={names} may={mayOf(each)} />,
+    },
     { heading: 'Status', cell: (each) => <ExceptionStatus exception={each} /> },
     {
       heading: 'Days',

@@ -7,6 +7,7 @@ import { refuseFutureDay } from '../../reports/journal.ts';
 import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
+import type { Seer } from '../act-link.tsx';
 import {
   addressOf,
   Card,
@@ -92,7 +93,7 @@ export const BUCKET_NAMES: Readonly<Record<Listed, string>> = {
   credit: 'Credit',
 };
 
-export function agingScreen(view: AgingView): Screen {
+export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
   const { aging, documentsOf } = view;
   const question = { as_of: aging.as_of, ...documentsOf };
   return {
@@ -103,7 +104,7 @@ export function agingScreen(view: AgingView): Screen {
     acts: <Downloads path={PATH} question={question} />,
     content: (
       <>
-        <ReportsMenu current="aging" />
+        <ReportsMenu current="aging" user={user} />
         <form class="filters" action={PATH}>
           {Object.entries(documentsOf ?? {}).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
+import type { Seer } from '../act-link.tsx';
 import { addressOf, Card, type Column, DataTable, Instant, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked, idAsked, textAsked } from '../parameters.ts';
@@ -92,7 +93,10 @@ export async function readAuditEvents(
   };
 }
 
-export function auditEventsScreen({ filter, events, actions, next }: AuditEventsView): Screen {
+export function auditEventsScreen(
+  { filter, events, actions, next }: AuditEventsView,
+  { user }: { user: Seer },
+): Screen {
   const { action, by, subject, from, to, before } = filter;
   const question = { action, by, subject, from, to };
   return {
@@ -100,7 +104,7 @@ export function auditEventsScreen({ filter, events, actions, next }: AuditEvents
     title: 'Audit',
     content: (
       <>
-        <AuditMenu current="events" />
+        <AuditMenu current="events" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Action

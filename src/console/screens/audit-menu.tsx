@@ -1,4 +1,5 @@
 /** What an auditor looks at, each one step from the others. */
+import { type Seer, seesAll } from '../act-link.tsx';
 import { Tabs } from '../kit.tsx';
 
 const PARTS = [
@@ -9,6 +10,14 @@ const PARTS = [
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
-export const AuditMenu = ({ current }: { current: (typeof PARTS)[number][0] }) => (
-  <Tabs label="Audit" tabs={PARTS.map(([id, name, href]) => ({ name, href, current: id === current }))} />
+/** Events are for every reader; the rest is of the whole ledger, as are the screens that name no reader. */
+export const AuditMenu = ({ current, user }: { current: (typeof PARTS)[number][0]; user?: Seer }) => (
+  <Tabs
+    label="Audit"
+    tabs={PARTS.filter(([id]) => id === 'events' || user === undefined || seesAll(user)).map(([id, name, href]) => ({
+      name,
+      href,
+      current: id === current,
+    }))}
+  />
 );

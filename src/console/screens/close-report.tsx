@@ -9,6 +9,7 @@ import { type CloseReport, readCloseReport as readReport } from '../../reports/c
 import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
+import { type Seer, seesAll } from '../act-link.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
@@ -72,22 +73,24 @@ export async function readCloseReport(
 
 export const sheetOfCloseReport = ({ report }: CloseReportView): Sheet => closeSheet(report ?? undefined);
 
-export function closeReportScreen({ report, totals, months }: CloseReportView): Screen {
+export function closeReportScreen({ report, totals, months }: CloseReportView, { user }: { user: Seer }): Screen {
   return {
     place: 'aging',
     title: 'Close report',
     lead: report === null ? 'no month is closed yet' : monthName(report.month),
     acts: report !== null && (
       <>
-        <a class="button" href={`/console/close/${report.month}`}>
-          Cockpit
-        </a>
+        {seesAll(user) && (
+          <a class="button" href={`/console/close/${report.month}`}>
+            Cockpit
+          </a>
+        )}
         <Downloads path={PATH} question={{ month: report.month }} />
       </>
     ),
     content: (
       <>
-        <ReportsMenu current="close" />
+        <ReportsMenu current="close" user={user} />
         {report === null ? (
           <p class="nothing">The first report appears when a month is closed.</p>
         ) : (

@@ -8,6 +8,7 @@ import { refuseFutureDay } from '../../reports/journal.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
+import type { Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
@@ -53,7 +54,7 @@ export const sheetOfCoverage = ({ coverage }: CoverageView): Sheet => coverageSh
 
 type Line = Coverage['partners'][number];
 
-export function coverageScreen(view: CoverageView): Screen {
+export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Screen {
   const { coverage, asOf, today, gapsOnly, after } = view;
   const { months, gaps, books_open } = coverage;
   const question = { as_of: asOf, only: gapsOnly ? 'gaps' : undefined };
@@ -64,7 +65,7 @@ export function coverageScreen(view: CoverageView): Screen {
     acts: <Downloads path={PATH} question={{ as_of: asOf }} />,
     content: (
       <>
-        <ReportsMenu current="coverage" />
+        <ReportsMenu current="coverage" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Months closed by

@@ -1,6 +1,7 @@
 /** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
 import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
-import { addressOf, Chip, type Tone } from '../kit.tsx';
+import { Chip, type Tone } from '../kit.tsx';
+import { actHref } from './act.tsx';
 
 const STATUS: Readonly<Record<Exception['status'], string>> = {
   short: 'short',
@@ -23,7 +24,14 @@ export const ExceptionStatus = ({ exception }: { exception: Exception }) => (
   <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
 );
 
-export function ExceptionCell({ exception, names }: { exception: Exception; names: ReadonlyMap<string, string> }) {
+interface Shown {
+  readonly exception: Exception;
+  readonly names: ReadonlyMap<string, string>;
+  /** Whether the reader may do an act on it for a partner, or for all. */
+  readonly may: (act: string, partnerId: string | null) => boolean;
+}
+
+export function ExceptionCell({ exception, names, may }: Shown) {
   const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;
   return (
     <div>
@@ -38,17 +46,17 @@ export function ExceptionCell({ exception, names }: { exception: Exception; name
         {other_accounts.length > 0 && `, received on ${other_accounts.join(', ')}`}
         {reason !== null && `: ${reason}`}
       </p>
-      {exception.status === 'unknown' && <Choices exception={exception} names={names} />}
+      {exception.status === 'unknown' && <Choices exception={exception} names={names} may={may} />}
     </div>
   );
 }
 
 /** The quotes that its money may be the share of, each with the act that says so. */
-function Choices({ exception, names }: { exception: Exception; names: ReadonlyMap<string, string> }) {
+function Choices({ exception, names, may }: Shown) {
   const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';
   const match = (quoteId: string, partnerId: string) =>
-    addressOf('/console/acts/processor.match', { balance_transaction: transaction, quoteId, partnerId, account });
+    actHref('processor.match', { balance_transaction: transaction, quoteId, partnerId, account: account ?? '' });
   return (
     <p>
       {sent !== null && <span class="soft">{`sent as ${sent.currency} ${sent.amount}. `}</span>}
@@ -57,15 +65,21 @@ function Choices({ exception, names }: { exception: Exception; names: ReadonlyMa
       )}
       {[...named.map((each) => ({ ...each, quote_id: quote_id ?? '' })), ...candidates].map((each) => (
         <span class="line">
-          <a href={match(each.quote_id, each.partner_id)}>{`Match to ${each.quote_id}`}</a>
+          {may('processor.match', each.partner_id) ? (
+            <a href={match(each.quote_id, each.partner_id)}>{`Match to ${each.quote_id}`}</a>
+          ) : (
+            `Perhaps ${each.quote_id}`
+          )}
           <span class="soft">{` of ${names.get(each.partner_id) ?? each.partner_id}`}</span>
         </span>
       ))}
-      <span class="line">
-        <a href={addressOf('/console/acts/processor.close', { balance_transactions: transaction, account })}>
-          Close without a quote
-        </a>
-      </span>
+      {may('processor.close', null) && (
+        <span class="line">
+          <a href={actHref('processor.close', { balance_transactions: transaction, account: account ?? '' })}>
+            Close without a quote
+          </a>
+        </span>
+      )}
     </p>
   );
 }

@@ -1,5 +1,6 @@
 /** One document: its PDF beside its figures, its lines, its history, and what can be done with it. */
 
+import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { OpenDispute } from '../../documents/disputes.sql.ts';
 import { readOpenDisputes } from '../../documents/disputes.sql.ts';
@@ -10,7 +11,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActLink } from '../act-link.tsx';
+import { ActLink, MoreActs, type RareAct } from '../act-link.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthName } from './close.tsx';
@@ -60,6 +61,32 @@ function actsOn(
   ];
 }
 
+/** The same of the acts that are seldom needed. */
+function rareActsOn(row: DocumentRow): RareAct[] {
+  const { document, status, number, partner_id: partner } = row;
+  if (status === 'void' || document === 'statement') return [];
+  const isThere = (amount: string) => /[1-9]/.test(amount);
+  const rare = (act: string, name: string, input: Readonly<Record<string, string>> = { number }): RareAct => ({
+    ...{ act, name, partner, input },
+  });
+  const isOpen = status === 'open';
+  if (document === 'credit_note') {
+    return [
+      ...(isOpen ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
+      ...(isOpen ? [rare('credit.refund', 'Record a refund')] : []),
+      rare('credit.unapply', 'Take back from an invoice', { creditNote: number }),
+      rare('credit.refund_returned', 'A refund came back'),
+    ];
+  }
+  return [
+    ...(isOpen ? [rare('credit.apply', 'Apply credit'), rare('invoice.write_off', 'Write off')] : []),
+    ...(isThere(row.credited) || isThere(row.credit_applied) ? [rare('credit.unapply', 'Take back credit')] : []),
+    ...(isThere(row.written_off) ? [rare('invoice.write_off_undone', 'Undo the write-off')] : []),
+    ...(isOpen ? [rare('invoice.link_rotate', 'Replace the link of its payment page')] : []),
+    ...(row.payment_link === null ? [] : [rare('invoice.link_revoke', 'Take back the link of its payment page')]),
+  ];
+}
+
 export function invoiceScreen(
   { document: row, history, dispute, today }: InvoiceView,
   { user }: { user: Pick<User, 'roles'> },
@@ -86,17 +113,20 @@ export function invoiceScreen(
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
     lead: <Standing line={{ ...row, on_hold: row.held_at !== null, disputed: dispute !== null }} today={today} />,
-    acts: actsOn(row, dispute).map(([act, name]) => (
-      <ActLink
-        user={user}
-        act={act}
-        partner={row.partner_id}
-        input={{ number }}
-        tone={act === 'invoice.void' ? 'danger' : undefined}
-      >
-        {name}
-      </ActLink>
-    )),
+    acts: [
+      ...actsOn(row, dispute).map(([act, name]) => (
+        <ActLink
+          user={user}
+          act={act}
+          partner={row.partner_id}
+          input={{ number }}
+          tone={act === 'invoice.void' ? 'danger' : undefined}
+        >
+          {name}
+        </ActLink>
+      )),
+      <MoreActs user={user} acts={rareActsOn(row)} />,
+    ],
     content: (
       <div class="columns">
         <div class="stack">
@@ -170,13 +200,14 @@ export function invoiceScreen(
 const text = (amount: string, currency: string): string => Amount.of(amount, currency).toString();
 
 function Facts({ row }: { row: DocumentRow }) {
-  const facts: [string, string | null][] = [
+  const link = (number: string | null) => number && <a href={`/console/invoices/${number}`}>{number}</a>;
+  const facts: [string, ComponentChildren][] = [
     ['Issued on', row.issued_on],
     ['Due on', row.due_on],
     ['Purchase order', row.purchase_order || null],
-    ['Replaces', row.replaces],
-    ['Replaced by', row.replaced_by],
-    ['Credits', row.credits],
+    ['Replaces', link(row.replaces)],
+    ['Replaced by', link(row.replaced_by)],
+    ['Credits', link(row.credits)],
     ['Void', row.void_reason],
     ['On hold', row.hold_reason],
     ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
@@ -188,7 +219,7 @@ function Facts({ row }: { row: DocumentRow }) {
         value === null ? null : (
           <>
             <dt>{name}</dt>
-            <dd>{/^(INV|CN|ST|ADJ)-/.test(value) ? <a href={`/console/invoices/${value}`}>{value}</a> : value}</dd>
+            <dd>{value}</dd>
           </>
         ),
       )}

@@ -13,6 +13,7 @@ import {
 import { refuseFutureDay } from '../../reports/journal.ts';
 import { statementSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked } from '../parameters.ts';
@@ -41,7 +42,29 @@ export async function readPartnerStatement(
 
 export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
 
-export function partnerStatementScreen({ partner, statement }: PartnerStatementView): Screen {
+/** The month that a period is; undefined for another period. */
+function monthOf({ from, as_of }: AccountStatement): Month | undefined {
+  const month = from.slice(0, 7) as Month;
+  return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
+}
+
+/** What is e-mailed is a month. Of another period the form asks which. */
+function Send({ partner, statement, user }: PartnerStatementView & { user: Seer }) {
+  const month = monthOf(statement);
+  const { partner_id: partnerId } = partner;
+  return (
+    <ActLink
+      user={user}
+      act="statement.send"
+      partner={partnerId}
+      input={{ partnerId, ...(month !== undefined && { month }) }}
+    >
+      {month === undefined ? 'E-mail a month’s statement' : `E-mail the statement of ${month}`}
+    </ActLink>
+  );
+}
+
+export function partnerStatementScreen({ partner, statement }: PartnerStatementView, { user }: { user: Seer }): Screen {
   const { from, as_of, ties, preliminary } = statement;
   const { frame, path, menu } = partnerFrame(partner, '/statement');
   const before = monthBefore(from.slice(0, 7) as Month);
@@ -49,9 +72,7 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
     ...frame,
     acts: (
       <>
-        <a class="button" href={addressOf('/console/acts/statement.send', { partnerId: partner.partner_id })}>
-          E-mail it
-        </a>
+        <Send partner={partner} statement={statement} user={user} />
         <Downloads path={path} question={{ from, as_of }} />
       </>
     ),

@@ -10,8 +10,9 @@ import { ALWAYS, type Arrangement, type PartnerView as Partner } from '../../par
 import type { ChangeEvent } from '../../people/field-changes.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
+import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { ChangeLog } from '../change-log.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
@@ -69,7 +70,7 @@ export async function readPartnerTerms(
   };
 }
 
-export function partnerTermsScreen(view: PartnerTermsView): Screen {
+export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: Seer }): Screen {
   const { partner, changes } = view;
   const { frame, menu } = partnerFrame(partner, '/terms');
   return {
@@ -95,7 +96,7 @@ export function partnerTermsScreen(view: PartnerTermsView): Screen {
           <div class="stack">
             <Terms view={view} />
             <Arrangements view={view} />
-            <Clients view={view} />
+            <Clients view={view} user={user} />
           </div>
         </div>
       </>
@@ -179,14 +180,34 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
   </Card>
 );
 
-function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsView }) {
+/** The acts on how its events reach it: a webhook that is there can be changed, resumed and removed. */
+function webhookActs({ webhook, partner: { partner_id: partnerId } }: PartnerTermsView): RareAct[] {
+  const names: [act: string, name: string][] = [
+    ['webhook.set', webhook === null ? 'Set a webhook' : 'Change the webhook'],
+    ...(webhook === null
+      ? []
+      : ([
+          ['webhook.rotate', 'New secret of the webhook'],
+          ['webhook.resume', 'Send to the webhook at once'],
+          ['webhook.remove', 'Remove the webhook'],
+        ] as [string, string][])),
+  ];
+  return names.map(([act, name]) => ({ act, name, partner: partnerId, input: { partnerId } }));
+}
+
+function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
+  const { clients, webhook, partner } = view;
+  const { partner_id: partnerId } = partner;
   return (
     <Card
       title="API"
       acts={
-        <a class="button" href={addressOf('/console/acts/client.create', { partnerId: partner.partner_id })}>
-          New client
-        </a>
+        <>
+          <ActLink user={user} act="client.create" partner={partnerId} input={{ partnerId }}>
+            New client
+          </ActLink>
+          <MoreActs user={user} acts={webhookActs(view)} />
+        </>
       }
     >
       <div class="stack">
@@ -199,9 +220,18 @@ function Clients({ view: { clients, webhook, partner } }: { view: PartnerTermsVi
                 <p class="soft">{`made ${created_at.slice(0, 10)}, ${usedOn(last_used_at)}${endsOf(secrets)}`}</p>
                 {revoked_at === null && (
                   <p>
-                    <a href={addressOf('/console/acts/client.rotate', { clientId: client_id })}>New secret</a>
-                    {' · '}
-                    <a href={addressOf('/console/acts/client.revoke', { clientId: client_id })}>Revoke</a>
+                    <ActLink
+                      {...{ user, act: 'client.rotate', partner: partnerId, tone: 'plain' }}
+                      input={{ clientId: client_id }}
+                    >
+                      New secret
+                    </ActLink>{' '}
+                    <ActLink
+                      {...{ user, act: 'client.revoke', partner: partnerId, tone: 'plain' }}
+                      input={{ clientId: client_id }}
+                    >
+                      Revoke
+                    </ActLink>
                   </p>
                 )}
               </div>

@@ -4,12 +4,12 @@ import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql
 import { refuse } from '../../errors/refusals.ts';
 import { daysBetween } from '../../month.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
-import type { User } from '../../people/roles.ts';
+import { scopeOf } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { ActLink, mayDo } from '../act-link.tsx';
+import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -117,7 +117,7 @@ export function partnerFrame(partner: Partner, tab: (typeof TABS)[number][0]) {
   };
 }
 
-export function partnerScreen(view: PartnerOverview, { user }: { user: Pick<User, 'roles'> }): Screen {
+export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): Screen {
   const { partner } = view;
   const { frame, menu } = partnerFrame(partner, '');
   return {
@@ -150,7 +150,7 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Pick<User
             <div class="stack">
               <Contact partner={partner} />
               <Waiting view={view} user={user} />
-              {(partner.parent != null || view.children.length > 0) && <Family view={view} />}
+              {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
             </div>
           </div>
         </div>
@@ -260,13 +260,7 @@ function Contact({ partner: { invoicing_contact: contact, address } }: { partner
 }
 
 /** Holds, disputes and cash without an invoice: what somebody has to end. */
-function Waiting({
-  view: { held, disputes, unapplied, partner },
-  user,
-}: {
-  view: PartnerOverview;
-  user: Pick<User, 'roles'>;
-}) {
+function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view: PartnerOverview; user: Seer }) {
   if (held.length + disputes.length + unapplied.length === 0)
     return (
       <Card title="To do">
@@ -330,11 +324,19 @@ function Waiting({
   );
 }
 
-const Family = ({ view: { partner, children } }: { view: PartnerOverview }) => (
+const Family = ({ view: { partner, children }, user }: { view: PartnerOverview; user: Seer }) => (
   <Card title="Paid for by one another">
     <Facts
       facts={[
-        ['Parent', partner.parent != null && <a href={`/console/partners/${partner.parent}`}>{partner.parent}</a>],
+        [
+          'Parent',
+          partner.parent != null &&
+            (isInScope(scopeOf(user, 'viewer') ?? null, partner.parent) ? (
+              <a href={`/console/partners/${partner.parent}`}>{partner.parent}</a>
+            ) : (
+              partner.parent
+            )),
+        ],
         [
           'Pays for',
           children.length === 0 ? (

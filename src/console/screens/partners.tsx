@@ -4,6 +4,7 @@ import type { Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
@@ -97,11 +98,17 @@ const TABS: readonly (readonly [Show | undefined, string])[] = [
   ['inactive', 'Inactive'],
 ];
 
-export function partnersScreen({ q, show, after, lines, next }: PartnersView): Screen {
+export function partnersScreen({ q, show, after, lines, next }: PartnersView, { user }: { user: Seer }): Screen {
   const question = { q, show };
   return {
     place: 'partners',
     title: 'Partners',
+    // Whose they are stands in the file.
+    acts: (
+      <ActLink user={user} act="partner.import" partner={[]}>
+        Create and change partners
+      </ActLink>
+    ),
     content: (
       <>
         <form class="filters" action={PATH}>

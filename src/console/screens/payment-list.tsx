@@ -130,7 +130,7 @@ export function paymentListScreen(
     acts: <PaymentActs user={user} />,
     content: (
       <>
-        <PaymentTabs current="all" />
+        <PaymentTabs current="all" user={user} />
         <form class="filters" action={PATH}>
           <label class="field">
             Reference or payer

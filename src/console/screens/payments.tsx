@@ -2,9 +2,8 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
-import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { ActLink } from '../act-link.tsx';
+import { ActLink, MoreActs, type Seer, seesAll } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -48,17 +47,17 @@ export const KINDS: Readonly<Record<ListedException['kind'], string>> = {
 const PATH = '/console/payments';
 
 /** The two lists of payments. */
-export const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
+export const PaymentTabs = ({ current, user }: { current: 'decide' | 'all'; user: Seer }) => (
   <Tabs
     label="Payments"
     tabs={[
-      { name: 'To decide', href: PATH, current: current === 'decide' },
+      ...(seesAll(user) ? [{ name: 'To decide', href: PATH, current: current === 'decide' }] : []),
       { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
     ]}
   />
 );
 
-export const PaymentActs = ({ user }: { user: Pick<User, 'roles'> }) => (
+export const PaymentActs = ({ user }: { user: Seer }) => (
   <>
     <ActLink user={user} act="payment.record" partner={null}>
       Record payment
@@ -66,13 +65,17 @@ export const PaymentActs = ({ user }: { user: Pick<User, 'roles'> }) => (
     <ActLink user={user} act="payment.import" partner={null} tone="main">
       Import bank file
     </ActLink>
+    <MoreActs
+      user={user}
+      acts={[
+        { act: 'payment.events', partner: null, name: "Process the processor's events" },
+        { act: 'payment.forget_account', partner: null, name: 'Forget whose bank account one is' },
+      ]}
+    />
   </>
 );
 
-export function paymentsScreen(
-  { exceptions, total, after, next }: PaymentsView,
-  { user }: { user: Pick<User, 'roles'> },
-): Screen {
+export function paymentsScreen({ exceptions, total, after, next }: PaymentsView, { user }: { user: Seer }): Screen {
   return {
     place: 'payments',
     title: 'Payments',
@@ -80,7 +83,7 @@ export function paymentsScreen(
     acts: <PaymentActs user={user} />,
     content: (
       <>
-        <PaymentTabs current="decide" />
+        <PaymentTabs current="decide" user={user} />
         <div class="stack">
           {exceptions.map((exception) => (
             <Receipt exception={exception} />

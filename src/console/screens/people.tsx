@@ -6,9 +6,9 @@ import { rolesInWords } from '../../people/roles.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type ListedUser, readUsers } from '../../people/user-queries.ts';
 import { plural } from '../../text.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, None, Tabs, WholeLedgerOnly } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { actHref } from './act.tsx';
 
 const PARTS = [
   ['settings', 'Settings', '/console/settings'],
@@ -112,7 +112,7 @@ export async function readAllClients(
   }));
 }
 
-const clientColumns: readonly Column<ListedClient>[] = [
+const clientColumns = (user: Seer): readonly Column<ListedClient>[] => [
   {
     heading: 'Client',
     cell: ({ client_id }) => (
@@ -141,16 +141,16 @@ const clientColumns: readonly Column<ListedClient>[] = [
   },
   {
     heading: '',
-    cell: ({ client_id, revoked_at }) =>
+    cell: ({ client_id, partner_id, revoked_at }) =>
       revoked_at === null && (
-        <a class="button small" href={actHref('client.revoke', { clientId: client_id })}>
+        <ActLink user={user} act="client.revoke" partner={partner_id} input={{ clientId: client_id }} tone="small">
           Revoke
-        </a>
+        </ActLink>
       ),
   },
 ];
 
-export function clientsScreen(clients: readonly ListedClient[] | null): Screen {
+export function clientsScreen(clients: readonly ListedClient[] | null, { user }: { user: Seer }): Screen {
   if (clients === null) return { ...SETTINGS, content: <WholeLedgerOnly what="The list of API clients" /> };
   return {
     ...SETTINGS,
@@ -160,7 +160,7 @@ export function clientsScreen(clients: readonly ListedClient[] | null): Screen {
         <SettingsMenu current="clients" />
         <Card title={plural(clients.length, 'API client')} note="last use to five minutes" flush>
           <DataTable
-            columns={clientColumns}
+            columns={clientColumns(user)}
             rows={clients}
             nothing="No partner has one. Its terms have the act that makes one."
             caption="API clients"

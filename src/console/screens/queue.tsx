@@ -2,12 +2,12 @@
  * The work queue: everything that waits for a person, the oldest first, with who is responsible and the act that ends each.
  * What a command's exit or the status only counts, is a line here.
  */
-import type { ComponentChildren } from 'preact';
 import { ACTS } from '../../acts/registry.ts';
 import { readWork, WORK_KINDS, type WorkItem, type WorkKind, type WorkQuestion } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { scopeOf, type User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
+import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Tabs } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
@@ -67,7 +67,7 @@ export async function readQueue(
 }
 
 /** Where an item is looked at and settled. */
-function pageOf({ item }: WorkItem): string {
+function pageOf({ item, partner }: WorkItem, user: Seer): string {
   const at = item.indexOf(':');
   const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
   switch (prefix) {
@@ -76,7 +76,8 @@ function pageOf({ item }: WorkItem): string {
     case 'receipt':
       return `/console/payments/${encodeURIComponent(name)}`;
     case 'email':
-      return actHref('email.resend', { emailId: name });
+      if (mayDo(user, 'email.resend', partner?.id ?? null)) return actHref('email.resend', { emailId: name });
+      return partner === null ? SETTINGS : `/console/partners/${encodeURIComponent(partner.id)}/emails`;
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':
@@ -95,18 +96,35 @@ function titleOf({ kind, title }: WorkItem): string {
 
 const LOOK: Readonly<Partial<Record<WorkKind, string>>> = { approvals: 'Decide', receipts: 'Decide' };
 
-const actsOf = (item: WorkItem): readonly { name: string; href: string }[] => {
-  if (item.acts.length > 0) return item.acts.map(({ name, act, input }) => ({ name, href: actHref(act, input) }));
-  const isMail = item.kind === 'e-mails';
-  return [{ name: LOOK[item.kind] ?? (isMail ? 'Mail' : 'Look'), href: isMail ? '/console/settings' : pageOf(item) }];
-};
+const SETTINGS = '/console/settings';
 
-const columnsFor = (view: QueueView, reader: Reader): readonly Column<WorkItem>[] => [
+/** What ends it, for those who may; for what no act ends, the page where it is settled. */
+function Acts({ item, user }: { item: WorkItem; user: Seer }) {
+  if (item.acts.length === 0) {
+    const isMail = item.kind === 'e-mails';
+    return (
+      <a class="button small" href={isMail ? SETTINGS : pageOf(item, user)}>
+        {LOOK[item.kind] ?? (isMail ? 'Mail' : 'Look')}
+      </a>
+    );
+  }
+  return (
+    <>
+      {item.acts.map(({ name, act, input }) => (
+        <ActLink user={user} act={act} partner={item.partner?.id ?? null} input={input} tone="small">
+          {name}
+        </ActLink>
+      ))}
+    </>
+  );
+}
+
+const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: Seer }): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
     cell: (item) => (
       <>
-        <a class="row number" href={pageOf(item)}>
+        <a class="row number" href={pageOf(item, user)}>
           {titleOf(item)}
         </a>{' '}
         <Chip tone={item.tone}>{item.state}</Chip>
@@ -128,12 +146,7 @@ const columnsFor = (view: QueueView, reader: Reader): readonly Column<WorkItem>[
   { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} /> },
   {
     heading: '',
-    cell: (item): ComponentChildren =>
-      actsOf(item).map(({ name, href }) => (
-        <a class="button small" href={href}>
-          {name}
-        </a>
-      )),
+    cell: (item) => <Acts item={item} user={user} />,
   },
 ];
 
@@ -164,7 +177,7 @@ const nameOf = (kind: string): string => `${kind.charAt(0).toUpperCase()}${kind.
 
 export const queueHref = ({ queue, whose }: QueueQuestion): string => addressOf(QUEUE, { queue, whose });
 
-export function queueScreen(view: QueueView, { reader }: { reader: Reader }): Screen {
+export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer }): Screen {
   const { queue, whose, items, counts, byPerson } = view;
   return {
     place: 'queue',
@@ -192,7 +205,7 @@ export function queueScreen(view: QueueView, { reader }: { reader: Reader }): Sc
         />
         <Card title={plural(items.length, 'item')} note="oldest first" flush>
           <DataTable
-            columns={columnsFor(view, reader)}
+            columns={columnsFor(view, seen)}
             rows={items}
             nothing={
               whose === undefined

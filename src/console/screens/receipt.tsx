@@ -12,7 +12,7 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActLink } from '../act-link.tsx';
+import { ActLink, MoreActs, seesAll, type Whose } from '../act-link.tsx';
 import { Card, Chip, Facts, Instant, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -116,7 +116,7 @@ async function readChoices(
 
 export function receiptScreen(view: ReceiptView, { user, reader }: { user: User; reader: Reader }): Screen {
   const { exception, payment } = view;
-  const crumbs = [{ name: 'Payments', href: '/console/payments' }];
+  const crumbs = [{ name: 'Payments', href: seesAll(user) ? '/console/payments' : '/console/payments/all' }];
   if (payment === null) {
     return {
       ...{ place: 'payments', crumbs, title: exception?.exception ?? '' },
@@ -124,8 +124,9 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
       content: exception !== null && <Other exception={exception} user={user} />,
     };
   }
-  const { payment_id, partner_id } = payment;
+  const { payment_id } = payment;
   const id = String(payment_id);
+  const partners = partnersOf(payment);
   return {
     ...{ place: 'payments', crumbs, title: `Payment ${id}` },
     lead: (
@@ -134,10 +135,25 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
         {exception !== null && <Chip tone="warn">{KINDS[exception.kind]}</Chip>}
       </>
     ),
-    acts: payment.status !== 'reversed' && (
-      <ActLink user={user} act="payment.reverse" partner={partner_id} input={{ paymentId: id }}>
-        Reverse
-      </ActLink>
+    acts: (
+      <>
+        {payment.status !== 'reversed' && (
+          <ActLink user={user} act="payment.reverse" partner={partners} input={{ paymentId: id }}>
+            Reverse
+          </ActLink>
+        )}
+        {payment.payer.account !== null && (
+          <MoreActs
+            user={user}
+            acts={[
+              {
+                ...{ act: 'payment.forget_account', partner: null, input: { account: payment.payer.account } },
+                name: 'Forget whose bank account it came from',
+              },
+            ]}
+          />
+        )}
+      </>
     ),
     content: (
       <div class="columns cash">
@@ -163,6 +179,12 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
     ),
   };
 }
+
+/** The payer and whose invoices it is applied to. */
+const partnersOf = ({ partner_id, applications }: PaymentJson): Whose =>
+  partner_id === null
+    ? null
+    : [partner_id, ...applications.filter(({ unapplied_on }) => unapplied_on === null).map((each) => each.partner_id)];
 
 function Received({ view: { partner_name, reports }, payment }: { view: ReceiptView; payment: PaymentJson }) {
   const { currency, payer, partner_id } = payment;
@@ -235,7 +257,13 @@ function History({ payment, user }: { payment: PaymentJson; user: User }) {
       title="History"
       acts={
         live.length > 1 && (
-          <ActLink user={user} act="payment.unapply" partner={partner_id} input={{ paymentId: id }} tone="small">
+          <ActLink
+            user={user}
+            act="payment.unapply"
+            partner={partnersOf(payment)}
+            input={{ paymentId: id }}
+            tone="small"
+          >
             Undo all
           </ActLink>
         )
@@ -269,7 +297,7 @@ function History({ payment, user }: { payment: PaymentJson; user: User }) {
                   <ActLink
                     user={user}
                     act="payment.unapply"
-                    partner={partner_id}
+                    partner={partner_id === null ? null : [partner_id, each.partner_id]}
                     input={{ paymentId: id, number: each.number }}
                     tone="small"
                   >

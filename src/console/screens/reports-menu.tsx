@@ -1,4 +1,5 @@
 /** The reports that any day or month has, each one step from the others. */
+import { type Seer, seesAll } from '../act-link.tsx';
 import { Tabs } from '../kit.tsx';
 
 const REPORTS = [
@@ -8,6 +9,12 @@ const REPORTS = [
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-export const ReportsMenu = ({ current }: { current: (typeof REPORTS)[number][0] }) => (
-  <Tabs label="Reports" tabs={REPORTS.map(([id, name, href]) => ({ name, href, current: id === current }))} />
+/** The trial balance is of the whole ledger, as are the screens that name no reader. */
+export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
+  <Tabs
+    label="Reports"
+    tabs={REPORTS.filter(([id]) => id !== 'trial-balance' || user === undefined || seesAll(user)).map(
+      ([id, name, href]) => ({ name, href, current: id === current }),
+    )}
+  />
 );

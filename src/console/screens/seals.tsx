@@ -5,6 +5,7 @@ import type { Scope } from '../../people/scope.ts';
 import { readSealLetters, type SealLetter } from '../../reports/seal-letters.ts';
 import { noteOf, readSignature, type SealName, sealTitle } from '../../seals/signature.ts';
 import { plural } from '../../text.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
 import {
   addressOf,
   Card,
@@ -72,13 +73,18 @@ export async function readSeals(
 
 const NAMES: Readonly<Record<Kind, string>> = { month: 'Months', books: 'Books', checkpoint: 'Checkpoints' };
 
-export function sealsScreen(view: SealsView | null): Screen {
+export function sealsScreen(view: SealsView | null, { user }: { user: Seer }): Screen {
   if (view === null) return { place: 'audit', title: 'Audit', content: <WholeLedgerOnly what="A seal" /> };
   const { kind, counts, seals, after, next } = view;
   return {
     place: 'audit',
     title: 'Audit',
     lead: 'seals and their chain',
+    acts: (
+      <ActLink user={user} act="checkpoint.take" partner={null}>
+        Seal the open month
+      </ActLink>
+    ),
     content: (
       <>
         <AuditMenu current="seals" />

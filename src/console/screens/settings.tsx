@@ -8,6 +8,7 @@ import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } 
 import type { Scope } from '../../people/scope.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
+import { MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None, WholeLedgerOnly } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { SettingsMenu } from './people.tsx';
@@ -70,16 +71,26 @@ function hostOf(smtpUrl: string | undefined): string | null {
   return isThisMachine(hostname) ? 'this machine' : `${hostname}${port === '' ? '' : `:${port}`}`;
 }
 
-export function settingsScreen(view: SettingsView | null): Screen {
+const RARE: readonly RareAct[] = [
+  { act: 'reminder.record', partner: null, name: 'Send the payment reminders that are due' },
+  { act: 'delivery.retry', partner: null, name: 'Send again what was not sent' },
+  { act: 'email.bounces', partner: null, name: 'Record e-mails that came back' },
+  { act: 'ledger.pause', partner: null, name: 'Pause the ledger' },
+];
+
+export function settingsScreen(view: SettingsView | null, { user }: { user: Seer }): Screen {
   const frame = { place: 'settings', title: 'Settings' } as const;
   if (view === null) return { ...frame, content: <WholeLedgerOnly what="What is set" /> };
   return {
     ...frame,
     lead: `${view.environment}; edited in settings.json, explained in docs/settings.md`,
     acts: (
-      <a class="button" href="/console/audit/settings">
-        Changes
-      </a>
+      <>
+        <a class="button" href="/console/audit/settings">
+          Changes
+        </a>
+        <MoreActs user={user} acts={RARE} />
+      </>
     ),
     content: (
       <>
