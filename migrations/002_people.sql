@@ -26,6 +26,12 @@ CREATE TABLE audit_events (
   CONSTRAINT event_of_the_console_has_its_user CHECK (via <> 'console' OR user_id IS NOT NULL)
 );
 CREATE INDEX audit_events_of_subject ON audit_events (subject);
+CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
+-- What no user did is searched by the name that it claims, or else by that of the machine's user.
+CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX audit_events_of_name ON audit_events (lower(coalesce(claimed_by, os_user))) WHERE user_id IS NULL;
+-- Events are recorded in the order of their times, but for a clock that was set.
+CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);
 -- An acceptance over HTTP takes the number of its event for its row, and then records both in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');

@@ -172,6 +172,9 @@ CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE ki
 -- Transfers that name an enrollment and no quote find it without reading the ledger. Connected accounts only.
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
   WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
+-- When an account last sold something. Connected accounts only.
+CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
+  WHERE arrangement = 'connected_account';
 -- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);

@@ -162,6 +162,7 @@ CREATE TABLE payments (
   CONSTRAINT payment_amount_limit CHECK (amount < 1e15)
 );
 CREATE INDEX payments_by_amount ON payments (currency, amount);
+CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
 CALL require_open_books('payments');
 CALL make_fact('payments');
@@ -203,6 +204,7 @@ CREATE TABLE payment_assignments (
   CONSTRAINT assignment_amount_positive CHECK (amount > 0 OR amount = 0 AND kind = 'named')
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
+CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
 CALL require_open_books('payment_assignments');
 CALL make_fact('payment_assignments');
 
@@ -241,6 +243,9 @@ CREATE TABLE payment_applications (
 );
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
+-- Few applications have it, and the list of exceptions looks for them.
+CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
+  WHERE jsonb_exists(evidence, 'digits_swapped');
 CALL require_open_books('payment_applications');
 CALL make_fact('payment_applications');
 
@@ -400,6 +405,8 @@ CREATE TABLE bank_line_outcomes (
     (outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL)
     AND (outcome = 'return') = (payment_reversal_id IS NOT NULL))
 );
+CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes (payment_id) WHERE payment_id IS NOT NULL;
+CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes (bank_line_id) WHERE needs_review;
 CALL make_fact('bank_line_outcomes');
 
 -- Credit refunds: open credit paid out to the partner, all of it or a part.
@@ -648,6 +655,19 @@ FROM (
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
 
+-- The payments with unapplied cash, found at once: payment_balances looks the sums of each payment up.
+CREATE VIEW unapplied_payments AS
+SELECT p.payment_id
+FROM payments p
+LEFT JOIN (
+  SELECT payment_id, sum(amount) AS amount
+  FROM (SELECT payment_id, amount FROM live_payment_applications
+        UNION ALL
+        SELECT payment_id, amount FROM live_payment_reversals) AS used
+  GROUP BY payment_id) AS s USING (payment_id)
+WHERE p.amount > coalesce(s.amount, 0);
+CALL grant_to_app('SELECT', 'unapplied_payments');
+
 -- Nobody needs the payload of an event any more: it was processed, finance decided what was left to it, and its payment is
 -- applied or given back and not disputed.
 CREATE FUNCTION payload_may_go(processor_event_id bigint) RETURNS boolean STABLE LANGUAGE sql
@@ -733,6 +753,29 @@ FROM (
   FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
 ) AS sums;
 CALL grant_to_app('SELECT', 'document_balances');
+
+-- The documents whose status is open, found at once from everything that was ever settled: document_balances looks the sums
+-- of each document up. credit_applied does not count here, because the applications at issue are among those summed.
+CREATE VIEW open_documents AS
+SELECT d.document_id
+FROM documents d
+LEFT JOIN (
+  SELECT document_id, sum(amount) AS amount
+  FROM (SELECT document_id, amount FROM live_payment_applications
+        UNION ALL
+        SELECT document_id, amount FROM live_small_differences
+        UNION ALL
+        SELECT document_id, amount FROM live_write_offs
+        UNION ALL
+        SELECT document_id, amount FROM live_credit_refunds
+        UNION ALL
+        SELECT a.document_id, l.amount
+        FROM live_credit_applications l CROSS JOIN LATERAL (VALUES (invoice_id), (credit_note_id)) AS a (document_id)
+       ) AS settled
+  GROUP BY document_id) AS s USING (document_id)
+WHERE d.document <> 'statement' AND d.invoice_amount <> coalesce(s.amount, 0)
+  AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
+CALL grant_to_app('SELECT', 'open_documents');
 
 -- The credit notes that have a balance, from which an invoice takes what it can when it is issued.
 CREATE VIEW open_credit AS
@@ -857,9 +900,8 @@ CALL grant_to_app('SELECT', 'bank_statement_breaks');
 -- The payments that a payment with unapplied cash may duplicate, as one clause; unless finance has said that it is another.
 CREATE VIEW possible_duplicates AS
 SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
-FROM payment_suggestions s JOIN payment_balances b ON b.payment_id = s.payment_id
-JOIN payment_balances same ON same.payment_id = s.same_as
-WHERE b.unapplied > 0 AND same.stays
+FROM payment_suggestions s JOIN payment_balances same ON same.payment_id = s.same_as
+WHERE s.payment_id IN (SELECT payment_id FROM unapplied_payments) AND same.stays
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
 GROUP BY s.payment_id;
 CALL grant_to_app('SELECT', 'possible_duplicates');
@@ -882,14 +924,17 @@ LEFT JOIN possible_duplicates e ON e.payment_id = b.payment_id
 LEFT JOIN LATERAL (
   SELECT o.reason FROM bank_line_outcomes o WHERE o.payment_id = b.payment_id AND b.applied = 0
   ORDER BY o.bank_line_id LIMIT 1) AS l ON true
-WHERE b.unapplied > 0
+WHERE b.payment_id IN (SELECT payment_id FROM unapplied_payments)
 UNION ALL
 SELECT 'digits_swapped', 'payment-' || a.payment_id, d.partner_id, d.currency, o.balance, p.received_on,
        format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)),
          round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency)))
-FROM live_payment_applications a JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
-JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
-WHERE jsonb_exists(a.evidence, 'digits_swapped') AND o.status = 'open' AND b.unapplied = 0
+-- OFFSET 0: a few applications have it, and balances are looked up for these alone.
+FROM (SELECT * FROM live_payment_applications WHERE jsonb_exists(evidence, 'digits_swapped') OFFSET 0) AS a
+JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
+CROSS JOIN LATERAL (
+  SELECT balance FROM document_balances b WHERE b.document_id = a.document_id AND b.status = 'open' OFFSET 0) AS o
+WHERE a.payment_id NOT IN (SELECT payment_id FROM unapplied_payments)
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = a.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,

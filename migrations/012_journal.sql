@@ -300,12 +300,37 @@ UNION ALL
 SELECT month, control, account, partner_id, currency, sum(amount) AS amount
 FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 
+-- The rows' part of journal_months, for reports: of a month that is closed by the lines of the documents that it first issued,
+-- which bill all of its rows, so that only the rows of open months are read. journal_months reads the rows themselves, for
+-- whoever proves that both are the same.
+CREATE VIEW journal_of_row_months AS
+SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
+FROM (SELECT d.month, d.arrangement, d.partner_id, l.policy_id, d.currency,
+             sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
+             sum(s.sign * l.invoice_amount) AS invoice_amount
+      FROM documents d JOIN document_lines l USING (document_id)
+      CROSS JOIN LATERAL (SELECT document_sign(d.document) AS sign) AS s
+      WHERE d.purpose = 'month' AND d.replaces IS NULL
+      GROUP BY d.month, d.arrangement, d.partner_id, l.policy_id, d.currency
+      UNION ALL
+      SELECT posted_month, arrangement, partner_id, policy_id, currency, sum(spot_price), sum(partner_cut),
+             sum(invoice_amount)
+      FROM ledger_rows WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
+      GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
+CROSS JOIN LATERAL (VALUES
+  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
+   e.partner_id, e.invoice_amount),
+  ('expenses:partner-cut', e.partner_id, e.partner_cut),
+  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
+WHERE p.amount <> 0;
+
 CALL grant_to_app('SELECT', 'journal_entries');
 CALL grant_to_app('SELECT', 'dated_facts');
 CALL grant_to_app('SELECT', 'journal_of_facts');
 CALL grant_to_app('SELECT', 'journal_of_rows');
 CALL grant_to_app('SELECT', 'journal');
 CALL grant_to_app('SELECT', 'journal_months');
+CALL grant_to_app('SELECT', 'journal_of_row_months');
 
 -- What auditors started in the console, and the nightly verify: a working state, with what it found. One of a kind at once.
 CREATE TABLE audit_tasks (

@@ -76,21 +76,37 @@ export interface ExceptionalPayment {
   readonly written_off: readonly string[];
 }
 
-/** What there is to see of payments with unapplied cash, with the possible duplicates that can be accepted now. */
-export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPayment[]> {
+/** What there is to see of those of these payments that have unapplied cash, with the possible duplicates that can be accepted now. */
+export function readExceptionalPayments(tx: Transaction, ids: readonly string[]): Promise<ExceptionalPayment[]> {
   return query(
     tx,
-    `SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
+    `WITH exceptional AS MATERIALIZED (
+       SELECT p.*, e.subject, r.text, r.fields, r.words
+       FROM payments p JOIN audit_events e USING (event_id)
+       CROSS JOIN LATERAL (
+         SELECT string_agg(DISTINCT l.text, ' / ') FILTER (WHERE l.text <> '') AS text,
+                json_agg(l."references" ORDER BY l.bank_line_id) FILTER (WHERE l."references" <> '[]') AS fields,
+                upper(regexp_replace(concat_ws(' ', p.reference, string_agg(l.text || l."references"::text, ' ')),
+                  '[^A-Za-z0-9]', '', 'g')) AS words
+         FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
+       WHERE p.payment_id = ANY (:ids::bigint[])
+     ), named_written_off AS (
+       -- Each invoice that was written off is searched in the words of each payment.
+       SELECT x.payment_id, array_agg(d.number ORDER BY d.number) AS numbers
+       FROM (SELECT DISTINCT d.number, replace(d.number, '-', '') AS plain, d.currency
+             FROM live_write_offs JOIN documents d USING (document_id)) AS d
+       JOIN exceptional x ON d.currency = x.currency AND (x.subject = d.number OR strpos(x.words, d.plain) > 0)
+       GROUP BY x.payment_id
+     )
+     SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
             p.reference, p.payer_name, p.payer_account, n.name AS partner_name,
             (SELECT a.partners[1] FROM payer_accounts a
              WHERE a.payer_account = p.payer_account AND cardinality(a.partners) = 1) AS account_partner,
-            (SELECT string_agg(DISTINCT l.text, ' / ') FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
-             WHERE s.payment_id = p.payment_id AND l.text <> '') AS text,
+            p.text,
             coalesce((
-              SELECT json_agg(f.value ORDER BY l.bank_line_id, f.ordinality)
-              FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
-              CROSS JOIN LATERAL jsonb_array_elements(l."references") WITH ORDINALITY AS f
-              WHERE s.payment_id = p.payment_id),
+              SELECT json_agg(f.value ORDER BY o.ordinality, f.ordinality)
+              FROM json_array_elements(p.fields) WITH ORDINALITY AS o
+              CROSS JOIN LATERAL json_array_elements(o.value) WITH ORDINALITY AS f),
               json_build_array(json_build_object('field', 'reference', 'text', p.reference))) AS "references",
             coalesce((
               SELECT json_agg(json_build_object('number', NULL, 'same_as', s.same_as, 'partner_id', NULL,
@@ -105,17 +121,11 @@ export function readExceptionalPayments(tx: Transaction): Promise<ExceptionalPay
               JOIN payment_balances same ON same.payment_id = s.same_as
               WHERE s.payment_id = p.payment_id AND same.stays
                 AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
-            ARRAY(
-              SELECT DISTINCT d.number FROM live_write_offs JOIN documents d USING (document_id)
-              JOIN audit_events e ON e.event_id = p.event_id
-              WHERE d.currency = p.currency AND (e.subject = d.number OR strpos(
-                upper(regexp_replace(concat_ws(' ', p.reference, (
-                  SELECT string_agg(l.text || l."references"::text, ' ')
-                  FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
-                  WHERE s.payment_id = p.payment_id)), '[^A-Za-z0-9]', '', 'g')), replace(d.number, '-', '')) > 0)
-              ORDER BY d.number) AS written_off
-     FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
+            coalesce(w.numbers, '{}') AS written_off
+     FROM exceptional p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
+     LEFT JOIN named_written_off w ON w.payment_id = p.payment_id
      WHERE b.unapplied > 0`,
+    { ids },
   );
 }
 

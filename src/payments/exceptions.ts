@@ -72,11 +72,19 @@ export interface ListedException extends PaymentException {
 }
 
 /** Open exceptions with everything that finance needs to decide, and the commands that resolve them. */
-export async function listExceptions(
+export const listExceptions = async (
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
+): Promise<ListedException[]> => describeExceptions(tx, settings, await readExceptions(tx));
+
+/** The same of these exceptions alone: of a page, or of one. */
+export async function describeExceptions(
+  tx: Transaction,
+  settings: Pick<Settings, 'small_difference'>,
+  exceptions: readonly PaymentException[],
 ): Promise<ListedException[]> {
-  const stored = await readExceptionalPayments(tx);
+  const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
+  const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, ids);
   const present = await readPresentSuggestions(tx, settings, stored);
   const payments = new Map(
     stored.map(({ suggestions, ...each }) => [
@@ -84,7 +92,7 @@ export async function listExceptions(
       { ...each, suggestions: [...suggestions, ...(present.get(each.payment_id) ?? [])] },
     ]),
   );
-  return (await readExceptions(tx)).map((each) => {
+  return exceptions.map((each) => {
     const payment = payments.get(each.exception);
     return payment === undefined ? otherException(each) : paymentException(each, payment);
   });

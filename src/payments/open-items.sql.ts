@@ -39,7 +39,8 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
        SELECT successor.document_id FROM named JOIN documents successor ON successor.replaces = named.document_id
      )
      ${PAYABLE}
-     WHERE d.document = 'invoice' AND (b.status = 'open' OR d.document_id IN (SELECT document_id FROM named))
+     WHERE d.document = 'invoice' AND d.document_id = ANY (ARRAY(
+       SELECT document_id FROM open_documents UNION SELECT document_id FROM named))
      ORDER BY d.document_id`,
     { numbers },
   );

@@ -12,13 +12,17 @@ export interface PayerAccount {
   readonly last_received_on: string;
 }
 
-export function readPayerAccounts(tx: Transaction): Promise<PayerAccount[]> {
+/** All, or those of these accounts that are known. */
+export function readPayerAccounts(tx: Transaction, accounts: readonly string[] | null = null): Promise<PayerAccount[]> {
   return query(
     tx,
     `SELECT a.payer_account, a.partners,
             ARRAY(SELECT p.name FROM partners p WHERE p.partner_id = ANY (a.partners) ORDER BY p.partner_id) AS names,
             a.payments, a.last_received_on
-     FROM payer_accounts a ORDER BY a.payer_account`,
+     FROM payer_accounts a
+     WHERE :accounts::text[] IS NULL OR a.payer_account = ANY (:accounts::text[])
+     ORDER BY a.payer_account`,
+    { accounts },
   );
 }
 

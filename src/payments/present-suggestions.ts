@@ -22,6 +22,7 @@ export async function readPresentSuggestions(
     tx,
     settings,
     payments.map((each) => each.references),
+    payments.map((each) => each.payer_account),
   );
   return new Map(payments.map((each) => [each.payment_id, suggestionsOf(each, items)]));
 }

@@ -8,11 +8,12 @@ import { OpenItems, type Payable } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.sql.ts';
 import { findCreditNotes, findReferences } from './reference.ts';
 
-/** `remittances` are the fields of each payment that may name documents. */
+/** `remittances` are the fields of each payment that may name documents; `payers` the accounts that they were paid from. */
 export async function readOpenItems(
   tx: Transaction,
   { small_difference }: Pick<Settings, 'small_difference'>,
   remittances: readonly (readonly ReferenceField[])[],
+  payers: readonly (string | null | undefined)[],
 ): Promise<OpenItems> {
   const numbers = remittances.flatMap((fields) => findReferences(fields).references.map((each) => each.number));
   const payables = (await readPayables(tx, [...new Set(numbers)])).map(
@@ -27,7 +28,12 @@ export async function readOpenItems(
     ...row,
     balance: Amount.of(balance, row.currency),
   }));
-  const accounts = (await readPayerAccounts(tx)).flatMap(({ payer_account, partners: [only, ...others] }) =>
+  const accounts = (
+    await readPayerAccounts(
+      tx,
+      [...new Set(payers)].filter((each) => each != null),
+    )
+  ).flatMap(({ payer_account, partners: [only, ...others] }) =>
     only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
   );
   return new OpenItems(payables, await readPayers(tx), new Map(accounts), small_difference, creditNotes);

@@ -98,8 +98,10 @@ function readOtherBalances(
        FROM json_to_recordset(:items::json) AS i (document_id bigint, balance numeric)
      )
      SELECT d.number, coalesce(f.balance, 0)::text AS open_items, b.balance::text AS balance
-     FROM document_balances b JOIN documents d USING (document_id) LEFT JOIN found f USING (document_id)
-     WHERE b.balance <> coalesce(f.balance, 0)
+     -- Each document that is open by either.
+     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN found f USING (document_id)
+     WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents UNION SELECT document_id FROM found))
+       AND b.balance <> coalesce(f.balance, 0)
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY d.series, d.sequence`,
     { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },

@@ -27,13 +27,19 @@ export interface Balance {
   readonly amount: string;
 }
 
-/** Entries up to a date: whole months by their sums, the month that the date divides by its entries. Inside of a WITH. */
+/**
+ * Entries up to a date: of rows whole months by their sums, and the month that the date divides by its entries; of facts all.
+ * Inside of a WITH.
+ */
 const POSTED = `posted AS (
-  SELECT control, account, partner_id, currency, amount FROM journal_months WHERE month < :divided
+  SELECT control, account, currency, amount FROM journal_of_row_months WHERE month < :divided
   UNION ALL
-  SELECT control, account, partner_id, currency, sum(amount) FROM journal
+  SELECT control, account, currency, sum(amount) FROM journal_of_rows
   WHERE month = :divided AND entry_on <= :asOf::date
-  GROUP BY control, account, partner_id, currency
+  GROUP BY control, account, currency
+  UNION ALL
+  SELECT control, account, currency, sum(amount) FROM journal_of_facts
+  WHERE entry_on <= :asOf::date GROUP BY control, account, currency
 )`;
 
 /** A date, and the month that it divides: the next month for the last day of one. */
@@ -67,15 +73,15 @@ export interface TiedBalance {
 export function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    `WITH ${POSTED}
-     SELECT partner_id, currency,
+    // No row of the ledger is posted to these accounts: the journal of the facts has all of them.
+    `SELECT partner_id, currency,
             coalesce(sum(amount) FILTER (WHERE control = :receivable), 0) AS receivable,
             coalesce(-sum(amount) FILTER (WHERE control = :credit), 0) AS credit,
             coalesce(-sum(amount) FILTER (WHERE control = :unapplied), 0) AS unapplied
-     FROM posted WHERE control IN (:receivable, :credit, :unapplied)
+     FROM journal_of_facts WHERE entry_on <= :asOf::date AND control IN (:receivable, :credit, :unapplied)
        AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
-    { ...upTo(asOf), ...TIED_ACCOUNTS, scope },
+    { asOf, ...TIED_ACCOUNTS, scope },
   );
 }
 
@@ -94,7 +100,7 @@ export async function refuseFutureDay(tx: Transaction, asOf: string | undefined,
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(
     tx,
-    `SELECT greatest(:today::date, earliest_postable_date(), (SELECT max(entry_on) FROM journal_entries)) AS day`,
+    `SELECT greatest(:today::date, earliest_postable_date(), (SELECT max(entry_on) FROM dated_facts)) AS day`,
     { today },
   );
   return row?.day ?? today;

@@ -120,13 +120,20 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
                       WHERE f.partner_id = a.partner_id AND f.connected_account_id <> a.connected_account_id
                         AND f.from_month > a.from_month
                         AND f.from_month <= to_char(:now::timestamptz, 'YYYY-MM') COLLATE "C") AS followed,
-              (SELECT max(e.accepted_at) FROM ledger_rows e
-               WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
-                 AND e.month >= a.from_month COLLATE "C" AND e.month < coalesce((
-                   SELECT min(n.from_month) FROM partner_arrangements n
-                   WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month),
-                     '9999-99') COLLATE "C") AS sold_at
-       FROM partner_arrangements a WHERE a.connected_account_id IS NOT NULL
+              CASE WHEN n.from_month IS NULL
+                -- Of the present era the latest row of all, by the index of their times.
+                THEN (SELECT CASE WHEN e.month >= a.from_month COLLATE "C" THEN e.accepted_at END
+                      FROM ledger_rows e WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
+                      ORDER BY e.accepted_at DESC LIMIT 1)
+                ELSE (SELECT max(e.accepted_at) FROM ledger_rows e
+                      WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
+                        AND e.month >= a.from_month COLLATE "C" AND e.month < n.from_month COLLATE "C")
+                END AS sold_at
+       FROM partner_arrangements a
+       CROSS JOIN LATERAL (
+         SELECT min(n.from_month) AS from_month FROM partner_arrangements n
+         WHERE n.partner_id = a.partner_id AND n.from_month > a.from_month) AS n
+       WHERE a.connected_account_id IS NOT NULL
      ), accounts AS (
        SELECT account, json_agg(DISTINCT partner_id) AS partners, array_agg(partner_id) AS partner_ids,
               account_source(account, to_char(:now::timestamptz, 'YYYY-MM')) AS balance_transactions_from,

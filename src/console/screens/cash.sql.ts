@@ -65,7 +65,7 @@ export const readOpenItems = (
     tx,
     `SELECT d.number, d.document, d.partner_id, d.partner_name, d.issued_on, d.due_on, b.balance::text, d.currency
      FROM documents d JOIN document_balances b USING (document_id)
-     WHERE d.currency = :currency AND d.document <> 'statement' AND b.status = 'open'
+     WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents)) AND d.currency = :currency
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
        AND CASE WHEN :q::text IS NULL THEN d.partner_id = ANY (:partners::text[])
                 ELSE strpos(lower(concat_ws(E'\\n', d.number, d.partner_id, d.partner_name)), lower(:q)) > 0 END

@@ -42,21 +42,37 @@ export interface PaymentListView {
 const PAGE = 50;
 const PATH = '/console/payments/all';
 
+/** The payments that were ever of these partners: whose each is now says its balance. */
+const PAYMENTS_OF = (partners: ':scope' | ':partner') =>
+  `(SELECT payment_id FROM payments WHERE partner_id = ANY (${partners}::text[])
+     UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (${partners}::text[]))`;
+
+const UNAPPLIED = 'p.payment_id IN (SELECT payment_id FROM unapplied_payments)';
+/** Finds few payments at once, of which the status is then looked up. Most payments are applied. */
+const MAY_HAVE_STATUS: Readonly<Record<PaymentStatus, string>> = {
+  unapplied: UNAPPLIED,
+  partly_applied: UNAPPLIED,
+  reversed: 'p.payment_id IN (SELECT payment_id FROM payment_reversals)',
+  applied: 'true',
+};
+
 /** Money of an unknown payer is seen by those who see every partner. */
 export async function readPaymentList(
   tx: Transaction,
   asked: PaymentQuestion,
   { scope }: { scope: Scope },
 ): Promise<PaymentListView> {
+  const [partner, status] = [textAsked(asked.partner), choiceAsked('status', asked.status, PAYMENT_STATUSES)];
   const lines = await query<PaymentLine>(
     tx,
     `SELECT p.payment_id, b.partner_id, n.name AS partner_name, p.payer_name, p.currency, p.amount::text,
             b.unapplied::text, b.status, p.method, p.received_on, p.reference
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE (:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))
+     WHERE (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN ${PAYMENTS_OF(':scope')}))
        AND (:after::bigint IS NULL OR p.payment_id < :after)
-       AND (:partner::text IS NULL OR b.partner_id = :partner)
-       AND (:status::text IS NULL OR b.status = :status)
+       AND (:partner::text[] IS NULL
+            OR (b.partner_id = ANY (:partner::text[]) AND p.payment_id IN ${PAYMENTS_OF(':partner')}))
+       AND (:status::text IS NULL OR (b.status = :status AND ${MAY_HAVE_STATUS[status ?? 'applied']}))
        AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
        AND (:from::date IS NULL OR p.received_on >= :from::date)
        AND (:to::date IS NULL OR p.received_on <= :to::date)
@@ -65,8 +81,8 @@ export async function readPaymentList(
               lower(:q)) > 0)
      ORDER BY p.payment_id DESC LIMIT :limit`,
     {
-      ...{ scope, after: idAsked('after', asked.after) ?? null, partner: textAsked(asked.partner) ?? null },
-      status: choiceAsked('status', asked.status, PAYMENT_STATUSES) ?? null,
+      ...{ scope, status: status ?? null, after: idAsked('after', asked.after) ?? null },
+      partner: partner === undefined ? null : [partner],
       amount: amountAsked('amount', asked.amount) ?? null,
       ...{ from: dayAsked('from', asked.from) ?? null, to: dayAsked('to', asked.to) ?? null },
       ...{ q: textAsked(asked.q) ?? null, limit: PAGE + 1 },

@@ -1,7 +1,8 @@
 /** Cash application: receipts that wait for a decision, each with the documents that it may pay and why. */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
+import { readExceptions } from '../../payments/exceptions.sql.ts';
+import { describeExceptions, type ListedException } from '../../payments/exceptions.ts';
 import { plural } from '../../text.ts';
 import { ActLink, MoreActs, type Seer, seesAll } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
@@ -23,10 +24,10 @@ export async function readPayments(
   settings: Settings,
   asked: { readonly after?: string },
 ): Promise<PaymentsView> {
-  const all = await listExceptions(tx, settings);
+  const all = await readExceptions(tx);
   const after = textAsked(asked.after);
   const begin = all.findIndex(({ exception }) => exception === after) + 1;
-  const exceptions = all.slice(begin, begin + PAGE);
+  const exceptions = await describeExceptions(tx, settings, all.slice(begin, begin + PAGE));
   const more = begin + PAGE < all.length;
   return { exceptions, total: all.length, after, next: more ? (exceptions.at(-1)?.exception ?? null) : null };
 }

@@ -6,8 +6,8 @@ import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
-import { isClosable } from '../../payments/exceptions.sql.ts';
-import { type ListedException, listExceptions } from '../../payments/exceptions.ts';
+import { isClosable, readExceptions } from '../../payments/exceptions.sql.ts';
+import { describeExceptions, type ListedException } from '../../payments/exceptions.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
@@ -52,7 +52,7 @@ export async function readReceipt(
     throw refuse('page_unknown', { path: `/console/payments/${name}` });
   }
   const payment = paymentJson(row);
-  const found = (await listExceptions(tx, settings)).find(({ exception }) => exception === `payment-${id}`);
+  const found = await readException(tx, `payment-${id}`, settings);
   const exception = found === undefined ? null : inScope(found, scope);
   const applications = payment.applications.filter(({ partner_id }) => isInScope(scope, partner_id));
   return {
@@ -66,6 +66,12 @@ export async function readReceipt(
   };
 }
 
+async function readException(tx: Transaction, name: string, settings: Settings): Promise<ListedException | undefined> {
+  const found = (await readExceptions(tx)).filter(({ exception }) => exception === name);
+  const [described] = await describeExceptions(tx, settings, found);
+  return described;
+}
+
 const inScope = (exception: ListedException, scope: Scope): ListedException => ({
   ...exception,
   sets: scope === null ? exception.sets : [],
@@ -73,7 +79,7 @@ const inScope = (exception: ListedException, scope: Scope): ListedException => (
 });
 
 async function readOther(tx: Transaction, name: string, settings: Settings, scope: Scope): Promise<ReceiptView> {
-  const exception = (await listExceptions(tx, settings)).find((each) => each.exception === name);
+  const exception = await readException(tx, name, settings);
   if (exception === undefined || scope !== null) throw refuse('page_unknown', { path: `/console/payments/${name}` });
   return { exception, payment: null, partner_name: null, reports: [], choices: null };
 }

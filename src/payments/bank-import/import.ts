@@ -161,6 +161,7 @@ async function recordLines(
     tx,
     caller.settings,
     credits.map(({ line }) => line.references),
+    credits.map(({ line }) => line.payer_account),
   );
   const decisions = decideCredits(credits, items, {
     candidates: await readLineCandidates(tx, credits),
