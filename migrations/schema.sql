@@ -997,6 +997,7 @@ END),
 CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
+CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -3764,12 +3765,23 @@ UNION ALL
  SELECT 'digits_swapped' AS kind, 'payment-' || a.payment_id AS exception, d.partner_id, d.currency,
     o.balance AS amount, p.received_on AS since,
     format('%s of %s was paid of %s, and %s is left open: digits may be swapped', round(a.amount, minor_digits(d.currency)), round(a.amount + o.balance, minor_digits(d.currency)), d.number, round(o.balance, minor_digits(d.currency))) AS reason
-   FROM live_payment_applications a
+   FROM ( SELECT live_payment_applications.payment_application_id, live_payment_applications.payment_id,
+            live_payment_applications.document_id, live_payment_applications.partner_id,
+            live_payment_applications.currency, live_payment_applications.amount, live_payment_applications.applied_on,
+            live_payment_applications.entry_on, live_payment_applications.confidence,
+            live_payment_applications.evidence, live_payment_applications.recorded_at,
+            live_payment_applications.event_id, live_payment_applications.fact_id
+           FROM live_payment_applications
+          WHERE jsonb_exists(live_payment_applications.evidence, 'digits_swapped')
+         OFFSET 0) a
      JOIN documents d USING (document_id)
-     JOIN document_balances o USING (document_id)
      JOIN payments p USING (payment_id)
-     JOIN payment_balances b USING (payment_id)
-  WHERE jsonb_exists(a.evidence, 'digits_swapped') AND o.status = 'open' AND b.unapplied = 0::numeric AND NOT (EXISTS ( SELECT
+     CROSS JOIN LATERAL ( SELECT b.balance
+           FROM document_balances b
+          WHERE b.document_id = a.document_id AND b.status = 'open'
+         OFFSET 0) o
+  WHERE NOT (a.payment_id IN ( SELECT unapplied_payments.payment_id
+           FROM unapplied_payments)) AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = a.payment_id))
 UNION ALL

@@ -29,18 +29,10 @@ export async function readCoverage(tx: Transaction, asOf: string | undefined, sc
        SELECT month, previous FROM closed_months
        WHERE :asOf::date IS NULL OR issued_on <= :asOf::date
      ), billed AS (
-       -- The first documents of a month count its rows. Of a partner without any, the rows are counted here.
-       SELECT m.month, d.partner_id, d.currency, d.arrangement, d.entries
-       FROM months m JOIN documents d USING (month) WHERE d.purpose = 'month' AND d.replaces IS NULL
-       UNION ALL
-       SELECT m.month, p.partner_id, NULL, NULL, e.entries
-       FROM partners p CROSS JOIN months m
-       CROSS JOIN LATERAL (
-         SELECT count(*) AS entries FROM ledger_rows e
-         WHERE e.partner_id = p.partner_id AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month) AS e
-       WHERE e.entries > 0 AND NOT EXISTS (
-         SELECT FROM documents d WHERE d.month = m.month AND d.partner_id = p.partner_id AND d.purpose = 'month'
-           AND d.replaces IS NULL)
+       SELECT m.month, e.partner_id, e.currency, e.arrangement, count(*) AS entries
+       FROM ledger_rows e
+       JOIN months m ON m.month = greatest(e.posted_month, (SELECT min(month) FROM closed_months))
+       GROUP BY m.month, e.partner_id, e.currency, e.arrangement
      ), covered AS (
        SELECT b.month, b.partner_id, sum(b.entries) AS entries, bool_and(d.number IS NOT NULL) AS complete,
               array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.number IS NOT NULL) AS documents

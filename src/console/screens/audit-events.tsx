@@ -71,7 +71,8 @@ async function readActions(tx: Transaction): Promise<string[]> {
     `WITH RECURSIVE found AS (
        SELECT min(action) AS action FROM audit_events
        UNION ALL
-       SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f WHERE f.action IS NOT NULL
+       SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
+       WHERE f.action IS NOT NULL
      )
      SELECT action FROM found WHERE action IS NOT NULL`,
   );

@@ -48,13 +48,6 @@ export interface InvoicesView {
 // An array is found once: the planner takes most documents for open, and would find them again for each document.
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
-const OF_STATUS: Readonly<Record<NonNullable<InvoiceFilter['status']> | 'all', string>> = {
-  all: 'true',
-  open: OPEN,
-  overdue: `${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date`,
-  paid: `d.document_id NOT IN (SELECT document_id FROM open_documents) AND NOT (${VOID})`,
-  void: VOID,
-};
 
 /** One page by key: balances and e-mails are looked up for its documents alone. */
 export async function readInvoices(
@@ -79,7 +72,12 @@ export async function readInvoices(
        AND (:after::bigint IS NULL OR d.document_id < :after)
        AND (:month::text IS NULL OR d.month = :month)
        AND (:partner::text IS NULL OR d.partner_id = :partner)
-       AND ${OF_STATUS[filter.status ?? 'all']}
+       AND (:status::text IS NULL OR :status <> 'open' OR ${OPEN})
+       AND (:status::text IS NULL OR :status <> 'overdue'
+            OR (${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date))
+       AND (:status::text IS NULL OR :status <> 'paid'
+            OR (d.document_id NOT IN (SELECT document_id FROM open_documents) AND NOT (${VOID})))
+       AND (:status::text IS NULL OR :status <> 'void' OR ${VOID})
        AND (:q::text IS NULL
             OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
                       lower(:q)) > 0)
@@ -87,7 +85,7 @@ export async function readInvoices(
     {
       scope,
       ...{ after: filter.after ?? null, month: filter.month ?? null, partner: filter.partner ?? null },
-      ...{ q: filter.q ?? null, today, limit: PAGE + 1 },
+      ...{ status: filter.status ?? null, q: filter.q ?? null, today, limit: PAGE + 1 },
     },
   );
   const shown = lines.slice(0, PAGE);

@@ -42,19 +42,11 @@ export interface PaymentListView {
 const PAGE = 50;
 const PATH = '/console/payments/all';
 
-/** The payments that were ever of these partners: whose each is now says its balance. */
-const PAYMENTS_OF = (partners: ':scope' | ':partner') =>
-  `(SELECT payment_id FROM payments WHERE partner_id = ANY (${partners}::text[])
-     UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (${partners}::text[]))`;
-
-const UNAPPLIED = 'p.payment_id IN (SELECT payment_id FROM unapplied_payments)';
-/** Finds few payments at once, of which the status is then looked up. Most payments are applied. */
-const MAY_HAVE_STATUS: Readonly<Record<PaymentStatus, string>> = {
-  unapplied: UNAPPLIED,
-  partly_applied: UNAPPLIED,
-  reversed: 'p.payment_id IN (SELECT payment_id FROM payment_reversals)',
-  applied: 'true',
-};
+/** Of the reader's partners, or of the one that is asked for: the payments that ever were. Whose each is now says its balance. */
+const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
+const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /** Money of an unknown payer is seen by those who see every partner. */
 export async function readPaymentList(
@@ -62,17 +54,20 @@ export async function readPaymentList(
   asked: PaymentQuestion,
   { scope }: { scope: Scope },
 ): Promise<PaymentListView> {
-  const [partner, status] = [textAsked(asked.partner), choiceAsked('status', asked.status, PAYMENT_STATUSES)];
   const lines = await query<PaymentLine>(
     tx,
     `SELECT p.payment_id, b.partner_id, n.name AS partner_name, p.payer_name, p.currency, p.amount::text,
             b.unapplied::text, b.status, p.method, p.received_on, p.reference
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN ${PAYMENTS_OF(':scope')}))
+     WHERE (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
        AND (:after::bigint IS NULL OR p.payment_id < :after)
-       AND (:partner::text[] IS NULL
-            OR (b.partner_id = ANY (:partner::text[]) AND p.payment_id IN ${PAYMENTS_OF(':partner')}))
-       AND (:status::text IS NULL OR (b.status = :status AND ${MAY_HAVE_STATUS[status ?? 'applied']}))
+       AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
+       AND (:status::text IS NULL OR b.status = :status)
+       -- Few payments are not applied. They are found at once, and their status is looked up.
+       AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
+            OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
+       AND (:status::text IS NULL OR :status <> 'reversed'
+            OR p.payment_id IN (SELECT payment_id FROM payment_reversals))
        AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
        AND (:from::date IS NULL OR p.received_on >= :from::date)
        AND (:to::date IS NULL OR p.received_on <= :to::date)
@@ -81,8 +76,8 @@ export async function readPaymentList(
               lower(:q)) > 0)
      ORDER BY p.payment_id DESC LIMIT :limit`,
     {
-      ...{ scope, status: status ?? null, after: idAsked('after', asked.after) ?? null },
-      partner: partner === undefined ? null : [partner],
+      ...{ scope, after: idAsked('after', asked.after) ?? null, partner: textAsked(asked.partner) ?? null },
+      status: choiceAsked('status', asked.status, PAYMENT_STATUSES) ?? null,
       amount: amountAsked('amount', asked.amount) ?? null,
       ...{ from: dayAsked('from', asked.from) ?? null, to: dayAsked('to', asked.to) ?? null },
       ...{ q: textAsked(asked.q) ?? null, limit: PAGE + 1 },
