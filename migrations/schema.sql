@@ -246,6 +246,10 @@ CREATE TABLE audit_events (
   CONSTRAINT event_of_a_user FOREIGN KEY (user_id) REFERENCES users(user_id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
+CREATE INDEX audit_events_of_action ON audit_events USING btree (action, event_id);
+CREATE INDEX audit_events_of_user ON audit_events USING btree (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX audit_events_of_name ON audit_events USING btree (lower(COALESCE(claimed_by, os_user))) WHERE user_id IS NULL;
+CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize='on');
 CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
 CREATE INDEX audit_events_of_work ON audit_events USING btree (subject, event_id DESC) WHERE action = 'work.assign';
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -2715,6 +2719,7 @@ CREATE TABLE payments (
   CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
+CREATE INDEX payments_of_partner ON payments USING btree (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
 CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -2777,6 +2782,7 @@ CREATE TABLE payment_assignments (
   CONSTRAINT payment_assignments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments USING btree (payment_id);
+CREATE INDEX payment_assignments_of_partner ON payment_assignments USING btree (partner_id);
 CREATE UNIQUE INDEX payment_assignments_fact ON payment_assignments USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_assignments FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_assignments FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -2835,6 +2841,7 @@ CREATE TABLE payment_applications (
 );
 CREATE INDEX payment_applications_of_payment ON payment_applications USING btree (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
+CREATE INDEX payment_applications_with_swapped_digits ON payment_applications USING btree (payment_id) WHERE jsonb_exists(evidence, 'digits_swapped');
 CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
 CREATE INDEX payment_applications_recorded ON payment_applications USING btree (recorded_at);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_applications FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -3101,6 +3108,8 @@ CREATE TABLE bank_line_outcomes (
   CONSTRAINT bank_line_outcomes_payment_reversal_id_fkey FOREIGN KEY (payment_reversal_id) REFERENCES payment_reversals(payment_reversal_id),
   CONSTRAINT bank_line_outcomes_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
+CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes USING btree (payment_id) WHERE payment_id IS NOT NULL;
+CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes USING btree (bank_line_id) WHERE needs_review;
 CREATE UNIQUE INDEX bank_line_outcomes_fact ON bank_line_outcomes USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON bank_line_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON bank_line_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -3487,6 +3496,19 @@ CREATE VIEW payment_balances AS
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
 
+CREATE VIEW unapplied_payments AS
+ SELECT p.payment_id
+   FROM payments p
+     LEFT JOIN ( SELECT used.payment_id, sum(used.amount) AS amount
+           FROM ( SELECT live_payment_applications.payment_id, live_payment_applications.amount
+                   FROM live_payment_applications
+                UNION ALL
+                 SELECT live_payment_reversals.payment_id, live_payment_reversals.amount
+                   FROM live_payment_reversals) used
+          GROUP BY used.payment_id) s USING (payment_id)
+  WHERE p.amount > COALESCE(s.amount, 0::numeric);
+GRANT SELECT ON unapplied_payments TO reckoner_app;
+
 CREATE FUNCTION payload_may_go(processor_event_id bigint)
  RETURNS boolean
  LANGUAGE sql
@@ -3587,6 +3609,31 @@ CREATE VIEW document_balances AS
            FROM documents d
              LEFT JOIN voids v ON v.document_id = d.document_id) sums;
 GRANT SELECT ON document_balances TO reckoner_app;
+
+CREATE VIEW open_documents AS
+ SELECT d.document_id
+   FROM documents d
+     LEFT JOIN ( SELECT settled.document_id, sum(settled.amount) AS amount
+           FROM ( SELECT live_payment_applications.document_id, live_payment_applications.amount
+                   FROM live_payment_applications
+                UNION ALL
+                 SELECT live_small_differences.document_id, live_small_differences.amount
+                   FROM live_small_differences
+                UNION ALL
+                 SELECT live_write_offs.document_id, live_write_offs.amount
+                   FROM live_write_offs
+                UNION ALL
+                 SELECT live_credit_refunds.document_id, live_credit_refunds.amount
+                   FROM live_credit_refunds
+                UNION ALL
+                 SELECT a.document_id, l.amount
+                   FROM live_credit_applications l
+                     CROSS JOIN LATERAL ( VALUES (l.invoice_id), (l.credit_note_id)) a(document_id)) settled
+          GROUP BY settled.document_id) s USING (document_id)
+  WHERE d.document <> 'statement' AND d.invoice_amount <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
+           FROM voids v
+          WHERE v.document_id = d.document_id));
+GRANT SELECT ON open_documents TO reckoner_app;
 
 CREATE VIEW open_credit AS
  SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
@@ -3724,9 +3771,9 @@ CREATE VIEW possible_duplicates AS
  SELECT s.payment_id,
     string_agg(format('payment %s: %s', s.same_as, s.evidence ->> 'why'), '; ' ORDER BY s.same_as) AS of
    FROM payment_suggestions s
-     JOIN payment_balances b ON b.payment_id = s.payment_id
      JOIN payment_balances same ON same.payment_id = s.same_as
-  WHERE b.unapplied > 0::numeric AND same.stays AND NOT (EXISTS ( SELECT
+  WHERE (s.payment_id IN ( SELECT unapplied_payments.payment_id
+           FROM unapplied_payments)) AND same.stays AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = s.payment_id))
   GROUP BY s.payment_id;
@@ -3760,7 +3807,8 @@ CREATE VIEW payment_exceptions AS
           WHERE o.payment_id = b.payment_id AND b.applied = 0::numeric
           ORDER BY o.bank_line_id
          LIMIT 1) l ON true
-  WHERE b.unapplied > 0::numeric
+  WHERE (b.payment_id IN ( SELECT unapplied_payments.payment_id
+           FROM unapplied_payments))
 UNION ALL
  SELECT 'digits_swapped' AS kind, 'payment-' || a.payment_id AS exception, d.partner_id, d.currency,
     o.balance AS amount, p.received_on AS since,
@@ -4851,6 +4899,33 @@ UNION ALL
    FROM journal_of_facts
   GROUP BY journal_of_facts.month, journal_of_facts.control, journal_of_facts.account, journal_of_facts.partner_id, journal_of_facts.currency;
 GRANT SELECT ON journal_months TO reckoner_app;
+
+CREATE VIEW journal_of_row_months AS
+ SELECT e.month, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
+    e.currency, p.amount
+   FROM ( SELECT d.month, d.arrangement, d.partner_id, l.policy_id, d.currency,
+            sum(s.sign::numeric * l.spot_price) AS spot_price, sum(s.sign::numeric * l.partner_cut) AS partner_cut,
+            sum(s.sign::numeric * l.invoice_amount) AS invoice_amount
+           FROM documents d
+             JOIN document_lines l USING (document_id)
+             CROSS JOIN LATERAL ( SELECT document_sign(d.document) AS sign) s
+          WHERE d.purpose = 'month' AND d.replaces IS NULL
+          GROUP BY d.month, d.arrangement, d.partner_id, l.policy_id, d.currency
+        UNION ALL
+         SELECT ledger_rows.posted_month, ledger_rows.arrangement, ledger_rows.partner_id, ledger_rows.policy_id,
+            ledger_rows.currency, sum(ledger_rows.spot_price) AS sum, sum(ledger_rows.partner_cut) AS sum,
+            sum(ledger_rows.invoice_amount) AS sum
+           FROM ledger_rows
+          WHERE ledger_rows.posted_month > COALESCE(( SELECT max(closed_months.month::text) AS max
+                   FROM closed_months), '')
+          GROUP BY ledger_rows.posted_month, ledger_rows.arrangement, ledger_rows.partner_id, ledger_rows.policy_id, ledger_rows.currency) e
+     CROSS JOIN LATERAL ( VALUES (
+                CASE e.arrangement
+                    WHEN 'invoicing' THEN 'assets:receivable:unbilled'
+                    ELSE 'assets:receivable:processor'
+                END,e.partner_id,e.invoice_amount), ('expenses:partner-cut',e.partner_id,e.partner_cut), ('income:sales',e.policy_id,- e.spot_price)) p(control, detail, amount)
+  WHERE p.amount <> 0::numeric;
+GRANT SELECT ON journal_of_row_months TO reckoner_app;
 
 CREATE TABLE audit_tasks (
   task_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
