@@ -5,6 +5,7 @@ import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
+import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { actHref } from './screens/act.tsx';
@@ -139,7 +140,7 @@ function addClose({ screen }: Routes): void {
   );
 }
 
-function addPayments({ screen, redirect }: Routes): void {
+function addPayments({ screen, redirect, form }: Routes): void {
   screen('/payments', LEDGER, (tx, { context, query }) => readPayments(tx, context.settings, query), paymentsScreen);
   screen('/payments/all', PARTNERS, (tx, { query, scope }) => readPaymentList(tx, query, { scope }), paymentListScreen);
   redirect('/payments/import', PARTNERS, () => actHref('payment.import'));
@@ -151,6 +152,20 @@ function addPayments({ screen, redirect }: Routes): void {
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
   );
+  // Its form searches for more with what is ticked and filled in.
+  form('/payments/:exception', { role: 'finance', scope: 'partners' }, async (visit, sent) => {
+    const { context, user, params } = visit;
+    const [scope = []] = [scopeOf(user, 'viewer')];
+    const kept = {
+      chosen: [...sent.getAll('numbers'), ...sent.getAll('creditNotes')].flatMap((each) => textAsked(each) ?? []),
+      ...{ fee: sent.get('fee') ?? '', amount: sent.get('amount') ?? '' },
+    };
+    const q = sent.get('q') ?? undefined;
+    const view = await context.database.reading((tx) =>
+      readReceipt(tx, params['exception'] ?? '', { settings: context.settings, scope, q, kept }),
+    );
+    return { screen: receiptScreen(view, visit) };
+  });
 }
 
 function addReports(screen: Routes['screen']): void {

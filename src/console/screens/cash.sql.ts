@@ -51,15 +51,22 @@ export interface CashItem {
 
 export const ITEMS_SHOWN = 100;
 
-/** Open documents of these partners, or where something is searched of all, the earliest due first. */
+/** What is chosen already; then open documents of these partners, or where something is searched of all, the earliest due first. */
 export const readOpenItems = (
   tx: Transaction,
   {
     currency,
     partners,
     q,
+    chosen,
     scope,
-  }: { currency: string; partners: readonly string[]; q: string | undefined; scope: Scope },
+  }: {
+    currency: string;
+    partners: readonly string[];
+    q: string | undefined;
+    chosen: readonly string[];
+    scope: Scope;
+  },
 ): Promise<CashItem[]> =>
   query(
     tx,
@@ -67,8 +74,9 @@ export const readOpenItems = (
      FROM documents d JOIN document_balances b USING (document_id)
      WHERE d.document_id = ANY (ARRAY(SELECT document_id FROM open_documents)) AND d.currency = :currency
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
-       AND CASE WHEN :q::text IS NULL THEN d.partner_id = ANY (:partners::text[])
+       AND CASE WHEN d.number = ANY (:chosen::text[]) THEN true
+                WHEN :q::text IS NULL THEN d.partner_id = ANY (:partners::text[])
                 ELSE strpos(lower(concat_ws(E'\\n', d.number, d.partner_id, d.partner_name)), lower(:q)) > 0 END
-     ORDER BY d.document DESC, d.due_on, d.document_id LIMIT :limit`,
-    { currency, partners, q: q ?? null, scope, limit: ITEMS_SHOWN },
+     ORDER BY d.number <> ALL (:chosen::text[]), d.document DESC, d.due_on, d.document_id LIMIT :limit`,
+    { currency, partners, q: q ?? null, chosen, scope, limit: ITEMS_SHOWN },
   );

@@ -13,7 +13,17 @@ import { actHref } from './act.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Confidence } from './payments.tsx';
 
-export interface Choices {
+/** What was filled in before more was searched for. */
+export interface Kept {
+  /** The numbers that are ticked. */
+  readonly chosen: readonly string[];
+  readonly fee: string;
+  readonly amount: string;
+}
+
+export const NOTHING_KEPT: Kept = { chosen: [], fee: '', amount: '' };
+
+export interface Choices extends Kept {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
@@ -142,13 +152,15 @@ export function Duplicates({
 }
 
 /** Open invoices and credit to choose from: several invoices are paid one after another, in the order of the list. */
-export function OpenItems({ choices: { q, payers, items, smallDifference }, ...cash }: Cash & { choices: Choices }) {
+export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
+  const { q, payers, items } = choices;
   const { payment, user, reader } = cash;
   const may = mayApply({ user, payment });
+  const page = `/console/payments/${payment.payment_id}`;
   const table = (
     <>
       <DataTable
-        columns={columnsOf(payment, may)}
+        columns={columnsOf(payment, may, choices.chosen)}
         rows={items}
         nothing={
           payers.length === 0 && q === undefined
@@ -164,33 +176,42 @@ export function OpenItems({ choices: { q, payers, items, smallDifference }, ...c
   );
   return (
     <Card title="Open items" note={q === undefined ? payersInWords(payers) : `found by “${q}”`} flush>
-      <div class="in">
-        <form class="filters" action={`/console/payments/${payment.payment_id}`}>
-          <label class="field">
-            Number or partner
-            <input name="q" value={q} type="search" />
-          </label>
-          <button type="submit">Find</button>
-        </form>
-      </div>
       {may ? (
-        <Form action={actHref('payment.apply')} token={reader.formToken}>
+        // One form, so that what is ticked and filled in survives a search for more.
+        <Form action={page} token={reader.formToken}>
+          <Find q={q} />
           <input type="hidden" name="paymentId" value={payment.payment_id} />
           {table}
-          {items.length > 0 && <Submit payment={payment} smallDifference={smallDifference} />}
+          {items.length > 0 && <Submit payment={payment} choices={choices} />}
         </Form>
       ) : (
-        table
+        <>
+          <form action={page}>
+            <Find q={q} />
+          </form>
+          {table}
+        </>
       )}
     </Card>
   );
 }
 
+const Find = ({ q }: { q: string | undefined }) => (
+  <div class="in filters">
+    <label class="field">
+      Number or partner
+      <input name="q" value={q} type="search" />
+    </label>
+    <button type="submit">Find</button>
+  </div>
+);
+
 /** An amount in minor units, for sum.js. */
 const minorUnits = (amount: string, currency: string): string =>
   Amount.of(amount, currency).toString().replace('.', '');
 
-function Submit({ payment, smallDifference }: { payment: PaymentJson; smallDifference: string | null }) {
+function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }) {
+  const { smallDifference, fee, amount } = choices;
   const { currency, unapplied } = payment;
   return (
     <div class="in stack">
@@ -200,7 +221,7 @@ function Submit({ payment, smallDifference }: { payment: PaymentJson; smallDiffe
           <label for="fee">
             Bank fee <span class="count">optional</span>
           </label>
-          <input id="fee" name="fee" inputMode="decimal" autocomplete="off" aria-describedby="fee-help" />
+          <input id="fee" name="fee" value={fee} inputMode="decimal" autocomplete="off" aria-describedby="fee-help" />
           <p class="help" id="fee-help">
             {smallDifference === null
               ? `What a bank kept of it. The setting small_difference allows none in ${currency} yet.`
@@ -211,7 +232,14 @@ function Submit({ payment, smallDifference }: { payment: PaymentJson; smallDiffe
           <label for="amount">
             Amount <span class="count">optional</span>
           </label>
-          <input id="amount" name="amount" inputMode="decimal" autocomplete="off" aria-describedby="amount-help" />
+          <input
+            id="amount"
+            name="amount"
+            value={amount}
+            inputMode="decimal"
+            autocomplete="off"
+            aria-describedby="amount-help"
+          />
           <p class="help" id="amount-help">
             {`For one invoice. Without it, as much as possible of ${groupThousands(unapplied)} ${currency} is applied; the rest stays unapplied cash.`}
             {smallDifference !== null &&
@@ -220,7 +248,7 @@ function Submit({ payment, smallDifference }: { payment: PaymentJson; smallDiffe
         </div>
       </div>
       <p class="buttons">
-        <button type="submit" class="main" name="step" value="preview">
+        <button type="submit" class="main" name="step" value="preview" formAction={actHref('payment.apply')}>
           See what it does
         </button>
       </p>
@@ -257,7 +285,11 @@ const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => 
 const payersInWords = (payers: readonly LikelyPayer[]): string =>
   payers.length <= 3 ? payers.map(({ name }) => name).join(', ') : plural(payers.length, 'likely payer');
 
-const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Column<CashItem>[] => [
+const columnsOf = (
+  { unapplied, received_on }: PaymentJson,
+  may: boolean,
+  chosen: readonly string[],
+): Column<CashItem>[] => [
   {
     heading: 'Number',
     cell: ({ number, document, balance, currency }) => (
@@ -267,6 +299,7 @@ const columnsOf = ({ unapplied, received_on }: PaymentJson, may: boolean): Colum
             type="checkbox"
             name={document === 'invoice' ? 'numbers' : 'creditNotes'}
             value={number}
+            checked={chosen.includes(number)}
             data-minor={`${document === 'invoice' ? '' : '-'}${minorUnits(balance, currency)}`}
             aria-label={`Choose ${number}`}
           />

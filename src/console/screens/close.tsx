@@ -12,7 +12,7 @@ import type { Month } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
-import { ActLink, mayDo } from '../act-link.tsx';
+import { ActLink, MoreActs, mayDo, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -160,6 +160,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     content: (
       <>
         <Strip {...view} />
+        <Rows user={user} />
         {running && <Running open={open} />}
         {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} />}
         {shown === null && <p class="nothing">There are no rows yet. Import some, and the first month appears here.</p>}
@@ -167,6 +168,10 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     ),
   };
 }
+
+/** More rows of the months that are open. */
+const Rows = ({ user }: { user: Seer }) => <MoreActs user={user} acts={ROWS} />;
+const ROWS: readonly RareAct[] = [{ act: 'ledger.import', partner: null, name: 'Import rows' }];
 
 const Strip = ({ closed, open, shown }: CloseView) => (
   <ol class="strip" aria-label="Months">

@@ -17,7 +17,7 @@ import { Card, Chip, Facts, Instant, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { readLikelyPayers, readOpenItems } from './cash.sql.ts';
-import { type Choices, Duplicates, OpenItems, Payer, Suggestions } from './cash.tsx';
+import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 import { PaymentStanding } from './payment-list.tsx';
 import { KINDS } from './payments.tsx';
 
@@ -34,15 +34,23 @@ export interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;
+  /** The payer's partner and those whose invoices it is applied to, in the reader's scope or not. */
+  readonly whose: Whose;
   readonly reports: readonly Report[];
   readonly choices: Choices | null;
+}
+
+interface Asked {
+  readonly settings: Settings;
+  readonly scope: Scope;
+  readonly q: string | undefined;
 }
 
 /** `12` and `payment-12` are a payment, whether it waits or not; `line-7`, `payout-3` and the like wait for a decision. */
 export async function readReceipt(
   tx: Transaction,
   name: string,
-  { settings, scope, q }: { settings: Settings; scope: Scope; q: string | undefined },
+  { settings, scope, q, kept = NOTHING_KEPT }: Asked & { readonly kept?: Kept },
 ): Promise<ReceiptView> {
   const [, digits] = /^(?:payment-)?([1-9]\d{0,14})$/.exec(name) ?? [];
   if (digits === undefined) return readOther(tx, name, settings, scope);
@@ -58,11 +66,12 @@ export async function readReceipt(
   return {
     exception,
     payment: { ...payment, applications },
+    whose: partnersOf(payment),
     partner_name: row.partner_id === null ? null : await readName(tx, row.partner_id),
     reports: await readReports(tx, id),
     choices: isZero(payment.unapplied)
       ? null
-      : await readChoices(tx, payment, exception, { settings, scope, q: textAsked(q) }),
+      : await readChoices(tx, payment, exception, { settings, scope, q: textAsked(q), kept }),
   };
 }
 
@@ -81,7 +90,7 @@ const inScope = (exception: ListedException, scope: Scope): ListedException => (
 async function readOther(tx: Transaction, name: string, settings: Settings, scope: Scope): Promise<ReceiptView> {
   const exception = await readException(tx, name, settings);
   if (exception === undefined || scope !== null) throw refuse('page_unknown', { path: `/console/payments/${name}` });
-  return { exception, payment: null, partner_name: null, reports: [], choices: null };
+  return { exception, payment: null, partner_name: null, whose: null, reports: [], choices: null };
 }
 
 async function readName(tx: Transaction, partnerId: string): Promise<string> {
@@ -104,17 +113,18 @@ async function readChoices(
   tx: Transaction,
   payment: PaymentJson,
   exception: ListedException | null,
-  { settings, scope, q }: { settings: Settings; scope: Scope; q: string | undefined },
+  { settings, scope, q, kept }: Asked & { readonly kept: Kept },
 ): Promise<Choices> {
   const known = [payment.partner_id, ...(exception?.suggestions ?? []).map((each) => each.partner_id)];
   const payers = await readLikelyPayers(tx, { known, payer: payment.payer, scope });
   return {
+    ...kept,
     q,
     payers,
     items: await readOpenItems(tx, {
       currency: payment.currency,
       partners: payers.map(({ partner_id }) => partner_id),
-      ...{ q, scope },
+      ...{ q, scope, chosen: kept.chosen },
     }),
     smallDifference: settings.small_difference[payment.currency] ?? null,
   };
@@ -132,7 +142,6 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
   }
   const { payment_id } = payment;
   const id = String(payment_id);
-  const partners = partnersOf(payment);
   return {
     ...{ place: 'payments', crumbs, title: `Payment ${id}` },
     lead: (
@@ -144,7 +153,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
     acts: (
       <>
         {payment.status !== 'reversed' && (
-          <ActLink user={user} act="payment.reverse" partner={partners} input={{ paymentId: id }}>
+          <ActLink user={user} act="payment.reverse" partner={view.whose} input={{ paymentId: id }}>
             Reverse
           </ActLink>
         )}
@@ -165,7 +174,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
       <div class="columns cash">
         <div class="stack">
           <Received view={view} payment={payment} />
-          <History payment={payment} user={user} />
+          <History payment={payment} whose={view.whose} user={user} />
         </div>
         <div class="stack">
           {exception !== null && <Duplicates exception={exception} payment={payment} user={user} />}
@@ -254,7 +263,7 @@ function Received({ view: { partner_name, reports }, payment }: { view: ReceiptV
 
 const SOURCES: Readonly<Record<string, string>> = { hand: 'hand', bank: 'the bank', processor: 'the processor' };
 
-function History({ payment, user }: { payment: PaymentJson; user: User }) {
+function History({ payment, whose, user }: { payment: PaymentJson; whose: Whose; user: User }) {
   const { currency, partner_id, applications, reversals, disputes } = payment;
   const id = String(payment.payment_id);
   const live = applications.filter(({ unapplied_on }) => unapplied_on === null);
@@ -263,13 +272,7 @@ function History({ payment, user }: { payment: PaymentJson; user: User }) {
       title="History"
       acts={
         live.length > 1 && (
-          <ActLink
-            user={user}
-            act="payment.unapply"
-            partner={partnersOf(payment)}
-            input={{ paymentId: id }}
-            tone="small"
-          >
+          <ActLink user={user} act="payment.unapply" partner={whose} input={{ paymentId: id }} tone="small">
             Undo all
           </ActLink>
         )
