@@ -87,7 +87,7 @@ export const page = (reader: Reader, screen: Screen): string =>
           <Rail reader={reader} place={screen.place} />
           <div class="body">
             <Topbar reader={reader} />
-            <main id="main">
+            <main id="main" tabIndex={-1}>
               <Title {...screen} />
               {screen.content}
             </main>
@@ -127,7 +127,9 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search'],
   ['j k', 'next and previous row'],
   ['Enter', 'open the row'],
-  ['Esc', 'leave a field or this list'],
+  ['x', 'choose the row'],
+  ['.', 'the first act of the page'],
+  ['Esc', 'leave a field or this list; else go back up'],
   ['?', 'this list'],
 ];
 
@@ -231,7 +233,7 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
   <aside class="rail">
     <a class="brand" href="/console">
       <Mark />
-      Reckoner
+      Reckoner {reader.sandbox && <span class="sandbox-mark">Sandbox</span>}
     </a>
     <nav aria-label="Places">
       <ul>
@@ -245,7 +247,6 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
       </ul>
     </nav>
     <footer>
-      {reader.sandbox && <span class="sandbox-mark">Sandbox</span>}
       <span>{reader.issuer}</span>
       <span>Version {reader.version}</span>
     </footer>

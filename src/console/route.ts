@@ -71,6 +71,8 @@ export interface Routes {
     /** The same as CSV and XLSX, under the path with that ending. */
     sheet?: (view: View) => Sheet,
   ) => void;
+  /** Rows as CSV and XLSX, under the path with that ending. */
+  readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
   /** Another page. */
   readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
   /** A file. Undefined answers that there is no such page. */
@@ -160,7 +162,17 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       if ('to' in answer) return reply.redirect(answer.to, 303);
       return sendScreen(reply, visit.reader, answer.screen, answer.status);
     });
+  const sheets: Routes['sheets'] = (path, access, read) => {
+    for (const [format, { type, write }] of Object.entries(SHEETS)) {
+      app.get(`${path}.${format}`, options(access, 'files'), async (request, reply) => {
+        const sheet = await database.reading((tx) => read(tx, visitAt(request)));
+        const name = `${path.replace(/^.*\//, '')}.${format}`;
+        return sendFile(reply, { type, name, content: await write(sheet), download: true });
+      });
+    }
+  };
   return {
+    sheets,
     screen(path, access, read, view, sheet) {
       app.get(path, options(access, 'screens'), async (request, reply) => {
         const visit = visitAt(request);
@@ -168,14 +180,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
         const shown = view(found, visit);
         return 'to' in shown ? reply.redirect(shown.to, 303) : sendScreen(reply, visit.reader, shown);
       });
-      if (sheet === undefined) return;
-      for (const [format, { type, write }] of Object.entries(SHEETS)) {
-        app.get(`${path}.${format}`, options(access, 'files'), async (request, reply) => {
-          const found = await database.reading((tx) => read(tx, visitAt(request)));
-          const name = `${path.replace(/^.*\//, '')}.${format}`;
-          return sendFile(reply, { type, name, content: await write(sheet(found)), download: true });
-        });
-      }
+      if (sheet !== undefined) sheets(path, access, async (tx, visit) => sheet(await read(tx, visit)));
     },
     redirect(path, access, to) {
       app.get(path, options(access, 'fixed'), async (request, reply) => reply.redirect(to(visitAt(request)), 303));

@@ -24,7 +24,7 @@ import { closePreviewScreen, readClosePreview } from './screens/close-preview.ts
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
-import { type InvoiceFilter, invoicesScreen, readInvoices } from './screens/invoices.tsx';
+import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
 import { partnerStatementScreen, readPartnerStatement, sheetOfStatement } from './screens/partner-statement.tsx';
@@ -78,6 +78,9 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     PARTNERS,
     (tx, visit) => readInvoices(tx, visit.scope, filterOf(invoiceFilter, visit) as InvoiceFilter, visit.today),
     invoicesScreen,
+  );
+  routes.sheets('/invoices', PARTNERS, (tx, visit) =>
+    readInvoicesSheet(tx, visit.scope, filterOf(invoiceFilter, visit) as InvoiceFilter, visit.today),
   );
   screen(
     '/invoices/:number',

@@ -11,6 +11,7 @@ import { acquireEmbeddedServer } from '../database/embedded.ts';
 import type { DocumentJson } from '../documents/document.ts';
 import { groupThousands } from '../money.ts';
 import { packageRoot } from '../package.ts';
+import { makeLink } from './link.ts';
 import { ADMINISTRATOR, FINANCE, PEOPLE } from './people.ts';
 
 const DATA = join(packageRoot, 'src', 'demo', 'data');
@@ -41,7 +42,8 @@ const SEAL_KEY_FILE = join(HOME, 'seal-signing-key.pem');
 /** A partner with a connected account, whose transfers are reported by settlement files. */
 const ROUTED = 'p-copperleaf';
 
-function reckoner(args: readonly string[], now: string): string {
+/** At a time of the demonstration, or now. */
+function reckoner(args: readonly string[], now?: string): string {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
     SEAL_SIGNING_KEY_FILE: SEAL_KEY_FILE,
@@ -105,11 +107,14 @@ for (const [email, name, role] of PEOPLE) {
   reckoner(['--by', ADMINISTRATOR, 'user', 'invite', email, '--name', name, '--role', role, '--no-mail'], last);
 }
 process.stdout.write(
-  `\nThe console, with a link that signs you in: npm run serve:demo\n` +
+  `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
+    `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n` +
     `Commands that change something name their user: export RECKONER_USER=${FINANCE}\n`,
 );
-process.stdout.write(
-  `\nThe seals are signed with ${relative('.', SEAL_KEY_FILE)}. Commands that close need it:\n` +
-    `  export SEAL_SIGNING_KEY_FILE=${relative('.', SEAL_KEY_FILE)}\n`,
-);
+if (!ownServices) {
+  // As of now, and not of the demonstration's months: it holds for a day.
+  process.stdout.write(
+    `\nThe console: run 'npm run serve:demo', then sign in once as finance with\n  ${makeLink(HOME, (args) => reckoner(args))}\n`,
+  );
+}
 await server?.release();

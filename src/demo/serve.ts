@@ -4,20 +4,22 @@
  * where work waits (work.ts).
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { packageRoot } from '../package.ts';
 import type { Credentials } from '../partners/clients.ts';
-import { ADMINISTRATOR, FINANCE, PEOPLE } from './people.ts';
+import { addressAt, PORT, setAddress, takeLink } from './link.ts';
+import { ADMINISTRATOR, PEOPLE } from './people.ts';
 import { leaveWork } from './work.ts';
 
 const HOME = resolve('reckoner-demo');
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
 const [INVOICED, CONNECTED] = ['p-harbour-lights', 'p-copperleaf'];
 const args = process.argv.slice(2);
-const { values } = parseArgs({ args, options: { port: { type: 'string', default: '8080' } }, strict: false });
-const ADDRESS = `http://127.0.0.1:${values.port}`;
+const { values } = parseArgs({ args, options: { port: { type: 'string', default: PORT } }, strict: false });
+const port = String(values.port);
+const ADDRESS = addressAt(port);
 
 const { DATABASE_URL: _database, SMTP_URL: _smtp, ...inherited } = process.env;
 /** Of the demonstration, whose seals it signs; a sandbox that is made here has none. */
@@ -41,17 +43,14 @@ if (!existsSync(join(HOME, 'settings.json'))) {
   reckoner('init');
   reckoner('partner', 'import', join(packageRoot, 'src', 'demo', 'data', 'partners.json'));
 }
-// Links, discovery and the description name the server that answers.
-const settingsFile = join(HOME, 'settings.json');
-const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as Record<string, unknown>;
-writeFileSync(settingsFile, `${JSON.stringify({ ...settings, public_url: ADDRESS }, null, 2)}\n`);
+setAddress(HOME, ADDRESS);
 const users = JSON.parse(reckoner('--json', 'user', 'list')) as { login: string }[];
 for (const [email, name, role] of PEOPLE) {
   if (users.some(({ login }) => login === email)) continue;
   reckoner('user', 'invite', email, '--name', name, '--role', role, '--no-mail');
 }
 if (existsSync(join(HOME, 'pdf'))) leaveWork(reckoner);
-const { url } = JSON.parse(reckoner('--json', 'user', 'invite', FINANCE, '--no-mail')) as { url: string };
+const link = takeLink(HOME, port, (args) => reckoner(...args));
 function exportsOf(partner: string): string {
   const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', partner)) as Credentials;
   return (
@@ -63,8 +62,7 @@ process.stdout.write(
   `# As a partner that is invoiced:\n${exportsOf(INVOICED)}` +
     `# As a partner with a connected account, which sends settlement files:\n${exportsOf(CONNECTED)}`,
 );
-// By its name, because passkeys belong to names.
-process.stdout.write(`\n# The console, as finance (once): ${url.replace('127.0.0.1', 'localhost')}\n\n`);
+process.stdout.write(`\n# The console, as finance (once): ${link}\n\n`);
 const serving = spawn(process.execPath, [PROGRAM, 'serve', ...args], { env, stdio: 'inherit' });
 // Ctrl-C also reaches the server, which stops by itself.
 process.on('SIGINT', () => {});

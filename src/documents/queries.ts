@@ -104,6 +104,8 @@ export interface DocumentFilter {
   readonly number?: string | undefined;
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
+  /** Only documents of these partners; null: of all. */
+  readonly partnerIds?: readonly string[] | null | undefined;
   readonly status?: string | undefined;
   /** The amount due as issued or the balance, in major units. */
   readonly amount?: string | undefined;
@@ -187,6 +189,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
        AND (:number::text IS NULL OR d.number = :number)
        AND (:months::text[] IS NULL OR d.month = ANY (:months::text[]))
        AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+       AND (:partnerIds::text[] IS NULL OR d.partner_id = ANY (:partnerIds::text[]))
        AND (:status::text IS NULL OR b.status = :status)
        AND (:amount::numeric IS NULL OR :amount::numeric IN (b.amount_due, b.balance))
        AND (:text::text IS NULL
@@ -207,6 +210,7 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
       number: filter.number ?? null,
       months: filter.months ?? null,
       partnerId: filter.partnerId ?? null,
+      partnerIds: filter.partnerIds ?? null,
       status: filter.status ?? null,
       amount: filter.amount ?? null,
       text: filter.text ?? null,

@@ -2,8 +2,13 @@
 (() => {
   let waiting = '';
   let timer;
-  const typing = (target) => target.closest('input, textarea, select, [contenteditable]') !== null;
+  /** What takes letters: not a box to tick or a button. */
+  const typing = (target) =>
+    target.closest(
+      'textarea, select, [contenteditable], input:not([type="checkbox"], [type="radio"], [type="file"])',
+    ) !== null;
   const rows = () => [...document.querySelectorAll('main tbody tr')].filter((row) => row.querySelector('a.row'));
+  const seen = (element) => element.getClientRects().length > 0;
 
   function move(step) {
     const all = rows();
@@ -16,30 +21,62 @@
     next.scrollIntoView({ block: 'nearest' });
   }
 
+  /** The acts in the title come first, then those of cards and rows, and the button of a form. */
+  function toAct() {
+    const acts = ['.title .acts', '.suggestions form, .card .acts', 'form .buttons, .buttons'].flatMap((where) =>
+      [...document.querySelectorAll(`main :is(${where}) :is(a, button)`)].filter(seen),
+    );
+    acts[(acts.indexOf(document.activeElement) + 1) % acts.length]?.focus();
+  }
+
+  const ACTIONS = {
+    '?': () => document.getElementById('keys')?.showModal(),
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => document.querySelector('tr.here input[type="checkbox"]')?.click(),
+    '.': toAct,
+    Escape: () => [...document.querySelectorAll('.crumbs a')].at(-1)?.click(),
+  };
+
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (typing(event.target)) {
       if (event.key === 'Escape') event.target.blur();
       return;
     }
+    // A dialog has its own keys.
+    if (document.querySelector('dialog[open]') !== null) return;
     clearTimeout(timer);
     const pressed = `${waiting}${event.key}`;
     waiting = '';
-    if (event.key === 'g' && pressed === 'g') {
+    if (pressed === 'g') {
       waiting = 'g ';
       timer = setTimeout(() => {
         waiting = '';
       }, 1200);
       return;
     }
-    const keys = document.getElementById('keys');
-    if (keys?.open) return;
-    if (pressed === '?') return keys?.showModal();
-    if (pressed === 'j' || pressed === 'k') return move(pressed === 'j' ? 1 : -1);
+    if (Object.hasOwn(ACTIONS, pressed)) return ACTIONS[pressed]();
     const target = document.querySelector(`[data-key="${CSS.escape(pressed)}"]`);
     if (target === null) return;
     event.preventDefault();
     if (target.matches('input')) target.focus();
     else target.click();
+  });
+
+  /** What says where one is may lie outside a narrow window. */
+  function showPlace() {
+    for (const each of document.querySelectorAll(':is(.rail, .strip, .tabs) [aria-current]')) {
+      each.scrollIntoView({ inline: 'center', block: 'nearest' });
+    }
+  }
+  showPlace();
+  // After another page has taken the place of this one, the keyboard goes on at its content and not at its very top.
+  document.addEventListener('htmx:afterSettle', (event) => {
+    if (event.detail.target !== document.body) return;
+    showPlace();
+    if (document.activeElement === null || document.activeElement === document.body) {
+      document.getElementById('main')?.focus({ preventScroll: true });
+    }
   });
 })();

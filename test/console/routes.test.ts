@@ -186,7 +186,16 @@ describe('reading', () => {
   test('a filter in the address reaches no further than the role', async () => {
     const { number, exception } = objects[OTHER] as Objects;
     const asked = [
-      ...['invoices', 'partners', 'aging', 'accounts', 'audit', 'reports/coverage', 'reports/close'].flatMap((path) =>
+      ...[
+        'invoices',
+        'invoices.csv',
+        'partners',
+        'aging',
+        'accounts',
+        'audit',
+        'reports/coverage',
+        'reports/close',
+      ].flatMap((path) =>
         [`partner=${OTHER}`, `q=lantern`, `q=8765`, `subject=${number}`, `month=2026-07`].map(
           (query) => `${path}?${query}`,
         ),

@@ -20,7 +20,7 @@ import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
-import { type NumberParts, resumeLedger } from '../../src/documents/resume.ts';
+import { type NumberParts, resumeLedger, seriesInDoubt } from '../../src/documents/resume.ts';
 import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -34,7 +34,7 @@ import { sendStatements } from '../../src/month-end/emails/account-statement.ts'
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
-import { pauseLedger } from '../../src/people/pauses.ts';
+import { pauseLedger, readPauses } from '../../src/people/pauses.ts';
 import { purge } from '../../src/reports/purge.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
@@ -128,11 +128,16 @@ const delivering =
   };
 
 /** The last number of every series, some of them further: what the world may have seen of a ledger that was lost. */
-const lostNumbers = async (history: History): Promise<NumberParts[]> =>
-  (await history.world.database.reading(readLastNumbers)).map(({ series, last }) => ({
+const lostNumbers = async (history: History): Promise<NumberParts[]> => {
+  const { world } = history;
+  const [known, pauses] = await world.database.reading(async (tx) => [await readLastNumbers(tx), await readPauses(tx)]);
+  const last = new Map(known.map((each) => [each.series, each.last]));
+  // Of a series without a document here numbers may have been given as well.
+  return [...new Set([...last.keys(), ...seriesInDoubt(pauses, world)])].map((series) => ({
     series,
-    sequence: last + below(history, 3),
+    sequence: (last.get(series) ?? 0) + below(history, 3),
   }));
+};
 
 const aCreditNote = (document: DocumentJson) => document.document === 'credit_note';
 

@@ -11,7 +11,7 @@ import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
-import type { Reader, Screen } from '../page.tsx';
+import { PLACES as PLACE_NAMES, type Reader, type Screen } from '../page.tsx';
 
 /** The page of an act, with what is known of its input. */
 export const actHref = (act: string, input: Readonly<Record<string, string>> = {}): string => {
@@ -30,12 +30,31 @@ interface Asked {
 export const takesFiles = ({ input }: Pick<Act, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
 
-const frame = (act: Act, content: Screen['content'], lead?: string): Screen => ({
+const frame = (act: Act, content: Screen['content'], lead?: string, form?: URLSearchParams): Screen => ({
   place: placeOf(act.name),
   title: act.title,
+  crumbs: form === undefined ? [] : crumbsOf(act, form),
   lead,
   content,
 });
+
+/** The way back to what it is done to. */
+function crumbsOf(act: Act, form: URLSearchParams): { name: string; href: string }[] {
+  const place = PLACE_NAMES.find(({ path }) => path === placeOf(act.name));
+  const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
+    form.get(name),
+  );
+  const of = (path: string, id: string) => `/console/${path}/${encodeURIComponent(id)}`;
+  const subject =
+    (number && { name: number, href: of('invoices', number) }) ||
+    (paymentId && { name: `Payment ${paymentId}`, href: of('payments', paymentId) }) ||
+    (partnerId && { name: partnerId, href: of('partners', partnerId) }) ||
+    (month && { name: month, href: of('close', month) });
+  return [
+    ...(place === undefined ? [] : [{ name: place.name, href: `/console/${place.path}` }]),
+    ...(subject ? [subject] : []),
+  ];
+}
 
 const PLACES: Readonly<Record<string, Screen['place']>> = {
   invoice: 'invoices',
@@ -72,6 +91,8 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
         </div>
       </Form>
     </div>,
+    undefined,
+    form,
   );
 }
 
@@ -223,6 +244,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       </Form>
     </div>,
     'nothing is done yet',
+    form,
   );
 }
 

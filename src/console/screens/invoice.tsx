@@ -181,9 +181,16 @@ export function invoiceScreen(
         <Card
           title="PDF"
           acts={
-            <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
-              Rows (CSV)
-            </a>
+            <>
+              {row.pdf_sha256 !== null && (
+                <a class="button" href={`/console/invoices/${number}/document.pdf`} hx-boost="false">
+                  Open
+                </a>
+              )}
+              <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
+                Rows (CSV)
+              </a>
+            </>
           }
         >
           {row.pdf_sha256 === null ? (

@@ -1,10 +1,14 @@
 /** All documents, newest first, with filters in the address. */
+
 import { query, type Transaction } from '../../database/transaction.ts';
+import { sheetOfDocuments } from '../../documents/list-sheet.ts';
+import { readDocuments } from '../../documents/queries.ts';
 import type { DocumentKind } from '../../documents/snapshot.ts';
 import { daysBetween, type Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
+import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import { Card, Chip, type Column, DataTable, Money, type Tone } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
 export interface InvoiceFilter {
@@ -92,6 +96,21 @@ export async function readInvoices(
   return { filter, today, lines: shown, next: lines.length > PAGE ? (shown.at(-1)?.document_id ?? null) : null };
 }
 
+/** All documents of the filter, as `invoice list` writes them. */
+export async function readInvoicesSheet(
+  tx: Transaction,
+  scope: Scope,
+  { q, month, status, partner }: InvoiceFilter,
+  today: string,
+): Promise<Sheet> {
+  const overdue = status === 'overdue';
+  const documents = await readDocuments(tx, {
+    ...{ partnerIds: scope, partnerId: partner, months: month && [month], text: q },
+    ...(overdue ? { overdueOn: today } : { status }),
+  });
+  return sheetOfDocuments(documents, today);
+}
+
 /** `/console/invoices?status=open`: the filter with changes, without what is empty. */
 function addressOf(filter: InvoiceFilter, changes: InvoiceFilter): string {
   const given = Object.entries({ ...filter, after: undefined, ...changes }).filter(([, value]) => value !== undefined);
@@ -145,6 +164,7 @@ export function invoicesScreen({ filter, today, lines, next }: InvoicesView): Sc
   return {
     place: 'invoices',
     title: 'Invoices',
+    acts: <Downloads path="/console/invoices" question={{ ...filter, after: undefined }} />,
     lead: [month, partner].filter((each) => each !== undefined).join(' · ') || undefined,
     content: (
       <>
@@ -171,7 +191,12 @@ export function invoicesScreen({ filter, today, lines, next }: InvoicesView): Sc
           ))}
         </ul>
         <Card title={plural(lines.length, 'document')} note="newest first" flush>
-          <DataTable columns={columns} rows={lines} nothing="No documents match." caption="Documents" />
+          <DataTable
+            columns={columns}
+            rows={lines}
+            nothing="No documents match. Change the filter, or choose All."
+            caption="Documents"
+          />
           {(next !== null || filter.after !== undefined) && (
             <div class="pager">
               {filter.after !== undefined ? <a href={addressOf(filter, {})}>Newest</a> : <span />}

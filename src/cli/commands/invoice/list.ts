@@ -1,10 +1,10 @@
 /** `reckoner invoice list`. */
 import { todayOf } from '../../../config/today.ts';
 import { documentJson } from '../../../documents/document.ts';
+import { daysOverdue, sheetOfDocuments, signed } from '../../../documents/list-sheet.ts';
 import { type DocumentRow, readDocuments } from '../../../documents/queries.ts';
 import { Amount, groupThousands } from '../../../money.ts';
-import { daysBetween, type Month } from '../../../month.ts';
-import type { Sheet } from '../../../sheet.ts';
+import type { Month } from '../../../month.ts';
 import { amountArgument, choiceArgument, dateArgument, monthArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { table } from '../../output.ts';
@@ -49,48 +49,11 @@ async function invoiceList(context: CommandContext, options: InvoiceListOptions)
     output,
     options,
     documents.map(documentJson),
-    () => sheetOf(documents, today),
+    () => sheetOfDocuments(documents, today),
     () =>
       documents.length === 0 ? 'No documents found.' : `${listed(documents, today)}\n\n${totals(documents, today)}`,
   );
 }
-
-const sheetOf = (documents: readonly DocumentRow[], today: string): Sheet => ({
-  name: 'Documents',
-  columns: {
-    number: 'text',
-    document: 'text',
-    partner_id: 'text',
-    partner_name: 'text',
-    month: 'text',
-    issued_on: 'date',
-    due_on: 'date',
-    days_overdue: 'count',
-    currency: 'text',
-    amount_due: 'amount',
-    balance: 'amount',
-    status: 'text',
-    on_hold_since: 'text',
-    email_status: 'text',
-  },
-  rows: documents.map((row) => ({
-    ...row,
-    days_overdue: daysOverdue(row, today) || null,
-    amount_due: signed(row, row.amount_due).toString(),
-    balance: signed(row, row.balance).toString(),
-    on_hold_since: row.held_at,
-  })),
-});
-
-/** A credit note counts against invoices. */
-const signed = (row: DocumentRow, text: string): Amount => {
-  const value = Amount.of(text, row.currency);
-  return row.document === 'credit_note' ? value.negated() : value;
-};
-
-/** Days since the due date of an open invoice; 0 for anything else. */
-const daysOverdue = ({ document, status, due_on }: DocumentRow, today: string): number =>
-  document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0;
 
 /** A narrower terminal shows balances without the amounts due as issued. */
 const WIDE = 110;

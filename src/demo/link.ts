@@ -1,0 +1,49 @@
+/** The link that signs finance in to the demonstration's console: once, for a day. A new one ends the one before. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ADMINISTRATOR, FINANCE } from './people.ts';
+
+/** Where `npm run serve:demo` listens, unless told otherwise. */
+export const PORT = '8080';
+
+export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
+
+/** Links, discovery and the description name the server that answers. */
+export function setAddress(home: string, address: string): void {
+  const file = join(home, 'settings.json');
+  const settings = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  writeFileSync(file, `${JSON.stringify({ ...settings, public_url: address }, null, 2)}\n`);
+}
+
+const fileOf = (home: string): string => join(home, 'console-link.json');
+/** Less than the day for which it holds. */
+const KEPT_MS = 23 * 60 * 60 * 1000;
+
+type Reckoner = (args: readonly string[]) => string;
+
+/** Makes a link for the server that comes, which prints the same one. */
+export function makeLink(home: string, reckoner: Reckoner): string {
+  setAddress(home, addressAt(PORT));
+  const url = inviteFinance(reckoner);
+  writeFileSync(fileOf(home), `${JSON.stringify({ url, made_at: Date.now() })}\n`, { mode: 0o600 });
+  return url;
+}
+
+/** The link that was made for this server, the first time, else a new one. */
+export function takeLink(home: string, port: string, reckoner: Reckoner): string {
+  const file = fileOf(home);
+  if (existsSync(file)) {
+    const { url, made_at } = JSON.parse(readFileSync(file, 'utf8')) as { url: string; made_at: number };
+    rmSync(file);
+    if (port === PORT && Date.now() - made_at < KEPT_MS) return url;
+  }
+  return inviteFinance(reckoner);
+}
+
+function inviteFinance(reckoner: Reckoner): string {
+  const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'invite', FINANCE, '--no-mail'])) as {
+    url: string;
+  };
+  // By its name, because passkeys belong to names.
+  return url.replace('127.0.0.1', 'localhost');
+}
