@@ -3,7 +3,7 @@
  * way to add one behind the sign-in, and nothing here reaches a screen before session, role and scope were checked.
  * Refusals: session_missing, role_needed, form_refused, rate_limited.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ActContext } from '../acts/act.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -119,6 +119,23 @@ export const SHEETS = {
   xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', write: xlsxOf },
 };
 
+const FORMATS = ['csv', 'xlsx'] as const;
+
+function addSheets(
+  app: FastifyInstance,
+  path: string,
+  options: RouteShorthandOptions,
+  read: (request: FastifyRequest) => Promise<Sheet>,
+): void {
+  for (const format of FORMATS) {
+    const { type, write } = SHEETS[format];
+    const name = `${path.replace(/^.*\//, '')}.${format}`;
+    app.get(`${path}.${format}`, options, async (request, reply) =>
+      sendFile(reply, { type, name, content: await write(await read(request)), download: true }),
+    );
+  }
+}
+
 /** A session is written to at most once in this time. */
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 64 * 1024;
@@ -162,15 +179,8 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       if ('to' in answer) return reply.redirect(answer.to, 303);
       return sendScreen(reply, visit.reader, answer.screen, answer.status);
     });
-  const sheets: Routes['sheets'] = (path, access, read) => {
-    for (const [format, { type, write }] of Object.entries(SHEETS)) {
-      app.get(`${path}.${format}`, options(access, 'files'), async (request, reply) => {
-        const sheet = await database.reading((tx) => read(tx, visitAt(request)));
-        const name = `${path.replace(/^.*\//, '')}.${format}`;
-        return sendFile(reply, { type, name, content: await write(sheet), download: true });
-      });
-    }
-  };
+  const sheets: Routes['sheets'] = (path, access, read) =>
+    addSheets(app, path, options(access, 'files'), (request) => database.reading((tx) => read(tx, visitAt(request))));
   return {
     sheets,
     screen(path, access, read, view, sheet) {
