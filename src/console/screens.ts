@@ -27,7 +27,12 @@ import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
-import { partnerStatementScreen, readPartnerStatement, sheetOfStatement } from './screens/partner-statement.tsx';
+import {
+  fileOfStatement,
+  partnerStatementScreen,
+  readPartnerStatement,
+  sheetOfStatement,
+} from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { paymentListScreen, readPaymentList } from './screens/payment-list.tsx';
@@ -101,7 +106,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
   addReports(screen);
-  addPartners(screen);
+  addPartners({ screen, file });
   addAudit(screen);
   screen(
     '/accounts',
@@ -196,7 +201,7 @@ function addReports(screen: Routes['screen']): void {
   );
 }
 
-function addPartners(screen: Routes['screen']): void {
+function addPartners({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
   const idOf = ({ params }: Visit) => params['id'] ?? '';
   screen('/partners', PARTNERS, (tx, visit) => readPartners(tx, visit.query, visit), partnersScreen);
   screen('/partners/:id', PARTNERS, (tx, visit) => readPartner(tx, idOf(visit), visit), partnerScreen);
@@ -206,6 +211,9 @@ function addPartners(screen: Routes['screen']): void {
     (tx, visit) => readPartnerStatement(tx, idOf(visit), visit.query, visit),
     partnerStatementScreen,
     sheetOfStatement,
+  );
+  file('/partners/:id/statement.pdf', PARTNERS, async (tx, visit) =>
+    fileOfStatement(tx, visit.context, await readPartnerStatement(tx, idOf(visit), visit.query, visit)),
   );
   screen(
     '/partners/:id/terms',

@@ -224,7 +224,7 @@ describe('a session', () => {
   test('sees its own partner alone, also where another one has the same address', async () => {
     const browser = await signedInAs('p-1');
     const [own, other] = [numbers['p-1'], numbers['p-2']];
-    for (const path of ['', '/documents', '/statement', '/statement.csv', `/documents/${own}`]) {
+    for (const path of ['', '/documents', '/statement', '/statement.csv', '/statement.pdf', `/documents/${own}`]) {
       const { status, text } = await browser.get(`/place${path}`);
       expect([path, status, text.includes(String(own)), text.includes(String(other))]).toEqual([
         path,

@@ -285,7 +285,14 @@ export function statementScreen({ statement }: PartnerStatementView, visit: Part
   const path = '/place/statement';
   return {
     ...frame,
-    acts: <Downloads path={path} question={{ from, as_of }} />,
+    acts: (
+      <>
+        <a class="button" href={addressOf(`${path}.pdf`, { from, as_of })} download>
+          PDF
+        </a>
+        <Downloads path={path} question={{ from, as_of }} />
+      </>
+    ),
     content: (
       <>
         {menu}

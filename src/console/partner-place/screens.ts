@@ -5,7 +5,7 @@ import type { Shared } from '../../http/shared.ts';
 import { endPartnerSession } from '../../partners/sign-in.ts';
 import { idAsked } from '../parameters.ts';
 import { readInvoices } from '../screens/invoices.tsx';
-import { readPartnerStatement, sheetOfStatement } from '../screens/partner-statement.tsx';
+import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../screens/partner-statement.tsx';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
 import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
@@ -26,6 +26,9 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
     (tx, { partnerId, query, today }) => readPartnerStatement(tx, partnerId, query, { today, scope: [partnerId] }),
     statementScreen,
     sheetOfStatement,
+  );
+  file('/statement.pdf', 'files', async (tx, { partnerId, query, today, context }) =>
+    fileOfStatement(tx, context, await readPartnerStatement(tx, partnerId, query, { today, scope: [partnerId] })),
   );
   screen('/documents/:number', (tx, visit) => readPartnerDocument(tx, visit, numberOf(visit)), documentScreen);
   file('/documents/:number/document.pdf', 'files', async (tx, visit) => {

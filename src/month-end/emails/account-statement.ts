@@ -9,7 +9,6 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { type Locale, localeOf } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
-import { fontsFor } from '../../documents/printable.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
@@ -22,9 +21,9 @@ import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/queries.ts';
 import { recordEvent } from '../../people/audit-events.ts';
-import { type AccountPayment, type HowToPay, readHowToPay } from '../../reports/account-payment.ts';
+import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
 import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';
-import { renderAccountStatement, textsOfStatement } from '../../reports/account-statement-pdf.ts';
+import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 
 /** Months that were closed longer ago are not mailed by themselves: somebody may have asked for statements just now. */
@@ -50,10 +49,7 @@ export const accountStatementEmail: EmailComposer = {
     const locale = localeOf(partner.address.country);
     const sandbox = environment.name === 'sandbox';
     const filename = `account-statement-${month}${preliminary ? '-preliminary' : ''}.pdf`;
-    const pay = await readHowToPay(tx, settings, statement);
-    const request = { statement, pay, issuer: settings.issuer, sandbox };
-    const fonts = fontsFor(environment, 'The account statement', textsOfStatement(request));
-    const pdf = await renderAccountStatement({ ...request, fonts });
+    const { pdf, pay } = await pdfOfStatement(tx, context, statement);
     const several = statement.accounts.length > 1;
     const accounts = statement.accounts.map((account) => ({ ...accountView(account, pay, locale), several }));
     return {

@@ -1,13 +1,11 @@
 /** `reckoner report statement`. */
 
 import { todayOf } from '../../../config/today.ts';
-import { fontsFor } from '../../../documents/printable.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
-import { readHowToPay } from '../../../reports/account-payment.ts';
 import { type AccountStatement, activityText, readAccountStatement } from '../../../reports/account-statement.ts';
-import { renderAccountStatement, textsOfStatement } from '../../../reports/account-statement-pdf.ts';
+import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { statementSheet } from '../../../reports/sheets.ts';
@@ -45,11 +43,7 @@ async function reportStatement(context: CommandContext, options: StatementOption
     return readAccountStatement(tx, { partnerId: options.partner, from: options.from, asOf: options.asOf, today });
   });
   if (options.pdf !== undefined) {
-    const sandbox = context.environment.name === 'sandbox';
-    const pay = await database.reading((tx) => readHowToPay(tx, context.settings, statement));
-    const request = { statement, pay, issuer: context.settings.issuer, sandbox };
-    const fonts = fontsFor(context.environment, 'The account statement', textsOfStatement(request));
-    const pdf = await renderAccountStatement({ ...request, fonts });
+    const { pdf } = await database.reading((tx) => pdfOfStatement(tx, context, statement));
     writeFileAsked(options.pdf, pdf);
     output.note(`Wrote ${options.pdf}.`);
   }

@@ -1,0 +1,20 @@
+/** A partner's account statement as the PDF that is e-mailed, written by commands and downloaded. */
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { fontsFor } from '../documents/printable.ts';
+import { type HowToPay, readHowToPay } from './account-payment.ts';
+import type { AccountStatement } from './account-statement.ts';
+import { renderAccountStatement, textsOfStatement } from './account-statement-pdf.ts';
+
+/** With how it is to be paid, which the PDF says. Refusal: characters_unprintable. */
+export async function pdfOfStatement(
+  tx: Transaction,
+  { environment, settings }: { readonly environment: Environment; readonly settings: Settings },
+  statement: AccountStatement,
+): Promise<{ readonly pdf: Buffer; readonly pay: HowToPay }> {
+  const pay = await readHowToPay(tx, settings, statement);
+  const request = { statement, pay, issuer: settings.issuer, sandbox: environment.name === 'sandbox' };
+  const fonts = fontsFor(environment, 'The account statement', textsOfStatement(request));
+  return { pdf: await renderAccountStatement({ ...request, fonts }), pay };
+}
