@@ -68,6 +68,7 @@ function describeEmails(results: readonly EmailResult[]): string {
 export const SKIPPED = {
   on_hold: 'on hold',
   disputed: 'the partner disputes it',
+  payment_ordered: 'its contact has ordered a bank debit, which is on its way',
   card_dispute: 'a dispute about its payment is undecided',
   payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
   possible_duplicate: 'it may be paid by a payment that may be a duplicate',

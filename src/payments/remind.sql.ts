@@ -10,6 +10,8 @@ export async function lockReminders(tx: Transaction): Promise<void> {
 export type SkipReason =
   | 'on_hold'
   | 'disputed'
+  /** A bank debit that its contact ordered is on its way. */
+  | 'payment_ordered'
   | 'card_dispute'
   | 'payment_to_confirm'
   /** A payment that may pay it may be a duplicate. */
@@ -64,6 +66,11 @@ const OWED = `owed AS (
             since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
+                 WHEN EXISTS (
+                   SELECT FROM checkout_invoices i JOIN checkout_orders USING (checkout_id)
+                   WHERE i.document_id = d.document_id
+                     AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = i.checkout_id))
+                 THEN 'payment_ordered'
                  WHEN EXISTS (
                    SELECT FROM payment_applications a JOIN disputes c ON c.payment_id = a.payment_id
                    WHERE a.document_id = d.document_id

@@ -10,6 +10,7 @@ import { readHistory } from '../../../src/documents/history.ts';
 import { voidDocument } from '../../../src/documents/void.ts';
 import { contactAsActor } from '../../../src/partners/sign-in.ts';
 import { readExceptions } from '../../../src/payments/exceptions.sql.ts';
+import { planReminders } from '../../../src/payments/remind.ts';
 import { BLUE_RIDGE, type Books, booksOf, HARBOUR, inv, openBooks } from '../../payments/books.ts';
 import { settingsWith } from '../../payments/settings.ts';
 import { stripePayment } from '../../payments/stripe-events.ts';
@@ -183,6 +184,10 @@ describe('paying several invoices at once', () => {
       reason: expect.stringContaining('under way'),
     });
     expect(await books.balance(JULY)).toMatchObject({ status: 'open' });
+    const { skipped } = await books.database.reading((tx) =>
+      planReminders(tx, { ...books, settings: context.settings }),
+    );
+    expect(skipped).toContainEqual({ number: JULY, partner_id: HARBOUR, reason: 'payment_ordered' });
     // Days later it fails, and can be paid anew.
     stripe.settle(provider_id ?? '', 'failed');
     books.at('2026-10-19T15:00:00Z');
