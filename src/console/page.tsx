@@ -116,7 +116,7 @@ const OF_SOME: readonly PlaceLink[] = [
 const OF_ALL: readonly Place[] = ['close', 'settings'];
 
 /** The places that a reader may open. */
-const placesOf = (reader: Pick<Reader, 'roles'>): readonly PlaceLink[] =>
+export const placesOf = (reader: Pick<Reader, 'roles'>): readonly PlaceLink[] =>
   scopeOf(reader, 'viewer') === null
     ? ALL
     : ALL.filter(({ place }) => !OF_ALL.includes(place)).map(

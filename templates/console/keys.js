@@ -29,6 +29,14 @@
     acts[(acts.indexOf(document.activeElement) + 1) % acts.length]?.focus();
   }
 
+  /** Enter in a field does what the form is for, where another button comes first, such as that of a search. */
+  function submitMain(event) {
+    const main = event.target.matches('input:not([type="search"])') && event.target.form?.querySelector('button.main');
+    if (!main) return;
+    event.preventDefault();
+    main.click();
+  }
+
   const ACTIONS = {
     '?': () => document.getElementById('keys')?.showModal(),
     j: () => move(1),
@@ -42,6 +50,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (typing(event.target)) {
       if (event.key === 'Escape') event.target.blur();
+      if (event.key === 'Enter' && !event.isComposing) submitMain(event);
       return;
     }
     // A dialog has its own keys.

@@ -11,7 +11,7 @@ import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
-import { PLACES as PLACE_NAMES, type Reader, type Screen } from '../page.tsx';
+import { placesOf, type Reader, type Screen } from '../page.tsx';
 
 /** The page of an act, with what is known of its input. */
 export const actHref = (act: string, input: Readonly<Record<string, string>> = {}): string => {
@@ -30,17 +30,17 @@ interface Asked {
 export const takesFiles = ({ input }: Pick<Act, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
 
-const frame = (act: Act, content: Screen['content'], lead?: string, form?: URLSearchParams): Screen => ({
+const frame = (act: Act, content: Screen['content'], lead?: string, asked?: Asked): Screen => ({
   place: placeOf(act.name),
   title: act.title,
-  crumbs: form === undefined ? [] : crumbsOf(act, form),
+  crumbs: asked === undefined ? [] : crumbsOf(asked),
   lead,
   content,
 });
 
 /** The way back to what it is done to. */
-function crumbsOf(act: Act, form: URLSearchParams): { name: string; href: string }[] {
-  const place = PLACE_NAMES.find(({ path }) => path === placeOf(act.name));
+function crumbsOf({ act, reader, form }: Asked): { name: string; href: string }[] {
+  const place = placesOf(reader).find((each) => each.place === placeOf(act.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
     form.get(name),
   );
@@ -92,7 +92,7 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
       </Form>
     </div>,
     undefined,
-    form,
+    { act, reader, form },
   );
 }
 
@@ -244,7 +244,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       </Form>
     </div>,
     'nothing is done yet',
-    form,
+    { act, reader, form },
   );
 }
 
