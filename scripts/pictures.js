@@ -64,7 +64,7 @@ if (!existsSync(home)) {
   if (status !== 0) process.exit(status ?? 1);
 }
 if (JSON.parse(reckoner(['--json', 'payment', 'list'])).length === 0) {
-  leaveWork((...args) => reckoner(args));
+  leaveWork(home, (...args) => reckoner(args));
   // An e-mail that no server took.
   reckoner(['invoice', 'resend', 'INV-2026-000006'], { SMTP_URL: 'smtp://127.0.0.1:9' });
 }

@@ -9,10 +9,12 @@ export const PORT = '8080';
 export const addressAt = (port: string): string => `http://127.0.0.1:${port}`;
 
 /** Links, discovery and the description name the server that answers. */
-export function setAddress(home: string, address: string): void {
+export const setAddress = (home: string, address: string): void => changeSettings(home, { public_url: address });
+
+export function changeSettings(home: string, changed: Readonly<Record<string, unknown>>): void {
   const file = join(home, 'settings.json');
   const settings = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-  writeFileSync(file, `${JSON.stringify({ ...settings, public_url: address }, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify({ ...settings, ...changed }, null, 2)}\n`);
 }
 
 const fileOf = (home: string): string => join(home, 'console-link.json');

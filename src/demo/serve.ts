@@ -49,7 +49,7 @@ for (const [email, name, role] of PEOPLE) {
   if (users.some(({ login }) => login === email)) continue;
   reckoner('user', 'invite', email, '--name', name, '--role', role, '--no-mail');
 }
-if (existsSync(join(HOME, 'pdf'))) leaveWork(reckoner);
+if (existsSync(join(HOME, 'pdf'))) leaveWork(HOME, reckoner);
 const link = takeLink(HOME, port, (args) => reckoner(...args));
 function exportsOf(partner: string): string {
   const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', partner)) as Credentials;

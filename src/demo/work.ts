@@ -1,6 +1,7 @@
 /** What waits in the console of a demonstration that was just made. */
 import { join } from 'node:path';
 import { packageRoot } from '../package.ts';
+import { changeSettings } from './link.ts';
 import { FINANCE } from './people.ts';
 
 const DATA = join(packageRoot, 'src', 'demo', 'data');
@@ -9,12 +10,14 @@ const DATA = join(packageRoot, 'src', 'demo', 'data');
  * The work of November: October waits to be closed, but one partner's rows are missing; of three receipts one names its
  * invoice, one pays three invoices less a fee, and one is nobody's; a partner disputes an invoice, and another is on hold.
  */
-export function leaveWork(reckoner: (...args: string[]) => string): void {
+export function leaveWork(home: string, reckoner: (...args: string[]) => string): void {
   const receipts = JSON.parse(reckoner('--json', 'payment', 'list')) as unknown[];
   if (receipts.length > 0) return;
   const finance = (...args: string[]) => reckoner('--by', FINANCE, ...args);
   finance('ledger', 'import', join(DATA, '2026-10.csv'));
   finance('payment', 'import', join(DATA, '2026-10-bank.csv'));
+  // What a bank may keep of a wire.
+  changeSettings(home, { small_difference: { USD: '25.00', EUR: '10.00' } });
   finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were cancelled');
   finance('invoice', 'hold', 'INV-2026-000013', '--reason', 'Waits for the credit of September');
 }
