@@ -6,6 +6,7 @@ import { inputOfForm } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
 import { OutdatedPreview, previewAct, type RunOptions, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { placesOf, type Reader } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
 import { approvalHref } from './screens/approvals.tsx';
@@ -38,7 +39,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
     const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
     if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
-    return { screen: actDone(act, report, linksOf(input)) };
+    return { screen: actDone(act, report, linksOf(visit.reader, input)) };
   } catch (thrown) {
     // Somebody else was faster: shown again.
     if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
@@ -46,7 +47,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (thrown.code === 'approval_needed') {
       const request = Number(thrown.facts['request_id']);
       const link = { name: `Request ${request}`, href: approvalHref(request) };
-      return { screen: actAsked(act, thrown, [link, ...linksOf(input)]) };
+      return { screen: actAsked(act, thrown, [link, ...linksOf(visit.reader, input)]) };
     }
     return { screen: actForm(asked, thrown), status: 422 };
   }
@@ -61,12 +62,11 @@ function laterOf(act: Act, { request }: Visit): RunOptions {
 }
 
 /** Where to go on: to what it was done to. */
-function linksOf({
-  number,
-  partnerId,
-  paymentId,
-  month,
-}: Readonly<Record<string, unknown>>): { name: string; href: string }[] {
+function linksOf(
+  reader: Reader,
+  { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
+): { name: string; href: string }[] {
+  const places = placesOf(reader);
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
     ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
@@ -76,7 +76,9 @@ function linksOf({
     ...(typeof paymentId === 'number'
       ? [{ name: `Payment ${paymentId}`, href: `/console/payments/${paymentId}` }]
       : []),
-    ...(typeof month === 'string' ? [{ name: month, href: `/console/close/${month}` }] : []),
-    { name: 'Work queue', href: '/console/queue' },
+    ...(typeof month === 'string' && places.some(({ place }) => place === 'close')
+      ? [{ name: month, href: `/console/close/${month}` }]
+      : []),
+    ...places.filter(({ place }) => place === 'queue').map(({ name, path }) => ({ name, href: `/console/${path}` })),
   ];
 }
