@@ -12,7 +12,7 @@ import type { Month } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
-import { ActLink, MoreActs, mayDo, type RareAct, type Seer } from '../act-link.tsx';
+import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -160,18 +160,20 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     content: (
       <>
         <Strip {...view} />
-        <Rows user={user} />
-        {running && <Running open={open} />}
+        {running && <Running open={open} user={user} />}
         {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} />}
-        {shown === null && <p class="nothing">There are no rows yet. Import some, and the first month appears here.</p>}
+        {shown === null && (
+          <p class="nothing">
+            There are no rows yet. Import some, and the first month appears here.{' '}
+            <ActLink user={user} act="ledger.import" partner={null} tone="plain">
+              Import rows
+            </ActLink>
+          </p>
+        )}
       </>
     ),
   };
 }
-
-/** More rows of the months that are open. */
-const Rows = ({ user }: { user: Seer }) => <MoreActs user={user} acts={ROWS} />;
-const ROWS: readonly RareAct[] = [{ act: 'ledger.import', partner: null, name: 'Import rows' }];
 
 const Strip = ({ closed, open, shown }: CloseView) => (
   <ol class="strip" aria-label="Months">
@@ -240,7 +242,7 @@ export const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label
   </dl>
 );
 
-function Running({ open }: { open: OpenMonth }) {
+function Running({ open, user }: { open: OpenMonth; user: Seer }) {
   const missing = missingFeeds(open.feeds);
   const { expected } = open.feeds;
   return (
@@ -248,6 +250,11 @@ function Running({ open }: { open: OpenMonth }) {
       <Card
         title="Expected feeds"
         note={`${expected.length - missing.length} of ${expected.length} have arrived`}
+        acts={
+          <ActLink user={user} act="ledger.import" partner={null} tone="small">
+            Import rows
+          </ActLink>
+        }
         flush
       >
         {expected.length === 0 ? (
