@@ -81,12 +81,13 @@ CREATE TABLE payment_link_objects (
 CALL make_append_only('payment_link_objects');
 
 -- Written once the processor has confirmed it; `refused` and `not_made` have no object. `used_up`: its one session was
--- completed without money, for example when a debit fails days later; the next version takes the next attempt.
+-- completed without money: a bank debit is ordered, and should it fail, the next version takes the next attempt.
+-- `ordered`: a debit over the document is on its way by another session.
 CREATE TABLE payment_link_closings (
   document_id bigint NOT NULL,
   version integer NOT NULL,
   why text NOT NULL CONSTRAINT payment_link_closing_known
-    CHECK (why IN ('void', 'paid', 'amount_changed', 'used_up', 'refused', 'not_made')),
+    CHECK (why IN ('void', 'paid', 'amount_changed', 'used_up', 'ordered', 'refused', 'not_made')),
   detail text,
   sessions_expired integer NOT NULL DEFAULT 0,
   closed_at timestamptz NOT NULL,
@@ -97,6 +98,28 @@ CALL make_append_only('payment_link_closings');
 -- Intents and closings name each other, so this foreign key comes after both. Deferrable for a restore.
 ALTER TABLE payment_link_intents ADD CONSTRAINT payment_link_follows_a_closed_one FOREIGN KEY (document_id, follows)
   REFERENCES payment_link_closings (document_id, version) DEFERRABLE;
+
+-- The payer of a link has ordered a bank debit: its money arrives days later, or does not.
+CREATE TABLE payment_link_orders (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  ordered_on date NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_order_of_object FOREIGN KEY (document_id, version) REFERENCES payment_link_objects
+);
+CALL make_append_only('payment_link_orders');
+
+-- What the one session of a link came to. Events come in any order: it may be known before the order is.
+CREATE TABLE payment_link_outcomes (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  outcome text NOT NULL CONSTRAINT payment_link_outcome_known CHECK (outcome IN ('paid', 'failed')),
+  recorded_at timestamptz NOT NULL,
+  PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_outcome_of_object FOREIGN KEY (document_id, version) REFERENCES payment_link_objects
+);
+CALL make_append_only('payment_link_outcomes');
 
 -- Why a document's link is not as it should be at present. It is deleted with its cause.
 CREATE TABLE payment_link_waits (
@@ -181,6 +204,18 @@ CREATE TABLE checkout_endings (
 );
 CALL make_append_only('checkout_endings');
 
+-- Payments that are ordered and on their way: the document is to be paid by nothing else until they fail.
+CREATE VIEW ordered_payments AS
+SELECT i.document_id, i.amount, o.ordered_on, c.reference
+FROM checkout_orders o JOIN checkouts c USING (checkout_id) JOIN checkout_invoices i USING (checkout_id)
+WHERE NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = o.checkout_id)
+UNION ALL
+SELECT document_id, i.amount, o.ordered_on, NULL
+FROM payment_link_orders o JOIN payment_link_intents i USING (document_id, version)
+WHERE NOT EXISTS (
+  SELECT FROM payment_link_outcomes x WHERE (x.document_id, x.version) = (o.document_id, o.version));
+CALL grant_to_app('SELECT', 'ordered_payments');
+
 -- Its invoices add up to it, and no invoice is in two checkouts that have not ended. Deferred for a restore.
 CREATE FUNCTION refuse_other_checkout() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -243,6 +278,18 @@ SELECT i.document_id, 12.91, e.ended_at, 'checkout_ended',
        jsonb_build_object('amount', i.amount::text, 'why', e.why, 'detail', e.detail)
 FROM checkout_endings e JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
 WHERE e.why <> 'paid'
+UNION ALL
+SELECT i.document_id, 12.905, v.occurred_at, 'payment_ordered', jsonb_build_object('amount', i.amount::text)
+FROM checkout_orders o JOIN checkout_invoices i USING (checkout_id) JOIN audit_events v USING (event_id)
+UNION ALL
+SELECT document_id, 12.002 + i.version * 0.002, v.occurred_at, 'payment_ordered',
+       jsonb_build_object('amount', i.amount::text)
+FROM payment_link_orders JOIN payment_link_intents i USING (document_id, version) JOIN audit_events v USING (event_id)
+UNION ALL
+SELECT document_id, 12.003 + i.version * 0.002, x.recorded_at, 'payment_failed',
+       jsonb_build_object('amount', i.amount::text)
+FROM payment_link_outcomes x JOIN payment_link_intents i USING (document_id, version)
+WHERE x.outcome = 'failed'
 UNION ALL
 SELECT document_id, 99, noted_at, 'link_waits', jsonb_build_object('reason', reason) FROM payment_link_waits;
 CALL grant_to_app('SELECT', 'payment_link_history');

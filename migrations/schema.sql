@@ -2323,12 +2323,38 @@ CREATE TABLE payment_link_closings (
   sessions_expired integer NOT NULL DEFAULT 0,
   closed_at timestamp with time zone NOT NULL,
   CONSTRAINT payment_link_closings_pkey PRIMARY KEY (document_id, version),
-  CONSTRAINT payment_link_closing_known CHECK (why = ANY (ARRAY['void', 'paid', 'amount_changed', 'used_up', 'refused', 'not_made'])),
+  CONSTRAINT payment_link_closing_known CHECK (why = ANY (ARRAY['void', 'paid', 'amount_changed', 'used_up', 'ordered', 'refused', 'not_made'])),
   CONSTRAINT payment_link_closing_of_intent FOREIGN KEY (document_id, version) REFERENCES payment_link_intents(document_id, version)
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON payment_link_closings TO reckoner_app;
+
+CREATE TABLE payment_link_orders (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  ordered_on date NOT NULL,
+  event_id bigint NOT NULL,
+  CONSTRAINT payment_link_orders_pkey PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_orders_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payment_link_order_of_object FOREIGN KEY (document_id, version) REFERENCES payment_link_objects(document_id, version)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_orders FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_orders FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON payment_link_orders TO reckoner_app;
+
+CREATE TABLE payment_link_outcomes (
+  document_id bigint NOT NULL,
+  version integer NOT NULL,
+  outcome text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  CONSTRAINT payment_link_outcomes_pkey PRIMARY KEY (document_id, version),
+  CONSTRAINT payment_link_outcome_known CHECK (outcome = ANY (ARRAY['paid', 'failed'])),
+  CONSTRAINT payment_link_outcome_of_object FOREIGN KEY (document_id, version) REFERENCES payment_link_objects(document_id, version)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON payment_link_outcomes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON payment_link_outcomes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON payment_link_outcomes TO reckoner_app;
 
 CREATE TABLE payment_link_waits (
   document_id bigint NOT NULL,
@@ -2431,6 +2457,23 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON checkout_endings FOR 
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON checkout_endings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 GRANT INSERT, SELECT ON checkout_endings TO reckoner_app;
 
+CREATE VIEW ordered_payments AS
+ SELECT i.document_id, i.amount, o.ordered_on, c.reference
+   FROM checkout_orders o
+     JOIN checkouts c USING (checkout_id)
+     JOIN checkout_invoices i USING (checkout_id)
+  WHERE NOT (EXISTS ( SELECT
+           FROM checkout_endings e
+          WHERE e.checkout_id = o.checkout_id))
+UNION ALL
+ SELECT o.document_id, i.amount, o.ordered_on, NULL::text AS reference
+   FROM payment_link_orders o
+     JOIN payment_link_intents i USING (document_id, version)
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_link_outcomes x
+          WHERE x.document_id = o.document_id AND x.version = o.version));
+GRANT SELECT ON ordered_payments TO reckoner_app;
+
 CREATE FUNCTION refuse_other_checkout()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2501,6 +2544,24 @@ UNION ALL
      JOIN checkout_invoices i USING (checkout_id)
      JOIN checkout_sessions s USING (checkout_id)
   WHERE e.why <> 'paid'
+UNION ALL
+ SELECT i.document_id, 12.905 AS rank, v.occurred_at AS at, 'payment_ordered' AS act,
+    jsonb_build_object('amount', i.amount::text) AS facts
+   FROM checkout_orders o
+     JOIN checkout_invoices i USING (checkout_id)
+     JOIN audit_events v USING (event_id)
+UNION ALL
+ SELECT payment_link_orders.document_id, 12.002 + i.version::numeric * 0.002 AS rank, v.occurred_at AS at,
+    'payment_ordered' AS act, jsonb_build_object('amount', i.amount::text) AS facts
+   FROM payment_link_orders
+     JOIN payment_link_intents i USING (document_id, version)
+     JOIN audit_events v USING (event_id)
+UNION ALL
+ SELECT x.document_id, 12.003 + i.version::numeric * 0.002 AS rank, x.recorded_at AS at, 'payment_failed' AS act,
+    jsonb_build_object('amount', i.amount::text) AS facts
+   FROM payment_link_outcomes x
+     JOIN payment_link_intents i USING (document_id, version)
+  WHERE x.outcome = 'failed'
 UNION ALL
  SELECT payment_link_waits.document_id, 99 AS rank, payment_link_waits.noted_at AS at, 'link_waits' AS act,
     jsonb_build_object('reason', payment_link_waits.reason) AS facts

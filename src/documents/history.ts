@@ -38,6 +38,8 @@ const SENTENCES = {
     `${f['amount']} in a session at ${f['provider']} over ${f['total']}, begun by the partner's contact`,
   checkout_ended: (f: Facts) =>
     `session over ${f['amount']} ${CHECKOUT_ENDINGS[f['why'] as keyof typeof CHECKOUT_ENDINGS]}${given('; ', f['detail'])}`,
+  payment_ordered: (f: Facts) => `bank debit of ${f['amount']} ordered`,
+  payment_failed: (f: Facts) => `bank debit of ${f['amount']} failed`,
   link_waits: (f: Facts) => `payment link waits: ${f['reason']}`,
   drawn: (f: Facts) => `PDF rendered: ${f['bytes']} bytes, sha256 ${f['sha256']}`,
   sending_asked: (f: Facts) =>
@@ -100,6 +102,7 @@ const CLOSINGS = {
   paid: 'deactivated because nothing is due',
   amount_changed: 'deactivated because the balance changed',
   used_up: 'completed without a payment',
+  ordered: 'deactivated because a payment is ordered',
   refused: 'refused by the processor',
   not_made: 'canceled before it was created',
 } as const;

@@ -42,6 +42,8 @@ export interface PaymentView {
   readonly isVoid: boolean;
   /** What the invoice is, if nothing is to be paid; empty otherwise. */
   readonly standing: string;
+  /** Says that a payment is on its way, so that nobody pays again; empty otherwise. */
+  readonly ordered: string;
   readonly balance: string;
   readonly dueOn: string;
   readonly dueDateKept: boolean;
@@ -98,9 +100,11 @@ export function viewOf(
   const { locale, title: heading } = presented;
   const isVoid = document.status === 'void';
   const isDue = document.status === 'open';
-  const processorUrl = isDue ? (found.processor_url ?? '') : '';
-  const ach = isDue && presented.ach ? presented.ach.flatMap(pageFacts) : null;
-  const wire = isDue && presented.wire ? presented.wire.flatMap(pageFacts) : null;
+  const ordered = isDue ? found.ordered : null;
+  const asks = isDue && ordered === null;
+  const processorUrl = asks ? (found.processor_url ?? '') : '';
+  const ach = asks && presented.ach ? presented.ach.flatMap(pageFacts) : null;
+  const wire = asks && presented.wire ? presented.wire.flatMap(pageFacts) : null;
   const moved = isDue && found.instructions !== null && !sameInstructions(found.instructions, instructions);
   const hasFiles = !isVoid && document.pdf_sha256 !== null;
   return {
@@ -117,6 +121,13 @@ export function viewOf(
     isVoid,
     dueDateKept: presented.dueDateKept,
     standing: isDue ? '' : standingOf(found, labels),
+    ordered:
+      ordered === null
+        ? ''
+        : fill(labels.payment_page.ordered, {
+            amount: locale.amount(Amount.of(ordered.amount, currency)),
+            on: locale.date(ordered.on),
+          }),
     balance: locale.amount(Amount.of(document.balance, currency)),
     ...(isDue ? dueView(found, presented, labels, today) : { dueOn: '', overdue: '', partlyPaid: '' }),
     replacement: found.replacement_number,
@@ -127,7 +138,7 @@ export function viewOf(
     wire,
     sameDetails: moved ? '' : labels.payment_page.same_details,
     ask:
-      isDue && !(ach || wire || processorUrl) && presented.reach !== ''
+      asks && !(ach || wire || processorUrl) && presented.reach !== ''
         ? fill(labels.payment.none, { contact: presented.reach })
         : '',
     lines: document.lines.map((line) => ({
@@ -155,7 +166,7 @@ function standingOf({ document, reductions }: PaymentPage, { payment_page: label
 }
 
 function dueView(
-  { document }: PaymentPage,
+  { document, ordered }: PaymentPage,
   { locale, total, dueOn }: Presentation,
   { payment_page: labels }: Labels,
   today: string,
@@ -165,7 +176,7 @@ function dueView(
   const overdue = days === 1 ? labels.overdue_one_day : fill(labels.overdue, { days: String(days) });
   return {
     dueOn: dueOn !== '' && document.due_on === today ? labels.due_today : dueOn && fill(labels.due, { due_on: dueOn }),
-    overdue: days > 0 ? overdue : '',
+    overdue: days > 0 && ordered === null ? overdue : '',
     partlyPaid: settled.isPositive()
       ? fill(labels.partly_paid, { amount: locale.amount(total.amount), settled: locale.amount(settled) })
       : '',

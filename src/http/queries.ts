@@ -25,6 +25,8 @@ export interface PaymentPage {
   readonly reductions: readonly Reduction[];
   /** The processor's payment page; null if there is none. */
   readonly processor_url: string | null;
+  /** A payment that was ordered and is on its way: the day, `YYYY-MM-DD`, and its amount. */
+  readonly ordered: { readonly on: string; readonly amount: string } | null;
   readonly replacement_number: string | null;
   /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
   readonly settled_on: string | null;
@@ -43,6 +45,8 @@ export async function readPaymentPage(tx: Transaction, token: string): Promise<P
     tx,
     `SELECT k.document_id, v.content AS instructions,
             coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
+            (SELECT json_build_object('on', min(o.ordered_on), 'amount', sum(o.amount)::text)
+             FROM ordered_payments o WHERE o.document_id = k.document_id HAVING count(*) > 0) AS ordered,
             r.number AS replacement_number, ${SETTLED_ON} AS settled_on
      FROM (
        SELECT document_id FROM payment_links WHERE token = :token

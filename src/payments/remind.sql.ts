@@ -66,10 +66,7 @@ const OWED = `owed AS (
             since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
-                 WHEN EXISTS (
-                   SELECT FROM checkout_invoices i JOIN checkout_orders USING (checkout_id)
-                   WHERE i.document_id = d.document_id
-                     AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = i.checkout_id))
+                 WHEN EXISTS (SELECT FROM ordered_payments o WHERE o.document_id = d.document_id)
                  THEN 'payment_ordered'
                  WHEN EXISTS (
                    SELECT FROM payment_applications a JOIN disputes c ON c.payment_id = a.payment_id

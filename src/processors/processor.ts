@@ -171,6 +171,8 @@ export type PaymentFact =
 /** What an event says of a session that is not paid. */
 export interface SessionProgress {
   readonly id: string;
+  /** The processor's id of the payment link by which it was opened. */
+  readonly link: string | undefined;
   readonly state: 'ordered' | 'failed' | 'expired';
 }
 

@@ -283,6 +283,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_link_attempts: 'requests to a processor',
   payment_link_objects: 'state at a processor',
   payment_link_closings: 'state at a processor',
+  payment_link_orders: 'state at a processor',
+  payment_link_outcomes: 'state at a processor',
   payment_link_waits: 'a changing state',
   checkouts: 'requests to a processor; each has an audit event with its invoices and amounts',
   checkout_invoices: 'requests to a processor',

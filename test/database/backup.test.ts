@@ -155,6 +155,9 @@ async function linkTwice(sql: World['sql']): Promise<void> {
       VALUES (${invoice}, ${first}, 'stripe', 1, 'USD', '{"a": ["b"]}', now());
     INSERT INTO payment_link_attempts VALUES (${invoice}, ${first}, 1, 'key-1', now());
     INSERT INTO payment_link_objects VALUES (${invoice}, ${first}, 'plink_1', 'https://buy.example/1', false, now());
+    INSERT INTO payment_link_orders
+      SELECT ${invoice}, ${first}, '2026-07-30', event_id FROM audit_events LIMIT 1;
+    INSERT INTO payment_link_outcomes VALUES (${invoice}, ${first}, 'failed', now());
     INSERT INTO payment_link_closings (document_id, version, why, closed_at)
       VALUES (${invoice}, ${first}, 'amount_changed', now());
     INSERT INTO payment_link_intents (document_id, version, provider, amount, currency, request, intended_at)
@@ -190,7 +193,7 @@ const FILLED = [
   ...['logos', 'issuer_versions', 'documents', 'document_lines', 'credit_applications'],
   ...['payment_links', 'instruction_versions', 'document_pdfs', 'emails', 'email_attempts', 'email_bounces'],
   ...['payment_link_intents', 'payment_link_attempts', 'payment_link_objects', 'payment_link_closings'],
-  'payment_link_waits',
+  ...['payment_link_orders', 'payment_link_outcomes', 'payment_link_waits'],
   ...['checkouts', 'checkout_invoices', 'checkout_sessions', 'checkout_orders', 'checkout_endings'],
   ...['bank_files', 'bank_statements', 'bank_lines', 'bank_statement_lines', 'bank_line_outcomes', 'payments'],
   ...['payment_sources', 'payment_applications', 'payment_unapplications', 'payment_reversals'],

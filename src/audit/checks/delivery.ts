@@ -126,6 +126,6 @@ export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   WHERE open_links > 1 OR amount > invoice_amount OR currency <> document_currency
      OR last_attempt IS DISTINCT FROM attempts
      OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
-     OR (why IN ('void', 'paid', 'amount_changed', 'used_up') AND provider_id IS NULL)
+     OR (why IN ('void', 'paid', 'amount_changed', 'used_up', 'ordered') AND provider_id IS NULL)
      OR (why = 'void' AND NOT void)
 )`;

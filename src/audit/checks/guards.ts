@@ -12,6 +12,8 @@ const APPEND_ONLY = [
     'payment_link_attempts',
     'payment_link_objects',
     'payment_link_closings',
+    'payment_link_orders',
+    'payment_link_outcomes',
   ],
   ...['checkouts', 'checkout_invoices', 'checkout_sessions', 'checkout_orders', 'checkout_endings'],
   'signing_keys',

@@ -1,5 +1,6 @@
 /** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
 import { query, type Transaction } from '../../database/transaction.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
@@ -9,14 +10,16 @@ import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import { Card, type Column, DataTable, Facts, Money } from '../kit.tsx';
 import { Standing } from '../screens/invoices.tsx';
+import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 export interface PartnerDocumentView {
   readonly document: DocumentRow;
   readonly reductions: readonly Reduction[];
   readonly dispute: OpenDispute | null;
-  /** The token of its payment page; null if nothing is to be paid, or the link was revoked. */
+  /** The token of its payment page; null if nothing is to be paid now, or the link was revoked. */
   readonly page: string | null;
+  readonly underWay: InvoiceInCheckout | undefined;
   readonly canDispute: boolean;
   readonly today: string;
 }
@@ -40,10 +43,13 @@ export async function readPartnerDocument(
   const document = await readOwnDocument(tx, visit, number);
   const [dispute = null] = await readOpenDisputes(tx, { number });
   const isOpen = document.document === 'invoice' && document.status === 'open';
+  const now = visit.context.environment.now().toISO();
+  const inCheckout = isOpen ? await readInvoicesInCheckout(tx, visit.partnerId, now) : [];
+  const underWay = inCheckout.find(({ document_id }) => document_id === document.document_id);
   return {
-    ...{ document, dispute, today: visit.today },
+    ...{ document, dispute, underWay, today: visit.today },
     reductions: await readReductions(tx, document.document_id),
-    page: isOpen ? await readToken(tx, document.document_id) : null,
+    page: isOpen && underWay?.ordered_on == null ? await readToken(tx, document.document_id) : null,
     canDispute: isOpen && dispute === null,
   };
 }
@@ -65,7 +71,7 @@ const REDUCTIONS: Readonly<Record<Reduction['kind'], string>> = {
 };
 
 export function documentScreen(view: PartnerDocumentView): PartnerScreen {
-  const { document, reductions, dispute, page, canDispute, today } = view;
+  const { document, reductions, dispute, page, underWay, canDispute, today } = view;
   const { number, currency } = document;
   const path = `/place/documents/${number}`;
   const hasFiles = document.status !== 'void' && document.pdf_sha256 !== null;
@@ -121,6 +127,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
               ['Replaced by', document.replaced_by && <DocumentLink number={document.replaced_by} />],
               ['Replaces', document.replaces && <DocumentLink number={document.replaces} />],
               ['Credits', document.credits && <DocumentLink number={document.credits} />],
+              ['Payment', underWay && <UnderWay payment={underWay} />],
               ['Disputed', dispute && <Disputed dispute={dispute} />],
             ]}
           />

@@ -42,7 +42,7 @@ export interface OpenView {
   readonly pages: ReadonlyMap<number, string>;
   /** Several invoices can be paid at once. */
   readonly canPay: boolean;
-  /** By document: the payment of several invoices that it is in. */
+  /** By document: the payment that is under way. */
   readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
 }
 
@@ -211,17 +211,19 @@ const columnsOf = (view: OpenView): Column<OpenItem>[] => [
   { heading: 'Pay', cell: (item) => payCell(view, item) },
 ];
 
+/** A payment that is under way, with its own page where it is of several invoices. */
+export const UnderWay = ({ payment: { reference, ordered_on } }: { readonly payment: InvoiceInCheckout }) => {
+  const chip = <Chip tone="warn">{ordered_on === null ? 'payment begun' : `debit of ${ordered_on}`}</Chip>;
+  return reference === null ? chip : <a href={`/place/payments/${reference}`}>{chip}</a>;
+};
+
 function payCell(view: OpenView, item: OpenItem) {
   const { document_id, document, number } = item;
   const payment = view.underWay.get(document_id);
   const token = document === 'invoice' && isPayable(view, item) ? view.pages.get(document_id) : undefined;
   return (
     <>
-      {payment !== undefined && (
-        <a href={`/place/payments/${payment.reference}`}>
-          <Chip tone="warn">{payment.ordered_on === null ? 'payment begun' : `debit of ${payment.ordered_on}`}</Chip>
-        </a>
-      )}{' '}
+      {payment !== undefined && <UnderWay payment={payment} />}{' '}
       {token !== undefined && (
         <a class="button" href={`/pay/${token}`} aria-label={`Pay ${number}`}>
           Pay

@@ -103,13 +103,15 @@ async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Pr
 
 function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid'): OpenedCheckout {
   const numbers = invoices.map(({ number }) => number).join(', ');
-  const since = ordered_on === null ? '' : ` since ${ordered_on}`;
   return refused(
     state === 'paid'
       ? `${numbers}: this payment has just been made. It is shown here within minutes`
-      : `${numbers}: a bank debit is under way${since}. It takes some days; do not pay again`,
+      : debitUnderWay(numbers, ordered_on),
   );
 }
+
+const debitUnderWay = (numbers: string, since: string | null): string =>
+  `${numbers}: a bank debit is under way${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
 
 interface Order {
   readonly total: Amount;
@@ -127,6 +129,8 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
   }
   const settled = invoices.filter(({ payable }) => !payable).map(({ number }) => number);
   if (settled.length > 0) return { reason: `Nothing is to be paid on ${settled.join(', ')} any more` };
+  const [ordered] = invoices.filter(({ ordered_on }) => ordered_on !== null);
+  if (ordered !== undefined) return { reason: debitUnderWay(ordered.number, ordered.ordered_on) };
   const { currency } = first;
   if (invoices.some((each) => each.currency !== currency)) {
     return { reason: 'Invoices of different currencies cannot be paid at once. Choose those of one currency' };

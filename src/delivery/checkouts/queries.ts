@@ -86,19 +86,23 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
 
 export interface InvoiceInCheckout {
   readonly document_id: number;
-  readonly reference: string;
+  /** The checkout; null for a debit that was ordered by the invoice's own link. */
+  readonly reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
 }
 
-/** The open invoices of a partner that a checkout is under way for, with that checkout. */
+/** The open invoices of a partner that a payment at the processor is under way for. */
 export function readInvoicesInCheckout(tx: Transaction, partnerId: string, now: string): Promise<InvoiceInCheckout[]> {
   return query(
     tx,
-    `SELECT i.document_id, c.reference, o.ordered_on
-     FROM checkouts c JOIN checkout_invoices i USING (checkout_id)
-     JOIN checkout_sessions s USING (checkout_id) LEFT JOIN checkout_orders o USING (checkout_id)
-     WHERE c.partner_id = :partnerId AND (o.checkout_id IS NOT NULL OR c.expires_at > :now::timestamptz)
+    `SELECT o.document_id, o.reference, o.ordered_on
+     FROM ordered_payments o JOIN documents d USING (document_id) WHERE d.partner_id = :partnerId
+     UNION ALL
+     SELECT i.document_id, c.reference, NULL
+     FROM checkouts c JOIN checkout_invoices i USING (checkout_id) JOIN checkout_sessions s USING (checkout_id)
+     WHERE c.partner_id = :partnerId AND c.expires_at > :now::timestamptz
+       AND NOT EXISTS (SELECT FROM ordered_payments o WHERE o.document_id = i.document_id)
        AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = c.checkout_id)`,
     { partnerId, now },
   );
@@ -110,6 +114,8 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
+  /** The day on which a bank debit was ordered by its own link, if that is on its way. */
+  readonly ordered_on: string | null;
 }
 
 /** Those of these documents that are the partner's, oldest due date first. */
@@ -121,7 +127,9 @@ export function readPayableInvoices(
   return query(
     tx,
     `SELECT d.document_id, d.number, d.currency, b.balance,
-            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable
+            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
+            (SELECT o.ordered_on FROM ordered_payments o
+             WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
      FROM documents d JOIN document_balances b USING (document_id)
      WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
      ORDER BY d.due_on, d.document_id`,

@@ -30,6 +30,10 @@ export interface LinkFacts {
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
   /** For how long the link could not be made, in seconds. */
   readonly waited_seconds: number | null;
+  /** A bank debit over the document is ordered, and on its way. */
+  readonly is_ordered: boolean;
+  /** The one session of this version was completed without money. */
+  readonly is_used_up: boolean;
   /** A session over several invoices is open for another amount than the document owes. */
   readonly has_changed_checkout: boolean;
 }
@@ -38,6 +42,10 @@ export type WaitKind = 'limit' | 'refused' | 'unavailable';
 
 /** A refusal stands for a day, unless something else is wanted by then. */
 const REFUSAL_STANDS = `interval '1 day'`;
+
+/** Links whose one session was completed without money. */
+const USED_UP = `(SELECT document_id, version FROM payment_link_orders
+     UNION ALL SELECT document_id, version FROM payment_link_outcomes WHERE outcome = 'failed')`;
 
 export function readLinkFacts(tx: Transaction, documentId: number): Promise<LinkFacts> {
   return queryOne<LinkFacts>(
@@ -51,6 +59,9 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
             CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
                  THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
             extract(epoch FROM now() - w.since)::float8 AS waited_seconds,
+            EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id) AS is_ordered,
+            EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))
+              AS is_used_up,
             ${HAS_CHANGED_CHECKOUT} AS has_changed_checkout
      FROM documents d
      JOIN document_balances b ON b.document_id = d.document_id
@@ -124,7 +135,7 @@ export async function recordObject(
   );
 }
 
-export type ClosingReason = 'void' | 'paid' | 'amount_changed' | 'used_up' | 'refused' | 'not_made';
+export type ClosingReason = 'void' | 'paid' | 'amount_changed' | 'used_up' | 'ordered' | 'refused' | 'not_made';
 
 export async function recordClosing(
   tx: Transaction,
@@ -182,13 +193,18 @@ export async function clearWait(tx: Transaction, documentId: number): Promise<vo
 
 /** Intents of documents that nothing has closed yet. */
 const OPEN_INTENTS = `
-  SELECT i.document_id, i.amount, o.provider_id
+  SELECT i.document_id, i.version, i.amount, o.provider_id
   FROM payment_link_intents i
   LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
   WHERE NOT EXISTS (SELECT FROM payment_link_closings c WHERE c.document_id = i.document_id AND c.version = i.version)`;
 
 const STANDING_REFUSAL = `
   SELECT document_id FROM payment_link_waits WHERE kind <> 'unavailable' AND noted_at > now() - ${REFUSAL_STANDS}`;
+
+/** Whether the link `i` of a document with balance `b` must not be paid any more. */
+const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
+       OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
+       OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
 /** What can be done about links: nothing without a key; with one they are brought to an end, and made where wanted. */
 export type LinkWork = 'nothing' | 'end' | 'make';
@@ -200,7 +216,7 @@ export type LinkWork = 'nothing' | 'end' | 'make';
 export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   SELECT i.document_id
   FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
-  WHERE (i.provider_id IS NULL OR b.status <> 'open' OR b.balance <> i.amount)
+  WHERE (i.provider_id IS NULL OR ${MUST_CLOSE})
     AND i.document_id NOT IN (${STANDING_REFUSAL})
   ${
     work === 'make'
@@ -209,7 +225,8 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   FROM documents d JOIN document_balances b ON b.document_id = d.document_id
   WHERE d.document = 'invoice' AND d.invoice_amount > d.credit_applied AND b.status = 'open' AND b.balance > 0
     AND NOT EXISTS (SELECT FROM (${OPEN_INTENTS}) AS i WHERE i.document_id = d.document_id)
-    AND d.document_id NOT IN (${STANDING_REFUSAL})`
+    AND d.document_id NOT IN (${STANDING_REFUSAL})
+    AND NOT EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id)`
       : ''
   }`;
 
@@ -229,7 +246,7 @@ export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
     tx,
     `WITH wrong AS (
        SELECT i.document_id FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
-       WHERE i.provider_id IS NOT NULL AND (b.status <> 'open' OR b.balance <> i.amount)
+       WHERE i.provider_id IS NOT NULL AND (${MUST_CLOSE})
      )
      SELECT d.number, wrong.document_id IS NOT NULL AS active, w.kind, w.reason,
             coalesce(extract(epoch FROM now() - w.since), 0)::float8 AS waited_seconds

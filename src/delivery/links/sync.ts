@@ -86,10 +86,11 @@ type Wanted =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): Wanted {
-  if (!facts.payable) return { kind: 'nothing' };
+  // What is ordered is paid by that, or asked for again by a new link once it has failed.
+  if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
     // A link that was made stays while its amount is owed; the settings only say that no new one is made.
-    return isOpen(facts) && isSameAmount(facts)
+    return isOpen(facts) && isSameAmount(facts) && !facts.is_used_up
       ? { kind: 'link', provider: facts.provider as string, unitAmount: 0, methods: [], text: '' }
       : { kind: 'nothing' };
   }
@@ -114,7 +115,7 @@ function nextStep(facts: LinkFacts, wanted: Wanted): Step {
   if (isOpen(facts)) {
     // Whether an unanswered attempt made a link is found out even where none is wanted any more: to switch it off.
     if (facts.provider_id === null) return 'make';
-    return wanted.kind === 'link' && isSameAmount(facts) ? 'none' : 'close';
+    return wanted.kind === 'link' && isSameAmount(facts) && !facts.is_used_up ? 'none' : 'close';
   }
   if (wanted.kind !== 'link') return 'none';
   return facts.noted !== null && facts.noted.wanted === wanted.text ? 'none' : 'intend';
@@ -243,11 +244,14 @@ async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts
     for (const { providerId } of await find(context, links, facts)) await links.close(providerId);
   const expired = await links.close(facts.provider_id as string);
   failpoint('delivery.link_switched_off');
-  const why = facts.status === 'open' ? 'amount_changed' : facts.status;
+  const why = facts.status === 'open' ? whyClosed(facts) : facts.status;
   const detail = wanted.kind === 'impossible' ? wanted.reason : null;
   await recordEnd(context, facts, why, detail, expired);
   failpoint('delivery.link_closed');
 }
+
+const whyClosed = ({ is_used_up, is_ordered }: LinkFacts): ClosingReason =>
+  is_used_up ? 'used_up' : is_ordered ? 'ordered' : 'amount_changed';
 
 function recordEnd(
   context: LinkContext,

@@ -59,6 +59,8 @@ export async function readInstallation(tx: Transaction): Promise<string> {
 
 /** What a payment link of ours was made for. */
 export interface OwnLink {
+  readonly document_id: number;
+  readonly version: number;
   readonly number: string;
   readonly amount: string;
   readonly currency: string;
@@ -68,7 +70,7 @@ export interface OwnLink {
 export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
   const [link] = await query<OwnLink>(
     tx,
-    `SELECT d.number, i.amount, i.currency
+    `SELECT document_id, version, d.number, i.amount, i.currency
      FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
      JOIN documents d USING (document_id)
      WHERE o.provider_id = :id AND i.provider = :provider`,
@@ -118,6 +120,43 @@ export async function insertCheckoutOrder(
     `INSERT INTO checkout_orders (checkout_id, ordered_on, event_id)
      VALUES (:checkoutId, :on::date, :eventId::bigint) ON CONFLICT (checkout_id) DO NOTHING`,
     { checkoutId, on, eventId },
+  );
+}
+
+export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: number): Promise<number[]> {
+  const rows = await query<{ document_id: number }>(
+    tx,
+    `SELECT document_id FROM checkout_invoices WHERE checkout_id = :checkoutId ORDER BY position`,
+    { checkoutId },
+  );
+  return rows.map(({ document_id }) => document_id);
+}
+
+/** The payer has ordered a debit by a payment link. Nothing where that is recorded. */
+export async function insertLinkOrder(
+  { tx, eventId }: PaymentContext,
+  { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
+  on: string,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_orders (document_id, version, ordered_on, event_id)
+     VALUES (:documentId, :version, :on::date, :eventId::bigint) ON CONFLICT (document_id, version) DO NOTHING`,
+    { documentId, version, on, eventId },
+  );
+}
+
+/** What a payment link came to. The first that is known stands. */
+export async function insertLinkOutcome(
+  { tx, now }: PaymentContext,
+  { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
+  outcome: 'paid' | 'failed',
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO payment_link_outcomes (document_id, version, outcome, recorded_at)
+     VALUES (:documentId, :version, :outcome, :now::timestamptz) ON CONFLICT (document_id, version) DO NOTHING`,
+    { documentId, version, outcome, now },
   );
 }
 

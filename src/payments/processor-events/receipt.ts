@@ -16,7 +16,14 @@ import { insertPaymentSources, insertPayments, insertSuggestions } from '../inse
 import { type PayableRow, readPayable } from '../open-items.sql.ts';
 import { type PaymentState, readCandidates, readState } from '../queries.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits } from './event.ts';
-import { type OwnCheckout, readOwnCheckout, readOwnLink, wasApplied } from './events.sql.ts';
+import {
+  insertLinkOutcome,
+  type OwnCheckout,
+  type OwnLink,
+  readOwnCheckout,
+  readOwnLink,
+  wasApplied,
+} from './events.sql.ts';
 
 type Receipt = Extract<PaymentFact, { kind: 'received' }>;
 
@@ -48,6 +55,7 @@ interface Paid {
   /** The processor's id. */
   readonly found: string;
   readonly checkoutId?: number;
+  readonly link?: OwnLink;
 }
 
 export async function recordReceipt(context: EventContext, receipt: Receipt): Promise<EventOutcome | Waits> {
@@ -87,7 +95,7 @@ async function purposeOf(context: EventContext, receipt: Receipt): Promise<Purpo
   const { link, invoice } = receipt;
   const own = link === undefined ? undefined : await readOwnLink(context.tx, PROCESSOR.name, link);
   if (own !== undefined && link !== undefined) {
-    const paid: Paid = { field: 'payment_link', found: link };
+    const paid: Paid = { field: 'payment_link', found: link, link: own };
     return proven(context, receipt, own, { paid, parts: [{ number: own.number }], what: `the link of ${own.number}` });
   }
   const checkout = await checkoutOf(context, receipt);
@@ -166,6 +174,7 @@ async function record(
   if (paid?.checkoutId !== undefined) {
     await insertEnding(payments.tx, { checkoutId: paid.checkoutId, why: 'paid', now: payments.now });
   }
+  if (paid?.link !== undefined) await insertLinkOutcome(payments, paid.link, 'paid');
   if (known !== undefined && applied.length === 0) {
     return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is recorded already` };
   }

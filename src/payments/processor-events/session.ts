@@ -1,14 +1,25 @@
-/** What the processor says of the session of a checkout before its money is there: ordered, failed, expired. */
+/**
+ * What the processor says of a session before its money is there: ordered, failed, expired. Of a payment link nothing
+ * expires: its sessions can be opened again.
+ */
 import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import type { SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
+import { enqueueDeliveries } from '../context.ts';
 import type { EventContext, EventOutcome } from './event.ts';
-import { insertCheckoutOrder, readOwnCheckout } from './events.sql.ts';
+import {
+  insertCheckoutOrder,
+  insertLinkOrder,
+  insertLinkOutcome,
+  readDocumentsOfCheckout,
+  readOwnCheckout,
+  readOwnLink,
+} from './events.sql.ts';
 
 /** Gives the reason of an outcome without an effect on the books. A session that we did not make is left alone. */
 export async function recordProgress(
   context: EventContext,
-  { id, state }: SessionProgress,
+  { id, link, state }: SessionProgress,
   reason: string,
 ): Promise<EventOutcome> {
   const { tx, on } = context;
@@ -18,6 +29,15 @@ export async function recordProgress(
     const payments = await context.open();
     if (state === 'ordered') await insertCheckoutOrder(payments, { checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
+    // Their own links are closed while a debit is on its way, and made again once it has failed.
+    await enqueueDeliveries(payments, await readDocumentsOfCheckout(tx, checkoutId));
+  }
+  const ownLink = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
+  if (ownLink !== undefined && state !== 'expired') {
+    const payments = await context.open();
+    if (state === 'ordered') await insertLinkOrder(payments, ownLink, on);
+    else await insertLinkOutcome(payments, ownLink, 'failed');
+    await enqueueDeliveries(payments, [ownLink.document_id]);
   }
   return { outcome: 'nothing', payment_id: null, reason };
 }

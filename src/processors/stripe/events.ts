@@ -101,8 +101,9 @@ const ENDINGS: Readonly<Record<string, SessionProgress['state']>> = {
 };
 
 function progressOf(object: unknown, state: SessionProgress['state']): { session?: SessionProgress } {
-  const parsed = z.object({ id: text }).safeParse(object);
-  return parsed.success ? { session: { id: parsed.data.id, state } } : {};
+  const parsed = z.object({ id: text, payment_link: id.nullish() }).safeParse(object);
+  if (!parsed.success) return {};
+  return { session: { id: parsed.data.id, link: parsed.data.payment_link ?? undefined, state } };
 }
 
 const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost' | 'closed'>> = {
