@@ -71,10 +71,12 @@ export function lastDay(month: Month): string {
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
 }
 
-/** `October 2026` */
-export function monthName(month: string): string {
+/** `October 2026`; short, `Oct 2026`. */
+export function monthName(month: string, length: 'short' | 'long' = 'long'): string {
   const [year, number] = parts(month as Month);
-  return DateTime.utc(year, number, 1).setLocale('en').toFormat('LLLL yyyy');
+  return DateTime.utc(year, number, 1)
+    .setLocale('en')
+    .toFormat(length === 'short' ? 'LLL yyyy' : 'LLLL yyyy');
 }
 
 /** `1 December 2026`, read the same everywhere, unlike 12/1 or 1/12. */

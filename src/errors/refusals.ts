@@ -79,6 +79,10 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   return new Refusal(code, facts as Record<string, unknown>, sentence(facts), cause);
 }
 
+/** The facts of a refusal with this code; undefined of any other. */
+export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
+  refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
+
 /** The message of a caught value, for a log line or a `reason`. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');

@@ -77,3 +77,49 @@ test('closing without the missing feed issues, leads back to the cockpit, and it
   expect(text).not.toContain('hx-trigger');
   expect(text).toContain('/console/acts/books.close?month=2026-08');
 });
+
+test('the sign-off says who closed the month, what keeps its books open, and in the end who closed them', async () => {
+  const cockpit = async (month: string) => (await finance.get(`/console/close/${month}`)).text;
+  expect(await cockpit('2026-08')).toMatch(/Billing closed by mara@issuer\.example/);
+  expect(await cockpit('2026-08')).toMatch(/href="\/console\/close\/2026-07">The books of July 2026<\/a> close first/);
+  expect(await cockpit('2026-08')).toContain('Not verified since it was closed');
+  expect(await cockpit('2026-07')).toContain('The books of July 2026 can be closed');
+  const act = '/console/acts/books.close';
+  const preview = await finance.post(act, [
+    ['month', '2026-07'],
+    ['step', 'preview'],
+  ]);
+  const done = await finance.post(act, [...sentBack(preview), ['step', 'confirm']]);
+  expect(done.text).toContain('The books of July 2026 are closed.');
+  expect(await cockpit('2026-07')).toMatch(/Books closed by mara@issuer\.example/);
+  expect(await cockpit('2026-08')).not.toContain('close first');
+});
+
+test('the sign-off names the differences of a verify that ran after the close', async () => {
+  await world.sql(
+    `INSERT INTO audit_tasks (kind, input, asked_at, finished_at, seen_at, host, progress, result)
+     VALUES ('verify', '{}', now(), now(), now(), 'here', 1,
+             '{"checks":[{"check":"rows_balance","inspected":3,"differences":2,"first":[]}]}')`,
+  );
+  expect((await finance.get('/console/close/2026-08')).text).toContain('Verified since, with 2 differences');
+});
+
+test('a request to close the books is named by the sign-off until it is approved, and its approver after it', async () => {
+  const ruled = await serveConsole(world, { approvals: { 'books.close': { always: true } } });
+  const mara = await signedIn(ruled, await invite(world, 'mara@issuer.example', { roles: ['finance'] }));
+  const lee = await signedIn(ruled, await invite(world, 'lee@issuer.example', { roles: ['approver'] }));
+  const act = '/console/acts/books.close';
+  const preview = await mara.post(act, [
+    ['month', '2026-08'],
+    ['step', 'preview'],
+  ]);
+  await mara.post(act, [...sentBack(preview), ['step', 'confirm']]);
+  const waiting = (await mara.get('/console/close/2026-08')).text;
+  const [, request = ''] = /approvals\/(\d+)">Request \d+<\/a> of mara@issuer\.example waits/.exec(waiting) ?? [];
+  const asked = await lee.get(`/console/approvals/${request}`);
+  await lee.post(`/console/approvals/${request}`, [...sentBack(asked), ['decision', 'approve']]);
+  expect((await mara.get('/console/close/2026-08')).text).toContain(
+    'Books closed by mara@issuer.example, approved by lee@issuer.example',
+  );
+  await ruled.end();
+});

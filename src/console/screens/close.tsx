@@ -8,13 +8,16 @@ import { type MonthFacts, readMonthFacts, readPartnerZones } from '../../close/q
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
+import { type Month, monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { readReadiness } from '../../reports/readiness.ts';
+import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
 /** A closed month of the strip, with what it billed by currency. */
 interface ClosedMonth {
@@ -31,6 +34,10 @@ interface OpenMonth {
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
   readonly feeds: Feeds & { readonly due: boolean };
   readonly ends_at: string;
+  /** The requests to close it, or all that are due, that wait for a second person. */
+  readonly requests: readonly WaitingApproval[];
+  /** How many settings, variables and partners' fields production lacks; 0 in a sandbox. */
+  readonly missing: number;
 }
 
 const MONTHS_SHOWN = 11;
@@ -62,6 +69,7 @@ async function readOpenMonth(
      FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY sum(invoice_amount) DESC`,
     { month: feeds.month },
   );
+  const requests = await readWaitingApprovals(tx, environment.now());
   const zones = await readPartnerZones(tx);
   const end = endOfMonthEverywhere(feeds.month, zones.length > 0 ? zones : [settings.time_zone]);
   return {
@@ -70,6 +78,9 @@ async function readOpenMonth(
     totals,
     feeds,
     ends_at: end.at.toISO(),
+    requests: requests.filter(({ act, subject }) => act === 'month.close' && (feeds.due || subject === feeds.month)),
+    missing:
+      environment.name === 'production' ? (await readReadiness(tx, { environment, settings })).missing.length : 0,
   };
 }
 
@@ -79,6 +90,7 @@ export interface CloseView {
   readonly shown: Month | null;
   readonly report: CloseReport | null;
   readonly facts: MonthFacts | null;
+  readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
@@ -94,26 +106,9 @@ export async function readClose(
   const isClosed = closed.some(({ month }) => month === shown);
   const report = isClosed && shown !== null ? ((await readCloseReport(tx, shown)) ?? null) : null;
   const [facts = null] = isClosed && shown !== null ? await readMonthFacts(tx, [shown]) : [];
-  return { closed, open, shown, report, facts, openBooks: openBooks(await readBooksState(tx)) };
+  const signOff = report !== null && shown !== null ? await readSignOff(tx, context, shown) : null;
+  return { closed, open, shown, report, facts, signOff, openBooks: openBooks(await readBooksState(tx)) };
 }
-
-const NAMES = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const;
-
-/** `September 2026`. */
-export const monthName = (month: Month): string => `${NAMES[Number(month.slice(5)) - 1]} ${month.slice(0, 4)}`;
 
 export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles'> }): Screen {
   const { shown, open, report, facts } = view;
@@ -161,7 +156,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
       <>
         <Strip {...view} />
         {running && <Running open={open} user={user} />}
-        {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} />}
+        {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} user={user} />}
         {shown === null && (
           <p class="nothing">
             There are no rows yet. Import some, and the first month appears here.{' '}
@@ -213,7 +208,7 @@ const MonthTile = ({
 }) => (
   <li>
     <a href={`/console/close/${month}`} aria-current={current ? 'page' : undefined}>
-      <strong>{`${(NAMES[Number(month.slice(5)) - 1] ?? '').slice(0, 3)} ${month.slice(0, 4)}`}</strong>
+      <strong>{monthName(month, 'short')}</strong>
       <span class="total">
         {totals[0] === undefined ? (
           'No rows'
@@ -294,6 +289,14 @@ function Running({ open, user }: { open: OpenMonth; user: Seer }) {
                 missing.length === 0 ? 'Every expected feed has arrived' : `${plural(missing.length, 'feed')} missing`
               }
             />
+            {open.requests.map((request) => (
+              <WaitingRequest {...request} />
+            ))}
+            {open.missing > 0 && (
+              <SignOffLine tone="warn">
+                <a href="/console/settings">{plural(open.missing, 'setting')}</a> missing: documents may be held
+              </SignOffLine>
+            )}
           </ul>
         </Card>
       </div>
@@ -351,7 +354,14 @@ export const changeColumns = (linked: boolean): Column<CloseReport['partners'][n
   },
 ];
 
-function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFacts; view: CloseView }) {
+interface ClosedProps {
+  readonly report: CloseReport;
+  readonly facts: MonthFacts;
+  readonly view: CloseView;
+  readonly user: Seer;
+}
+
+function Closed({ report, facts, view, user }: ClosedProps) {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
   const unfinished = held + failed + uncertain;
@@ -416,6 +426,9 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
               </div>
             </Card>
           </div>
+          {view.signOff !== null && (
+            <SignOffCard month={report.month} signOff={view.signOff} deliveries={facts.deliveries} user={user} />
+          )}
           <Card title="Proof">
             <dl class="facts">
               <dt>Seal</dt>
@@ -428,8 +441,6 @@ function Closed({ report, facts, view }: { report: CloseReport; facts: MonthFact
                   </a>
                 )}
               </dd>
-              <dt>Books</dt>
-              <dd>{view.openBooks.includes(report.month) ? 'open' : 'closed'}</dd>
               <dt>Issued on</dt>
               <dd>{report.issued_on}</dd>
               {report.program !== null && (

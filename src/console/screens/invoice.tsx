@@ -9,12 +9,12 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
+import { monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { ActLink, MoreActs, type RareAct } from '../act-link.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { monthName } from './close.tsx';
 import { Standing } from './invoices.tsx';
 
 export interface InvoiceView {

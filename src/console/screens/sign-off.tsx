@@ -1,0 +1,184 @@
+/**
+ * The sign-off of a closed month: who closed it, whether its documents went out and its figures were verified since, and
+ * what keeps its books from closing, each with what ends it. Closing the books is the sign-off: nothing is dated in the
+ * month afterwards.
+ */
+import type { ComponentChildren } from 'preact';
+import { readTasks } from '../../audit/tasks.sql.ts';
+import type { VerifyResult } from '../../audit/tasks.ts';
+import { findObstacles } from '../../close/books.ts';
+import type { MonthFacts } from '../../close/queries.ts';
+import type { Environment } from '../../config/environment.ts';
+import type { Settings } from '../../config/settings.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { factsOf, type Refusal } from '../../errors/refusals.ts';
+import { type Month, monthName } from '../../month.ts';
+import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
+import { plural } from '../../text.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
+import { Card, Icon, Instant, type Tone } from '../kit.tsx';
+
+/** One of the two closes of a month: whoever did it, and who approved it. */
+interface Signature {
+  readonly close: 'month' | 'books';
+  readonly by: string;
+  readonly at: string;
+  readonly approver: string | null;
+}
+
+export interface SignOff {
+  readonly signatures: readonly Signature[];
+  readonly obstacles: readonly Refusal[];
+  /** The requests to close its books that wait for a second person. */
+  readonly requests: readonly WaitingApproval[];
+  /** The last complete verify since the month was closed, with how many differences it found. */
+  readonly verified: { readonly at: string; readonly differences: number } | null;
+}
+
+export async function readSignOff(
+  tx: Transaction,
+  context: { environment: Environment; settings: Settings },
+  month: Month,
+): Promise<SignOff> {
+  const signatures = await query<Signature>(
+    tx,
+    `SELECT c.close, coalesce(u.login, e.claimed_by, e.os_user) AS by, c.closed_at AS at,
+            e.details -> 'approval' ->> 'approved_by' AS approver
+     FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
+           FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
+           WHERE m.month = :month GROUP BY m.month
+           UNION ALL SELECT 'books', closed_at, event_id FROM book_closes WHERE month = :month) AS c
+     JOIN audit_events e USING (event_id)
+     LEFT JOIN users u USING (user_id)
+     ORDER BY c.close DESC`,
+    { month },
+  );
+  const [task] = await readTasks(tx, { kind: 'verify', limit: 1 });
+  const closedAt = signatures.find(({ close }) => close === 'month')?.at ?? '';
+  const requests = await readWaitingApprovals(tx, context.environment.now());
+  const checks = (task?.result as VerifyResult | null | undefined)?.checks;
+  return {
+    signatures,
+    obstacles: await findObstacles(tx, context, { month }),
+    requests: requests.filter(({ act, subject }) => act === 'books.close' && subject === month),
+    verified:
+      task?.finished_at && checks !== undefined && task.asked_at > closedAt
+        ? { at: task.finished_at, differences: checks.reduce((sum, { differences }) => sum + differences, 0) }
+        : null,
+  };
+}
+
+export function SignOffCard({
+  month,
+  signOff: { signatures, obstacles, requests, verified },
+  deliveries: { sent, pending, held, failed, uncertain },
+  user,
+}: {
+  month: Month;
+  signOff: SignOff;
+  deliveries: MonthFacts['deliveries'];
+  user: Seer;
+}) {
+  const unsent = pending + held + failed + uncertain;
+  return (
+    <Card title="Sign-off">
+      <ul class="ticks">
+        {signatures.map((signature) => (
+          <Signed {...signature} />
+        ))}
+        {unsent === 0 ? (
+          <SignOffLine tone="good">{`${plural(sent, 'e-mail')} sent, none waits`}</SignOffLine>
+        ) : (
+          <SignOffLine tone="warn">{`${plural(unsent, 'e-mail')} not sent`}</SignOffLine>
+        )}
+        <SignOffLine tone={verified === null ? 'plain' : verified.differences === 0 ? 'good' : 'bad'}>
+          <a href="/console/audit/checks">
+            {verified === null
+              ? 'Not verified since it was closed'
+              : verified.differences === 0
+                ? 'Verified since, without a difference'
+                : `Verified since, with ${plural(verified.differences, 'difference')}`}
+          </a>
+          {verified !== null && (
+            <>
+              <br />
+              <span class="soft">
+                <Instant at={verified.at} />
+              </span>
+            </>
+          )}
+        </SignOffLine>
+        {obstacles.map((obstacle) => (
+          <Obstacle obstacle={obstacle} user={user} />
+        ))}
+        {requests.map((request) => (
+          <WaitingRequest {...request} />
+        ))}
+        {obstacles.length === 0 && requests.length === 0 && !signatures.some(({ close }) => close === 'books') && (
+          <SignOffLine tone="plain">{`The books of ${monthName(month)} can be closed`}</SignOffLine>
+        )}
+      </ul>
+    </Card>
+  );
+}
+
+export const SignOffLine = ({ tone, children }: { tone: Tone; children: ComponentChildren }) => (
+  <li>
+    <Icon kind={tone === 'good' ? 'done' : tone === 'plain' ? 'wait' : 'missing'} tone={tone} />
+    <span>{children}</span>
+  </li>
+);
+
+export const WaitingRequest = ({ request_id, requested_by }: WaitingApproval) => (
+  <SignOffLine tone="plain">
+    <a href={`/console/approvals/${request_id}`}>{`Request ${request_id}`}</a>
+    {` of ${requested_by} waits for approval`}
+  </SignOffLine>
+);
+
+const Signed = ({ close, by, at, approver }: Signature) => (
+  <SignOffLine tone="good">
+    {`${close === 'month' ? 'Billing' : 'Books'} closed by ${by}`}
+    {approver !== null && `, approved by ${approver}`}
+    <br />
+    <span class="soft">
+      <Instant at={at} />
+    </span>
+  </SignOffLine>
+);
+
+/** What keeps the books open, in short; the act's own page has the whole sentence. */
+function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
+  const earlier = factsOf(obstacle, 'earlier_books_open');
+  if (earlier !== undefined) {
+    return (
+      <SignOffLine tone="warn">
+        <a href={`/console/close/${earlier.open}`}>{`The books of ${monthName(earlier.open)}`}</a> close first
+      </SignOffLine>
+    );
+  }
+  const duplicates = factsOf(obstacle, 'possible_duplicates_open');
+  if (duplicates !== undefined) {
+    return (
+      <SignOffLine tone="warn">
+        <a href="/console/payments">{plural(duplicates.payments.length, 'payment')}</a> may be counted twice
+      </SignOffLine>
+    );
+  }
+  const bank = [
+    ...(factsOf(obstacle, 'bank_feed_behind')?.accounts ?? []).map(
+      ({ account, reported_to }) => `Bank account ${account} is reported to ${reported_to}`,
+    ),
+    ...(factsOf(obstacle, 'bank_feed_gap')?.gaps ?? []).map(({ reason }) => reason),
+  ];
+  if (bank.length === 0) return <SignOffLine tone="warn">{obstacle.message}</SignOffLine>;
+  return bank.map((sentence) => (
+    <SignOffLine tone="warn">
+      {sentence}
+      <br />
+      <ActLink user={user} act="payment.import" partner={null} tone="plain">
+        Import a bank file
+      </ActLink>
+    </SignOffLine>
+  ));
+}
