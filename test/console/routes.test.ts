@@ -12,6 +12,7 @@ import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts'
 import {
   addressOf,
   askToRelease,
+  contentOf,
   isMoved,
   isOpen,
   makePack,
@@ -130,22 +131,7 @@ function may(reader: Reader, route: Route): boolean {
   return (role === 'viewer' || role === reader.role) && !(ledger && reader.narrowed);
 }
 
-/** The content of every table, as one hash each. */
-async function state(): Promise<Record<string, string>> {
-  const names = await books.sql<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.tables
-     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY 1`,
-  );
-  const hashes: [string, string][] = [];
-  for (const { name } of names.filter((each) => !COUNTED.includes(each.name))) {
-    const [row] = await books.sql<{ hash: string }>(
-      `SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS hash FROM ${name} t`,
-    );
-    hashes.push([name, row?.hash ?? '']);
-  }
-  expect(hashes.length).toBeGreaterThan(50);
-  return Object.fromEntries(hashes);
-}
+const state = () => contentOf(books, COUNTED);
 
 const browserOf = ({ name }: Reader): Browser => browsers.get(name) as Browser;
 const inside = (method: string) => routes.filter((each) => each.method === method && !isOpen(each));

@@ -12,22 +12,23 @@ import type { World } from './world.ts';
 
 export interface Route {
   readonly method: string;
-  /** Below /console. */
+  /** Below /console or /place. */
   readonly path: string;
 }
 
-/** Served to a reader who looks at everything at once. */
+/** Served to a reader who looks at everything at once; `below`: /console, or the partner's place. */
 export async function serveRoutes(
   world: World,
   settings?: Partial<Settings>,
+  below: '/console' | '/place' = '/console',
 ): Promise<{ served: Served; routes: readonly Route[] }> {
   const routes: Route[] = [];
   const served = await serveWorld(world, {
     settings: { http: { ...world.settings.http, requests_per_minute: 1_000_000 }, ...settings },
     addConsole(app, shared) {
       app.addHook('onRoute', ({ method, url }) => {
-        if (!/^\/console(\/|$)/.test(url)) return;
-        for (const each of [method].flat()) routes.push({ method: each, path: url.replace(/^\/console/, '') || '/' });
+        if (url !== below && !url.startsWith(`${below}/`)) return;
+        for (const each of [method].flat()) routes.push({ method: each, path: url.slice(below.length) || '/' });
       });
       addConsole(app, shared);
     },
@@ -95,4 +96,24 @@ export async function makePack({ database, environment }: World): Promise<string
   const taskId = await database.transaction((tx) => insertTask(tx, task));
   await runTask({ database, environment }, 'export', taskId as number);
   return String(taskId);
+}
+
+/** The content of every table but those that a request may be counted in, as one hash each. */
+export async function contentOf(
+  { sql }: Pick<World, 'sql'>,
+  counted: readonly string[],
+): Promise<Record<string, string>> {
+  const names = await sql<{ name: string }>(
+    `SELECT table_name AS name FROM information_schema.tables
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY 1`,
+  );
+  const hashes: [string, string][] = [];
+  for (const { name } of names.filter((each) => !counted.includes(each.name))) {
+    const [row] = await sql<{ hash: string }>(
+      `SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS hash FROM ${name} t`,
+    );
+    hashes.push([name, row?.hash ?? '']);
+  }
+  if (hashes.length < 50) throw new Error(`only ${hashes.length} tables were read`);
+  return Object.fromEntries(hashes);
 }
