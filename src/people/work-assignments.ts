@@ -28,20 +28,20 @@ export interface AssignmentRequest {
   readonly item: string;
   /** The login of a person; undefined: nobody. */
   readonly to: string | undefined;
-  /** The partner that the item is of, who the person must be able to see; null: of the whole ledger. */
-  readonly partnerId: string | null;
+  /** The partners that the item touches, all of which the person must be able to see; none: the whole ledger. */
+  readonly partnerIds: readonly string[];
 }
 
 export async function assignWork(
   tx: Transaction,
   { environment, actor }: ActorContext,
-  { item, to, partnerId }: AssignmentRequest,
+  { item, to, partnerIds }: AssignmentRequest,
 ): Promise<void> {
   const user = to === undefined ? undefined : await readActiveUser(tx, to);
   if (to !== undefined && user === undefined) throw refuse('user_unknown', { login: to, acting: false });
   if (user !== undefined) {
     const scope = scopeOf(user, 'viewer');
-    const sees = scope === null || (partnerId !== null && scope?.includes(partnerId) === true);
+    const sees = scope === null || (partnerIds.length > 0 && partnerIds.every((id) => scope?.includes(id) === true));
     if (user.kind !== 'person' || !sees)
       throw refuse('work_assignee_unfit', { login: user.login, is_person: user.kind === 'person', item });
   }

@@ -13,6 +13,8 @@ import { runAct } from '../../src/acts/run.ts';
 import { workAssign } from '../../src/acts/work/assign.ts';
 import { readWork, type WorkItem } from '../../src/acts/work/items.ts';
 import { readQueue } from '../../src/console/screens/queue.tsx';
+import type { Transaction } from '../../src/database/transaction.ts';
+import { askForApproval } from '../../src/people/approvals.ts';
 import { deactivateUser } from '../../src/people/users.ts';
 import { recordAttention } from '../../src/reports/job-attention.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -61,7 +63,7 @@ describe('an item is there while its state lasts:', () => {
     const item = `approval:${facts['request_id']}`;
     expect(await found(item)).toMatchObject({
       ...{ kind: 'approvals', since: '2026-08-10', title: `invoice.void ${SECOND}` },
-      ...{ money: { currency: 'USD', amount: '14.00' }, partner: { id: 'p-2' } },
+      ...{ money: { currency: 'USD', amount: '14.00' }, partners: [{ id: 'p-2' }] },
     });
     await endRequest(await as(world, MARA), Number(facts['request_id']), 'withdraw', null);
     expect(await found(item)).toBeUndefined();
@@ -102,7 +104,7 @@ describe('an item is there while its state lasts:', () => {
     );
     const emailId = Number(letter?.email_id);
     expect(await found(`email:${emailId}`)).toMatchObject({
-      ...{ kind: 'e-mails', money: null, partner: null, reason: 'no such user' },
+      ...{ kind: 'e-mails', money: null, partners: [], reason: 'no such user' },
       acts: [{ act: 'email.resend', input: { emailId: String(emailId) } }, { act: 'email.dismiss' }],
     });
     await runAct(await mara(), emailDismiss, { emailId, reason: 'read elsewhere' });
@@ -190,6 +192,35 @@ describe('an item is assigned', () => {
     expect(await refused(undefined)).toBe('work_assigned_already');
     expect(await refused(LEE, 'hold:INV-2026-000999')).toBe('work_item_unknown');
     expect((await found(ITEM))?.assignee).toBeNull();
+  });
+
+  test('of two partners by and to those alone who may see both', async () => {
+    const ofBoth = async (tx: Transaction) => {
+      const context = await mara();
+      const request = { act: 'payment.apply', input: { paymentId: 1 }, subject: '1', partnerIds: ['p-1', 'p-2'] };
+      return askForApproval(tx, context, {
+        ...{ ...request, reason: null, hash: '0'.repeat(64), userId: context.actor.user?.user_id ?? 0 },
+        preview: { title: 'Apply a payment', changes: [], amounts: [], text: 'both' },
+      });
+    };
+    const { request_id: requestId } = await world.database.transaction(ofBoth);
+    const item = `approval:${requestId}`;
+    const both = [
+      { id: 'p-1', name: 'Harbour Lights Ticketing' },
+      { id: 'p-2', name: 'Other Tickets' },
+    ];
+    expect((await found(item))?.partners).toEqual(both);
+    for (const scope of [['p-1'], ['p-2']]) expect((await work(scope)).some((each) => each.item === item)).toBe(false);
+    expect((await work(['p-1', 'p-2'])).some((each) => each.item === item)).toBe(true);
+    const one = 'one@issuer.example';
+    await invite(world, one, { roles: ['finance'], partnerId: 'p-1' });
+    const byOne = async () => runAct(await as(world, one, NONE), workAssign, { item, to: LEE });
+    expect((await refusalOf(byOne())).code).toBe('role_needed');
+    expect((await refusalOf(assign(one, item))).code).toBe('work_assignee_unfit');
+    await invite(world, one, { roles: ['finance'], partnerId: 'p-2' });
+    expect((await byOne()).text).toContain(LEE);
+    await assign(one, item);
+    await endRequest(await mara(), requestId, 'withdraw', null);
   });
 
   test("to a user who is deactivated afterwards, and is nobody's then", async () => {

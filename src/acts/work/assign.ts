@@ -16,12 +16,11 @@ export const workAssign = defineAct({
   },
   subject: ({ item }) => item,
   async partners(tx, { item }, context) {
-    const { partner } = await itemNamed(tx, context, item);
-    return partner === null ? 'all' : [partner.id];
+    const ids = idsOf(await itemNamed(tx, context, item));
+    return ids.length === 0 ? 'all' : ids;
   },
   async perform(tx, context, { item, to }) {
-    const { partner } = await itemNamed(tx, context, item);
-    await assignWork(tx, context, { item, to, partnerId: partner?.id ?? null });
+    await assignWork(tx, context, { item, to, partnerIds: idsOf(await itemNamed(tx, context, item)) });
   },
   facts: async (tx, { item }, _result, context) => ({
     [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
@@ -36,6 +35,8 @@ export const workAssign = defineAct({
     };
   },
 });
+
+const idsOf = ({ partners }: WorkItem): string[] => partners.map(({ id }) => id);
 
 async function itemNamed(tx: Transaction, { settings, environment }: ActContext, item: string): Promise<WorkItem> {
   const all = await readWork(tx, { settings, scope: null, now: environment.now().toMillis() });

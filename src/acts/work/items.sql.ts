@@ -48,6 +48,16 @@ export function readWaitingDocuments(
   );
 }
 
+/** The names of partners, by their ids. */
+export async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ partner_id: string; name: string }>(
+    tx,
+    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
+    { ids },
+  );
+  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
+}
+
 /** What is known of documents with trouble in their links. */
 export function readLinkedDocuments(
   tx: Transaction,

@@ -15,7 +15,13 @@ import { statusOf } from '../../people/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
 import { plural } from '../../text.ts';
-import { readFindings, readLinkedDocuments, readWaitingDocuments, type WaitingDocument } from './items.sql.ts';
+import {
+  readFindings,
+  readLinkedDocuments,
+  readNamesOf,
+  readWaitingDocuments,
+  type WaitingDocument,
+} from './items.sql.ts';
 
 export const WORK_KINDS = [
   ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
@@ -30,7 +36,8 @@ export interface WorkItem {
   readonly state: string;
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
-  readonly partner: { readonly id: string; readonly name: string } | null;
+  /** Those that it touches; none: the whole ledger. */
+  readonly partners: readonly { readonly id: string; readonly name: string }[];
   readonly money: { readonly amount: string; readonly currency: string } | null;
   /** `YYYY-MM-DD` */
   readonly since: string;
@@ -76,7 +83,7 @@ export async function readWork(tx: Transaction, question: WorkQuestion): Promise
     ...(await emails(tx, question)),
     ...(await links(tx, question)),
     ...(await findings(tx)),
-  ].filter(({ partner }) => scope === null || (partner !== null && scope.includes(partner.id)));
+  ].filter(({ partners }) => scope === null || (partners.length > 0 && partners.every(({ id }) => scope.includes(id))));
   const assigned = new Map((await readAssignments(tx)).map((each) => [each.item, each]));
   return found
     .map((each) => ({ ...each, money: inDigits(each.money), assignee: assigneeOf(assigned.get(each.item)) }))
@@ -108,18 +115,21 @@ const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
 
 async function approvals(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
   const requests = await readRequests(tx, { undecided: true, scope, limit: LISTED });
+  const names = await readNamesOf(
+    tx,
+    requests.flatMap(({ partner_ids }) => partner_ids ?? []),
+  );
   return requests
     .filter((request) => statusOf(request, now) === 'waiting')
     .map((request) => {
       const [amount] = request.preview.amounts;
-      const [partner] = request.partner_ids ?? [];
       return {
         item: `approval:${request.request_id}`,
         kind: 'approvals',
         state: 'to approve',
         tone: 'warn',
         title: `${request.act} ${request.subject}`,
-        partner: partner === undefined ? null : { id: partner, name: partner },
+        partners: (request.partner_ids ?? []).map((id) => ({ id, name: names.get(id) ?? id })),
         money: amount ?? null,
         since: request.requested_at.slice(0, 10),
         reason: `asked by ${request.requester}${request.reason === null ? '' : `: ${request.reason}`}`,
@@ -173,7 +183,7 @@ async function documents(tx: Transaction, { scope, now }: WorkQuestion): Promise
 
 const ofDocument = (document: Omit<WaitingDocument, 'what' | 'reason'>) => ({
   title: document.number,
-  partner: { id: document.partner_id, name: document.partner_name },
+  partners: [{ id: document.partner_id, name: document.partner_name }],
   money: { amount: document.amount, currency: document.currency },
   since: document.since,
 });
@@ -199,7 +209,7 @@ async function receipts(tx: Transaction, { settings }: WorkQuestion): Promise<Fo
     state: RECEIPTS[each.kind],
     tone: each.kind === 'suggestion' ? 'good' : 'warn',
     title: each.payer?.name ?? each.partner_name ?? each.exception,
-    partner: each.partner_id === null ? null : { id: each.partner_id, name: each.partner_name ?? each.partner_id },
+    partners: each.partner_id === null ? [] : [{ id: each.partner_id, name: each.partner_name ?? each.partner_id }],
     money: each.amount === null || each.currency === null ? null : { amount: each.amount, currency: each.currency },
     since: each.since,
     reason: each.reason,
@@ -215,7 +225,7 @@ async function disputes(tx: Transaction): Promise<Found[]> {
     state: isPaid(dispute) ? 'paid, still in dispute' : 'dispute',
     tone: isPaid(dispute) ? 'good' : 'warn',
     title: dispute.number,
-    partner: { id: dispute.partner_id, name: dispute.partner_name },
+    partners: [{ id: dispute.partner_id, name: dispute.partner_name }],
     money: { amount: dispute.amount, currency: dispute.currency },
     since: dispute.disputed_on,
     reason: [
@@ -243,7 +253,7 @@ async function emails(tx: Transaction, { now }: WorkQuestion): Promise<Found[]> 
         state: isQueued ? 'no server takes it' : email.status,
         tone: email.status === 'held' || email.status === 'uncertain' ? 'warn' : 'bad',
         title: nameOf(email),
-        partner: email.partner_id === null ? null : { id: email.partner_id, name: email.partner_id },
+        partners: email.partner_id === null ? [] : [{ id: email.partner_id, name: email.partner_id }],
         money: null,
         since: (email.attempted_at ?? email.queued_at).slice(0, 10),
         reason: email.reason ?? (isQueued ? 'not tried yet' : ''),
@@ -286,7 +296,7 @@ async function findings(tx: Transaction): Promise<Found[]> {
     state: job,
     tone: 'bad',
     title: item,
-    partner: null,
+    partners: [],
     money: null,
     since,
     reason:

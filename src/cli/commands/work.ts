@@ -54,9 +54,9 @@ async function workList(
   );
 }
 
-const workJson = ({ tone: _tone, partner, money, assignee, ...item }: WorkItem) => ({
+const workJson = ({ tone: _tone, partners, money, assignee, ...item }: WorkItem) => ({
   ...item,
-  partner_id: partner?.id ?? null,
+  partner_ids: partners.map(({ id }) => id),
   currency: money?.currency ?? null,
   amount: money === null ? null : Amount.of(money.amount, money.currency).toString(),
   assigned_to: assignee?.login ?? null,
@@ -68,7 +68,7 @@ const sheetOf = (items: readonly WorkItem[]): Sheet => ({
     item: 'text',
     kind: 'text',
     state: 'text',
-    partner_id: 'text',
+    partner_ids: 'text',
     currency: 'text',
     amount: 'amount',
     since: 'date',
@@ -77,7 +77,7 @@ const sheetOf = (items: readonly WorkItem[]): Sheet => ({
   },
   rows: items.map((each) => {
     const { acts: _acts, title: _title, ...row } = workJson(each);
-    return row;
+    return { ...row, partner_ids: row.partner_ids.join(', ') };
   }),
 });
 

@@ -66,8 +66,12 @@ export async function readQueue(
   };
 }
 
+/** The partners of an act; null: the whole ledger. */
+const whoseOf = (partners: WorkItem['partners']): readonly string[] | null =>
+  partners.length === 0 ? null : partners.map(({ id }) => id);
+
 /** Where an item is looked at and settled. */
-function pageOf({ item, partner }: WorkItem, user: Seer): string {
+function pageOf({ item, partners }: WorkItem, user: Seer): string {
   const at = item.indexOf(':');
   const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
   switch (prefix) {
@@ -76,8 +80,8 @@ function pageOf({ item, partner }: WorkItem, user: Seer): string {
     case 'receipt':
       return `/console/payments/${encodeURIComponent(name)}`;
     case 'email':
-      if (mayDo(user, 'email.resend', partner?.id ?? null)) return actHref('email.resend', { emailId: name });
-      return partner === null ? SETTINGS : `/console/partners/${encodeURIComponent(partner.id)}/emails`;
+      if (mayDo(user, 'email.resend', whoseOf(partners))) return actHref('email.resend', { emailId: name });
+      return partners[0] === undefined ? SETTINGS : `/console/partners/${encodeURIComponent(partners[0].id)}/emails`;
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':
@@ -111,7 +115,7 @@ function Acts({ item, user }: { item: WorkItem; user: Seer }) {
   return (
     <>
       {item.acts.map(({ name, act, input }) => (
-        <ActLink user={user} act={act} partner={item.partner?.id ?? null} input={input} tone="small">
+        <ActLink user={user} act={act} partner={whoseOf(item.partners)} input={input} tone="small">
           {name}
         </ActLink>
       ))}
@@ -133,8 +137,13 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
   },
   {
     heading: 'Partner',
-    cell: ({ partner }) =>
-      partner !== null && <a href={`/console/partners/${encodeURIComponent(partner.id)}`}>{partner.name}</a>,
+    cell: ({ partners }) =>
+      partners.map(({ id, name }, index) => (
+        <>
+          {index > 0 && ', '}
+          <a href={`/console/partners/${encodeURIComponent(id)}`}>{name}</a>
+        </>
+      )),
   },
   { heading: 'Why', cell: ({ reason }) => <span class="soft">{reason}</span> },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
