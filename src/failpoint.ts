@@ -5,6 +5,11 @@
 
 /** A place before or after each transaction's end and each call to the outside. */
 export const FAILPOINTS = [
+  'user.invited',
+  'user.role_changed',
+  'user.deactivated',
+  'work.assigned',
+  'approval.requested',
   'approval.decided',
   'partners.written',
   'import.staged',

@@ -129,6 +129,7 @@ async function ask<Input>(
     ...{ preview: storedPreview(act, input, consequence), hash: digestOf(consequence), userId: user.user_id },
     reason: typeof reason === 'string' ? reason : null,
   });
+  failpoint('approval.requested');
   const approvers = await readApprovers(tx, { partnerIds, besides: user.user_id });
   const logins = approvers.map(({ login }) => login);
   return refuse('approval_needed', { ...request, title: act.title, subject, approvers: logins });

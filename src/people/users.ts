@@ -6,6 +6,7 @@
 import { LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
 import { endSessions } from './sessions.ts';
@@ -94,6 +95,7 @@ export async function inviteUser(tx: Transaction, context: PeopleContext, given:
     if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
     const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
     await insertRoles(tx, { userId, act: 'grant', roles, source: 'administrator', now, eventId });
+    failpoint('user.invited');
   } else if (roles.some((role) => !hasRole(known, role))) {
     await changeRoles(tx, context, { login, grant: roles.filter((role) => !hasRole(known, role)), revoke: [] });
   }
@@ -128,6 +130,7 @@ export async function changeRoles(
   for (const [act, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
     if (roles.length > 0) await insertRoles(tx, { userId, act, roles, source: 'administrator', now, eventId });
   }
+  failpoint('user.role_changed');
   if (revoke.length > 0) await refuseWithoutAdministrator(tx, login);
   await endSessions(tx, { userId, now });
   return (await readActiveUser(tx, login)) as User;
@@ -150,6 +153,7 @@ export async function deactivateUser(
   const details = { reason: given.reason };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.deactivate', subject: login, details, now });
   await insertUserEnd(tx, { userId, reason: given.reason, now, eventId });
+  failpoint('user.deactivated');
   await refuseWithoutAdministrator(tx, login);
   await endSessions(tx, { userId, now });
   return user;

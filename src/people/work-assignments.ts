@@ -5,6 +5,7 @@
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { scopeOf } from './roles.ts';
 import { readActiveUser } from './user-queries.ts';
@@ -50,4 +51,5 @@ export async function assignWork(
   const details = { to: user?.login ?? null, user_id: user?.user_id ?? null };
   const now = environment.now().toISO();
   await recordEvent(tx, actor, { action: 'work.assign', subject: item, details, now });
+  failpoint('work.assigned');
 }

@@ -7,13 +7,13 @@ import { type Caller, callerWith } from '../support/service.ts';
 import type { World } from '../support/world.ts';
 
 export interface Serving {
-  readonly serve: (failpoint?: string) => Promise<{ child: ChildProcess; caller: Caller }>;
+  readonly serve: (failpoint?: string) => Promise<{ child: ChildProcess; url: string; caller: Caller }>;
   /** Kills what still runs. */
   readonly end: () => void;
 }
 
-export async function prepareServing(world: World): Promise<Serving> {
-  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl };
+export async function prepareServing(world: World, more: Readonly<Record<string, string>> = {}): Promise<Serving> {
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, ...more };
   const credentials = (await reckoner(['--json', 'client', 'create', 'p-1'], { env })).json() as Credentials;
   const children: ChildProcess[] = [];
   return {
@@ -24,7 +24,7 @@ export async function prepareServing(world: World): Promise<Serving> {
       children.push(child);
       const [said] = (await once(child.stdout, 'data')) as [Buffer];
       const { listening } = JSON.parse(said.toString()) as { listening: string };
-      return { child, caller: await callerWith(listening, credentials) };
+      return { child, url: listening, caller: await callerWith(listening, credentials) };
     },
     end() {
       for (const child of children) child.kill('SIGKILL');
