@@ -2,10 +2,13 @@
  * The work of a month by the keyboard alone, in a real browser: after the sign-in no click, and no address that is typed.
  * Without Chromium these tests are skipped.
  */
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
+import { verifyPack } from '../audit/books.ts';
 import { type Books, HARBOUR, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
@@ -199,6 +202,34 @@ test('finance matches a wire to three invoices less a bank fee in one act, and u
   await keys.enter('Take a payment back from the invoices it paid', 'Done');
   expect(await live()).toEqual([]);
   expect((await books.balance('INV-2026-000010')).balance).toBe('1500.00');
+  await keys.page.context().close();
+});
+
+test('an auditor has a pack of a month made and downloads it, and its offline verifier finds nothing wrong', async () => {
+  const keys = await at('nia@auditor.example', { roles: ['viewer'] });
+  await keys.goTo('u', 'Audit');
+  await keys.tabTo('Packs');
+  await keys.press('Enter');
+  await keys.page.waitForURL(/audit\/packs$/);
+  await keys.heading('Packs');
+  await keys.tabTo('Format of invoices');
+  await keys.press('Tab');
+  expect(await keys.focused()).toBe('Make');
+  await keys.press('Enter');
+  const download = keys.page.getByRole('link', { name: /^Download/ });
+  await download.waitFor({ timeout: 60_000 });
+  await keys.tabTo((await download.innerText()).trim());
+  const arrives = keys.page.waitForEvent('download');
+  await keys.press('Enter');
+  const zip = await arrives;
+  expect(zip.suggestedFilename()).toMatch(/^invoices-2026-\d\d\.zip$/);
+  const pack = join(books.home, 'downloaded');
+  expect(spawnSync('python3', ['-m', 'zipfile', '-e', await zip.path(), pack]).status).toBe(0);
+  expect(verifyPack([pack])).toMatchObject({ status: 0, output: expect.stringContaining('invoices') });
+  // It is this file that is checked: a changed byte is found.
+  const data = join(pack, 'invoices.csv');
+  writeFileSync(data, readFileSync(data, 'utf8').replace('Nord', 'Süd'));
+  expect(verifyPack([pack]).status).not.toBe(0);
   await keys.page.context().close();
 });
 
