@@ -74,14 +74,17 @@ export interface LiveApplication {
   readonly document_id: number;
   readonly number: string;
   readonly amount: string;
+  /** What was written to bank charges with it. */
+  readonly bank_charges: string | null;
 }
 
 /** Applications of these payments that are not undone, the latest first. */
 export function readLiveApplications(tx: Transaction, paymentIds: readonly number[]): Promise<LiveApplication[]> {
   return query(
     tx,
-    `SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount
+    `SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount, s.amount AS bank_charges
      FROM live_payment_applications a JOIN documents d USING (document_id)
+     LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
      WHERE a.payment_id = ANY (:paymentIds::bigint[])
      ORDER BY a.payment_application_id DESC`,
     { paymentIds },
@@ -103,12 +106,13 @@ export async function readOriginal(tx: Transaction, paymentId: number): Promise<
 export function readUndoneBy(
   tx: Transaction,
   reversalId: number,
-): Promise<{ payment_id: number; number: string; amount: string }[]> {
+): Promise<Pick<LiveApplication, 'payment_id' | 'number' | 'amount' | 'bank_charges'>[]> {
   return query(
     tx,
-    `SELECT a.payment_id, d.number, a.amount
+    `SELECT a.payment_id, d.number, a.amount, s.amount AS bank_charges
      FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      JOIN documents d USING (document_id)
+     LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
      WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
     { reversalId },
   );

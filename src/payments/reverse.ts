@@ -201,7 +201,7 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
 /**
  * Reverses payments, each at most once in a call and by at most what remains of it. A reversal is taken from unapplied
  * cash first, then from the latest applications. An application that is needed only in part is undone, and the rest is
- * applied again. Gives the results by identity.
+ * applied again, with its bank charges: what a bank kept of a payment stays paid while something of it does. Gives the results by identity.
  */
 export async function reverseAll(
   context: PaymentContext,
@@ -246,10 +246,17 @@ export async function reverseAll(
 interface Part {
   readonly document_id: number;
   readonly amount: Amount;
+  readonly bankCharges: string | null;
 }
 
-const reapplication = (payment_id: number, { document_id, amount }: Part, applied_on: string, why: string) => ({
+const reapplication = (
+  payment_id: number,
+  { document_id, amount, bankCharges }: Part,
+  applied_on: string,
+  why: string,
+) => ({
   ...{ payment_id, document_id, amount: amount.toString(), applied_on, confidence: '1' },
+  small_difference: bankCharges ?? undefined,
   evidence: { rule: 'reapplied' as const, why },
 });
 
@@ -285,12 +292,12 @@ export function planUnapplying(
   const last = undone.at(-1);
   const kept =
     last !== undefined && missing.isNegative()
-      ? { document_id: last.document_id, amount: missing.negated() }
+      ? { document_id: last.document_id, amount: missing.negated(), bankCharges: last.bank_charges }
       : undefined;
   return { undone, kept };
 }
 
-/** Reinstates a reversal: the payment is applied to the same invoices again, as far as they are open. */
+/** Reinstates a reversal: the payment is applied to the same invoices again, with bank charges, as far as they are open. */
 export async function reinstate(context: PaymentContext, reversalId: number, on: string): Promise<void> {
   const { tx } = context;
   const undone = await readUndoneBy(tx, reversalId);
@@ -300,7 +307,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
   let left = money(state.unapplied, state);
   const touched: number[] = [];
   // One by one, because each reduces what is left for the next. There are few: the invoices of one payment.
-  for (const { number, amount } of undone) {
+  for (const { number, amount, bank_charges } of undone) {
     const document = await readPayable(tx, number);
     if (document === undefined || document.status !== 'open') continue;
     const part = smaller(smaller(left, money(amount, state)), money(document.balance, state));
@@ -309,7 +316,10 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
     touched.push(document.document_id);
     const { document_id } = document;
     const why = 'the reversal was reinstated';
-    await insertApplications(context, [reapplication(state.payment_id, { document_id, amount: part }, on, why)]);
+    const rest = money(document.balance, state).minus(part);
+    const bankCharges = bank_charges !== null && !rest.isLessThan(money(bank_charges, state)) ? bank_charges : null;
+    const again = { document_id, amount: part, bankCharges };
+    await insertApplications(context, [reapplication(state.payment_id, again, on, why)]);
   }
   await enqueueDeliveries(context, touched);
 }

@@ -1,7 +1,10 @@
 /** A payment that a bank kept a fee of: one act pays several invoices and writes the fee to bank charges. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { query } from '../../src/database/transaction.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment } from '../../src/payments/apply.ts';
+import { openPaymentContext } from '../../src/payments/context.ts';
+import { reinstate } from '../../src/payments/reverse.ts';
 import { type Books, HARBOUR, inv, MUNICH, openBooks } from './books.ts';
 
 /** What Harbour owes: 1,250.00, 980.50 and 77.77, which is 2,308.27 in all. */
@@ -60,6 +63,40 @@ test('beside the fee a small difference is written to bank charges as well', asy
   expect(await charged()).toBe('18.27');
   await books.unapply(paymentId);
   await books.verified();
+});
+
+describe('after a payment less a fee', () => {
+  test('a refund of a part of it leaves just that part owed again: the bank has kept its fee all the same', async () => {
+    const paymentId = await wire('2293.27');
+    await apply(paymentId, ALL, { fee: '15.00' });
+    const { reopened } = await books.reverse({ paymentId, kind: 'refunded', amount: '1000.00' });
+    expect(reopened).toEqual([inv(5), inv(1)]);
+    // 980.50 of the one, and 19.50 of the one that bore the fee.
+    expect(await balances()).toEqual(['0.00', '19.50', '980.50']);
+    expect(await charged()).toBe('15.00');
+    await books.verified();
+    await books.reverse({ paymentId, kind: 'refunded' });
+    expect(await balances()).toEqual(['77.77', '1250.00', '980.50']);
+    expect(Number(await charged())).toBe(0);
+    await books.verified();
+  });
+
+  test('a dispute that is won brings the fee back with the payment', async () => {
+    const paymentId = await wire('1235.00');
+    await apply(paymentId, [inv(1)], { fee: '15.00' });
+    await books.reverse({ paymentId, kind: 'disputed' });
+    expect((await books.balance(inv(1))).balance).toBe('1250.00');
+    await books.database.transaction(async (tx) => {
+      const context = await openPaymentContext(tx, books.acting, {
+        ...{ action: 'payment.events', subject: 'inbox', details: {} },
+      });
+      const [row] = await query<{ id: number }>(tx, 'SELECT max(payment_reversal_id) AS id FROM payment_reversals');
+      await reinstate(context, row?.id ?? 0, '2026-10-14');
+    });
+    expect((await books.balance(inv(1))).balance).toBe('0.00');
+    expect(await charged()).toBe('15.00');
+    await books.unapply(paymentId);
+  });
 });
 
 test('a fee that is more than the percent of small differences is taken, because somebody named it', async () => {

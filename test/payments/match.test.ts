@@ -335,6 +335,7 @@ test('a reversal is taken from unapplied cash, then from the latest applications
     document_id: id,
     number: `n-${id}`,
     amount: '50',
+    bank_charges: null,
   }));
   const state = { currency: 'USD', unapplied: '10' };
   const plan = (amount: string) => {
