@@ -184,6 +184,10 @@ const INTERPRETED = {
     'document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on entry_on ' +
     'enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason',
   skipped_numbers: 'series first_sequence last_sequence event_id',
+  user_roles: 'user_role_id user_id act role partner_id source',
+  user_ends: 'user_id',
+  approval_requests: 'request_id requested_by expires_at',
+  approval_decisions: 'request_id requested_by decision decided_by recorded_at event_id',
   document_lines: 'document_id position policy_id policy_name kind month count spot_price partner_cut invoice_amount',
   voids: `document_id partner_id month currency arrangement reason voided_on event_id ${MOVED}`,
   document_pdfs: 'document_id sha256',
@@ -224,8 +228,9 @@ const INTERPRETED_FOR = {
   events: { audit_events: EVENT.join(' ') },
   partners: { audit_events: EVENT.join(' ') },
 };
-/** All else needs of the events that skipped numbers; payments need the action of the others, too. */
-const RESUMPTION = { audit_events: 'event_id action details' };
+/** All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too. */
+const RESUMPTION = { audit_events: 'event_id action details user_id' };
+const isNeeded = (action) => action === 'ledger.resume' || action?.startsWith('approval.');
 const ROW = ['entry_id', 'posted_month', ...BILL, 'policy_id', 'kind', ...SUMS];
 const ENTRY = words('fact fact_id entry_on dated_on debit credit currency amount document reference');
 const ACCOUNT = words('control account currency amount');
@@ -1003,7 +1008,7 @@ function readFacts(pack, record, table, wanted, seen) {
       if (event > 0 && fields[event] !== null) checkEvent(pack, name, table, fact, Number(fields[event]));
       if (take === undefined) return;
       const values = take(fields, row);
-      if (table === 'audit_events' && !(pack.manifest.kind in INTERPRETED_FOR) && values.action !== 'ledger.resume') {
+      if (table === 'audit_events' && !(pack.manifest.kind in INTERPRETED_FOR) && !isNeeded(values.action)) {
         if (pack.manifest.kind !== 'payments') return;
         delete values.details;
       }
@@ -1281,6 +1286,40 @@ function checkNumbers(sequences, fromTheStart, found) {
       next = last + 1;
     }
   }
+}
+
+/** Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says. */
+function checkApprovals(pack) {
+  const found = (problem) => pack.found('approvals', problem);
+  const requests = byId(pack, 'approval_requests', 'request_id');
+  const events = byId(pack, 'audit_events', 'event_id');
+  const decisions = pack.of('approval_decisions');
+  for (const { request_id: id, requested_by: asker, decision, decided_by: user, ...each } of decisions) {
+    const [request, event] = [requests.get(id), events.get(each.event_id)];
+    const what = `request ${id}: ${decision} by user ${user}`;
+    if (request === undefined ? pack.fromTheStart : request.requested_by !== asker || request.fact > each.fact)
+      found(`${what}: user ${asker} had made no such request`);
+    if ((decision === 'withdraw') !== (user === asker)) found(`${what}: it is the request of user ${asker}`);
+    if (decision === 'approve' && request !== undefined && each.recorded_at >= request.expires_at)
+      found(`${what}: it had expired at ${request.expires_at}`);
+    if (event?.action !== `approval.${decision}` || event.user_id !== user || askedIn(event) !== id)
+      found(`${what}: event ${each.event_id} does not say so`);
+    if (decision !== 'withdraw' && pack.fromTheStart && !wasApprover(pack, user, each.fact))
+      found(`${what}: who was no approver then`);
+  }
+  return many(decisions.length, 'decision');
+}
+
+const askedIn = ({ details }) => String(jsonOrEmpty(details).request);
+
+/** Over all partners or some: which partners an act touches is not compared here. */
+function wasApprover(pack, user, fact) {
+  if (pack.of('user_ends').some((each) => each.user_id === user && each.fact < fact)) return false;
+  const latest = new Map();
+  for (const each of pack.of('user_roles'))
+    if (each.user_id === user && each.role === 'approver' && each.fact < fact)
+      latest.set(`${each.partner_id} ${each.source}`, each.act);
+  return [...latest.values()].includes('grant');
 }
 
 function checkBooks(pack) {
@@ -2537,6 +2576,7 @@ function checkPack(folder, options) {
     check(findings, 'checkpoints', () => checkCheckpoints(pack));
   check(findings, 'documents', () => checkDocuments(pack));
   check(findings, 'books', () => checkBooks(pack));
+  if (pack.of('approval_decisions').length > 0) check(findings, 'approvals', () => checkApprovals(pack));
   print('note  README.txt is for people: it is compared with nothing');
   if (pack.names.some((name) => name.endsWith('.parquet')))
     print('note  .parquet files are compared with the manifest only');

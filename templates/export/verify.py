@@ -686,6 +686,10 @@ COLUMNS = {
         "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on"
     ).split(),
     "skipped_numbers": "series first_sequence last_sequence event_id".split(),
+    "user_roles": "user_role_id user_id act role partner_id source".split(),
+    "user_ends": ["user_id"],
+    "approval_requests": "request_id requested_by expires_at".split(),
+    "approval_decisions": "request_id requested_by decision decided_by recorded_at event_id".split(),
     "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
     "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on", "recorded_at", "event_id"],
     "document_pdfs": ["document_id", "sha256"],
@@ -733,8 +737,8 @@ COLUMNS = {
     "share_payments": ["share_allocation_id", "amount"],
 }
 EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT}
-# All else needs of the events that skipped numbers; payments need the action of the others, too.
-RESUMPTION = ["event_id", "action", "details"]
+# All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too.
+RESUMPTION = ["event_id", "action", "details", "user_id"]
 # The table's own number, and the tables whose facts have the number of another fact.
 NUMBERED = {
     "documents": "document_id",
@@ -955,7 +959,9 @@ class Pack:
                 forms(number, fields)
                 row = {column: fields[at] for column, at in zip(interpreted, places)}
                 row["sealed_in"] = record.month
-                if interpreted is RESUMPTION and row["action"] != "ledger.resume":
+                if name in DECIDING:
+                    row["fact"] = fact
+                if interpreted is RESUMPTION and not is_needed(row["action"]):
                     if self.manifest.kind != "payments":
                         continue
                     del row["details"]
@@ -1485,6 +1491,51 @@ def check_skipped(pack, problem):
         problem("%s to %s are skipped, and event %s does not say so" % (first, last, event))
     for event, first, last in sorted(told - skipped):
         problem("event %s skipped %s to %s, and they are not" % (event, first, last))
+
+
+DECIDING = ("approval_requests", "approval_decisions", "user_roles", "user_ends")
+
+
+def is_needed(action):
+    return action is not None and (action == "ledger.resume" or action.startswith("approval."))
+
+
+def check_approvals(pack, problem):
+    """Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says."""
+    requests = {each["request_id"]: each for each in pack.facts["approval_requests"]}
+    events = {each["event_id"]: each for each in pack.facts["audit_events"]}
+    for each in pack.facts["approval_decisions"]:
+        decision, user, asker = each["decision"], each["decided_by"], each["requested_by"]
+        request, event = requests.get(each["request_id"]), events.get(each["event_id"])
+        what = "request %s: %s by user %s" % (each["request_id"], decision, user)
+        if request is None:
+            if pack.from_the_start:
+                problem("%s: it is not there" % what)
+        elif request["requested_by"] != asker or request["fact"] > each["fact"]:
+            problem("%s: user %s had not made it" % (what, asker))
+        elif decision == "approve" and each["recorded_at"] >= request["expires_at"]:
+            problem("%s: it was no longer valid, since %s" % (what, request["expires_at"]))
+        if (decision == "withdraw") != (user == asker):
+            problem("%s: user %s asked for it" % (what, asker))
+        details = parse_json((event or {}).get("details") or "{}", "the details of event %s" % each["event_id"])
+        asked = details.get("request") if isinstance(details, dict) else None
+        said = event and (event["action"], event["user_id"], str(asked))
+        if said != ("approval.%s" % decision, user, each["request_id"]):
+            problem("%s: its event %s says something else" % (what, each["event_id"]))
+        if decision != "withdraw" and pack.from_the_start and not was_approver(pack, user, each["fact"]):
+            problem("%s: no approver at that time" % what)
+    return many(len(pack.facts["approval_decisions"]), "decision"), None
+
+
+def was_approver(pack, user, fact):
+    """Over all partners or some: which partners an act touches is not compared here."""
+    if any(end["user_id"] == user and end["fact"] < fact for end in pack.facts["user_ends"]):
+        return False
+    latest = {}
+    for each in pack.facts["user_roles"]:
+        if each["user_id"] == user and each["role"] == "approver" and each["fact"] < fact:
+            latest[each["partner_id"], each["source"]] = each["act"]
+    return "grant" in latest.values()
 
 
 def check_documents(pack, problem):
@@ -3206,6 +3257,8 @@ def check_pack(report, folder, previous, held, keys):
         report.check("checkpoints", lambda problem: check_checkpoints(pack, problem))
     report.check("documents", lambda problem: check_documents(pack, problem))
     report.check("books", lambda problem: check_books(pack, problem))
+    if pack.facts["approval_decisions"]:
+        report.check("approvals", lambda problem: check_approvals(pack, problem))
     say("note  README.txt is for people: it is compared with nothing")
     for name in sorted(pack.names):
         if name.endswith(".parquet"):

@@ -38,7 +38,7 @@ function rootOf(lines: readonly string[]): string {
 }
 
 /** Cells of a .tsv by column. */
-type Row = Record<string, string>;
+export type Row = Record<string, string>;
 
 export class Forger {
   readonly folder: string;
