@@ -4,7 +4,7 @@
 CREATE FUNCTION acting_user() RETURNS bigint STABLE LANGUAGE sql
 RETURN nullif(current_setting('reckoner.user_id', true), '')::bigint;
 
--- What this transaction does under an approval, for the details of its events: set where the approval is recorded.
+-- For the details of its events, what this transaction does under an approval, or was compared with where it needs none.
 CREATE FUNCTION approval_details() RETURNS jsonb STABLE LANGUAGE sql
 RETURN coalesce(nullif(current_setting('reckoner.approval', true), '')::jsonb, '{}');
 
@@ -30,6 +30,8 @@ CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
 -- What no user did is searched by the name that it claims, or else by that of the machine's user.
 CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events (lower(coalesce(claimed_by, os_user))) WHERE user_id IS NULL;
+-- What approvals sum up (src/people/approval-thresholds.ts).
+CREATE INDEX audit_events_compared ON audit_events (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
 -- Events are recorded in the order of their times, but for a clock that was set.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);

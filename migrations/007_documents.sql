@@ -376,6 +376,23 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
+-- The payment instructions in force: those of the latest adoption of settings.json, which is its event and nothing else.
+CREATE VIEW instructions_in_force AS
+SELECT event_id, details->'instructions' AS instructions FROM audit_events
+WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
+CALL grant_to_app('SELECT', 'instructions_in_force');
+
+-- How to pay in a currency: its own instructions, else those for any; null: none. ACH is for US dollars only. As
+-- instructionsFor in src/config/instructions.ts.
+CREATE FUNCTION instructions_for(instructions jsonb, currency text) RETURNS jsonb IMMUTABLE LANGUAGE sql
+RETURN (
+  SELECT nullif(jsonb_strip_nulls(jsonb_build_object(
+           'ach', CASE WHEN currency = 'USD' THEN nullif(found->'ach', '{}') END,
+           'wire', nullif(found->'wire', '{}'))), '{}')
+  FROM unnest(ARRAY[instructions->currency, instructions->'*']) WITH ORDINALITY AS i (found, place)
+  WHERE nullif(found->'ach', '{}') IS NOT NULL OR nullif(found->'wire', '{}') IS NOT NULL
+  ORDER BY place LIMIT 1);
+
 CREATE TABLE document_pdfs (
   document_id bigint PRIMARY KEY REFERENCES documents,
   renderer_version integer NOT NULL,
@@ -391,3 +408,22 @@ CREATE TABLE document_pdfs (
 -- A PDF is compressed already.
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
+
+-- By the adoption that was recorded last before it, for a restore as well. An adoption takes the ledger's lock whole, so
+-- that none comes between this and the commit.
+CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM instruction_versions v CROSS JOIN LATERAL (
+      SELECT details->'instructions' AS instructions FROM audit_events
+      WHERE action = 'instructions.adopt' AND fact_id < NEW.fact_id ORDER BY event_id DESC LIMIT 1) AS f
+    WHERE v.instruction_version_id = NEW.instruction_version_id
+      AND v.content = instructions_for(f.instructions, v.currency)) THEN
+    RAISE EXCEPTION 'the payment instructions of document % are not in force', NEW.document_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_pdf_instructions_in_force';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
+  FOR EACH ROW WHEN (NEW.instruction_version_id IS NOT NULL) EXECUTE FUNCTION refuse_other_instructions();

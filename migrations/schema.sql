@@ -249,6 +249,7 @@ CREATE INDEX audit_events_of_subject ON audit_events USING btree (subject);
 CREATE INDEX audit_events_of_action ON audit_events USING btree (action, event_id);
 CREATE INDEX audit_events_of_user ON audit_events USING btree (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events USING btree (lower(COALESCE(claimed_by, os_user))) WHERE user_id IS NULL;
+CREATE INDEX audit_events_compared ON audit_events USING btree (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize='on');
 CREATE UNIQUE INDEX audit_events_fact ON audit_events USING btree (fact_id);
 CREATE INDEX audit_events_of_work ON audit_events USING btree (subject, event_id DESC) WHERE action = 'work.assign';
@@ -1889,6 +1890,20 @@ CREATE TRIGGER not_while_paused BEFORE INSERT ON instruction_versions FOR EACH S
 GRANT INSERT, SELECT ON instruction_versions TO reckoner_app;
 GRANT SELECT ON SEQUENCE instruction_versions_instruction_version_id_seq TO reckoner_app;
 
+CREATE VIEW instructions_in_force AS
+ SELECT event_id, details -> 'instructions' AS instructions
+   FROM audit_events
+  WHERE action = 'instructions.adopt'
+  ORDER BY event_id DESC
+ LIMIT 1;
+GRANT SELECT ON instructions_in_force TO reckoner_app;
+
+CREATE FUNCTION instructions_for(instructions jsonb, currency text)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (SELECT NULLIF(jsonb_strip_nulls(jsonb_build_object('ach', CASE WHEN (instructions_for.currency = 'USD') THEN NULLIF((i.found -> 'ach'), '{}'::jsonb) ELSE NULL::jsonb END, 'wire', NULLIF((i.found -> 'wire'), '{}'::jsonb))), '{}'::jsonb) AS "nullif" FROM unnest(ARRAY[(instructions_for.instructions -> instructions_for.currency), (instructions_for.instructions -> '*')]) WITH ORDINALITY i(found, place) WHERE ((NULLIF((i.found -> 'ach'), '{}'::jsonb) IS NOT NULL) OR (NULLIF((i.found -> 'wire'), '{}'::jsonb) IS NOT NULL)) ORDER BY i.place LIMIT 1);
+
 CREATE TABLE document_pdfs (
   document_id bigint NOT NULL,
   renderer_version integer NOT NULL,
@@ -1911,8 +1926,27 @@ CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_pdfs FOR EAC
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON document_pdfs FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs FOR EACH ROW WHEN (new.instruction_version_id IS NOT NULL) EXECUTE FUNCTION refuse_other_instructions(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
+
+CREATE FUNCTION refuse_other_instructions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM instruction_versions v CROSS JOIN LATERAL (
+      SELECT details->'instructions' AS instructions FROM audit_events
+      WHERE action = 'instructions.adopt' AND fact_id < NEW.fact_id ORDER BY event_id DESC LIMIT 1) AS f
+    WHERE v.instruction_version_id = NEW.instruction_version_id
+      AND v.content = instructions_for(f.instructions, v.currency)) THEN
+    RAISE EXCEPTION 'the payment instructions of document % are not in force', NEW.document_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_pdf_instructions_in_force';
+  END IF;
+  RETURN NEW;
+END
+$function$;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 

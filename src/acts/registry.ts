@@ -7,6 +7,7 @@ import { creditApply, creditRefund, creditRefundReturned, creditUnapply } from '
 import { deliveryRetry } from './delivery.ts';
 import { disputeClose, disputeOpen } from './dispute.ts';
 import { emailDismiss, emailResend } from './email.ts';
+import { instructionsAdopt } from './instructions.ts';
 import { invoiceCredit } from './invoice/credit.ts';
 import { invoiceHold, invoiceRelease } from './invoice/hold.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from './invoice/link.ts';
@@ -43,7 +44,7 @@ const ALL: readonly Act[] = [
   ...[paymentSettle, paymentCloseException],
   ...[creditApply, creditUnapply, creditRefund, creditRefundReturned],
   ...[disputeOpen, disputeClose, emailResend, emailDismiss, deliveryRetry, reminderRecord, statementSend],
-  ...[workAssign],
+  ...[workAssign, instructionsAdopt],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
   ...[partnerImport, ledgerImport, paymentImport, paymentEvents, processorImport, emailBounces],

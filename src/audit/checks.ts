@@ -151,6 +151,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'share_payments_match_allocations', run: fromQuery(splits.SHARE_PAYMENTS_MATCH_ALLOCATIONS) },
   { name: 'processor_account_ties', run: ofJournal('processor_account_ties') },
   { name: 'document_pdfs_as_issued', run: findChangedPdfs },
+  { name: 'instructions_in_force', run: fromQuery(documents.INSTRUCTIONS_IN_FORCE) },
   { name: 'emails_consistent', run: fromQuery(delivery.EMAILS_CONSISTENT) },
   { name: 'payment_links_consistent', run: fromQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
   { name: 'checkouts_consistent', run: fromQuery(delivery.CHECKOUTS_CONSISTENT) },

@@ -2,6 +2,7 @@
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
+import { settingsInForce } from '../documents/instructions.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
 import { type Role, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
@@ -34,14 +35,15 @@ export async function withContext<Result>(
   const settings = readSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   return withDatabase(environment, options, async (database) => {
-    if (options.readOnly || options.dryRun) return work({ environment, settings, database, actor });
+    const inForce = () => settingsInForce(database, settings);
+    if (options.readOnly || options.dryRun) return work({ environment, settings: await inForce(), database, actor });
     // The name of a job is no login.
     const login = (options.job ? undefined : options.by) ?? environment.user;
     const unattended = options.job === true || options.unattended === true;
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
     const context = { environment, settings, database, actor: identified };
     await recordSettingsChanges(database, context);
-    return work(context);
+    return work({ ...context, settings: await inForce() });
   });
 }
 

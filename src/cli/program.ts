@@ -13,6 +13,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: ['Import and show partners, and how they changed', () => [import('./commands/partner.ts')]],
   settings: ['Show how settings.json changed', () => [import('./commands/settings.ts')]],
+  instructions: ['Put our bank details in force', () => [import('./commands/instructions.ts')]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],

@@ -15,6 +15,7 @@ export const APPROVABLE_ACTS: readonly string[] = [
   ...['email.dismiss', 'statement.send', 'processor.match', 'processor.unmatch', 'processor.close'],
   ...['processor.reverse', 'processor.reverse_month', 'shares.bill', 'client.create', 'client.rotate', 'client.revoke'],
   ...['webhook.set', 'webhook.rotate', 'webhook.resume', 'webhook.remove', 'partner.import'],
+  'instructions.adopt',
 ];
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());

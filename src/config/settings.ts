@@ -192,6 +192,8 @@ export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
+  /** Where `instructions` are those in force (documents/instructions.ts): those of the file. */
+  readonly file_instructions?: WrittenSettings['instructions'];
 }
 
 export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');

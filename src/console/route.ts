@@ -3,11 +3,13 @@
  * way to add one behind the sign-in, and nothing here reaches a screen before session, role and scope were checked.
  * Refusals: session_missing, role_needed, form_refused, rate_limited.
  */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ActContext } from '../acts/act.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { settingsInForce } from '../documents/instructions.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
@@ -254,9 +256,12 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   if (isOfTheReader(request) && isStale(session, at.now)) {
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
-  const context = { environment, settings, database, actor: { ...thisProcess('console', user.login), user } };
+  const actor = { ...thisProcess('console', user.login), user };
   // The file was edited since the server began, and the rules of approvals stand in it: recorded as by every command.
-  if (changes && settings !== shared.settings) await recordSettingsChanges(database, context);
+  if (changes && settings !== shared.settings) {
+    await recordSettingsChanges(database, { environment, actor, settings });
+  }
+  const context = { environment, database, actor, settings: await settingsInForce(database, settings) };
   return {
     ...{ user, session, scope, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
+import { instructionsOfFile } from '../documents/instructions.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
@@ -46,11 +47,13 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
+  // Adopted by another process since this one looked, with none for the currency any more.
+  if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable
       ? ((rendered ? document.payment_link : document.printed_link) ?? prepared.paymentLink ?? null)
       : null,
-    instructions: kept === undefined ? (use?.instructions ?? null) : kept.instructions,
+    instructions: kept === undefined ? (instructions?.content ?? null) : kept.instructions,
     instructionsChanged: kept?.instructions_changed ?? instructions?.changed ?? false,
   });
   if (kept !== undefined) {
@@ -78,13 +81,22 @@ export async function prepareDocument(
   return { snapshot, rows: prepared.rows, pdf, instructionsOutdated: false, pdfToKeep };
 }
 
-/** The bank details that the document prints. Throws a HoldReason if the settings have none. */
+/** What asks for the bank details that the document prints. Throws a HoldReason if there are none. */
 export function instructionsOf(
   { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
   document: DocumentRow,
 ): InstructionUse {
-  const instructions = instructionsFor(settings, document.currency) ?? null;
-  if (instructions === null) throw new HoldReason(`settings.json has no payment instructions for ${document.currency}`);
   const { document_id: documentId, partner_id: partnerId, currency } = document;
-  return { documentId, partnerId, currency, instructions, now: environment.now().toISO() };
+  if (instructionsFor(settings, currency) === undefined) {
+    const file = { instructions: instructionsOfFile(settings) };
+    throw instructionsFor(file, currency) === undefined
+      ? new HoldReason(`settings.json has no payment instructions for ${currency}`)
+      : noInstructions(document);
+  }
+  return { documentId, partnerId, currency, now: environment.now().toISO() };
 }
+
+const noInstructions = ({ currency }: DocumentRow): HoldReason =>
+  new HoldReason(
+    `no payment instructions for ${currency} are in force: 'reckoner instructions adopt' takes over settings.json`,
+  );

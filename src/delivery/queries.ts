@@ -131,28 +131,29 @@ export interface InstructionUse {
   readonly documentId: number;
   readonly partnerId: string;
   readonly currency: string;
-  readonly instructions: Instructions;
   readonly now: string;
 }
 
 const USES = `json_to_recordset(:uses::json)
-    AS u ("documentId" bigint, "partnerId" text, currency text, instructions jsonb, now timestamptz)`;
+    AS u ("documentId" bigint, "partnerId" text, currency text, now timestamptz)
+     CROSS JOIN LATERAL (
+       SELECT instructions_for(f.instructions, u.currency) AS content FROM instructions_in_force f) AS c`;
 
 const KEEP_INSTRUCTIONS = prepared(
   'delivery.keep_instructions',
   `INSERT INTO instruction_versions (currency, content, first_used_at)
-     SELECT currency, instructions, min(now) FROM ${USES}
-     WHERE NOT EXISTS (
-       SELECT FROM instruction_versions v WHERE v.currency = u.currency AND v.content = u.instructions)
-     GROUP BY currency, instructions ORDER BY currency, instructions
+     SELECT currency, content, min(now) FROM ${USES}
+     WHERE content IS NOT NULL AND NOT EXISTS (
+       SELECT FROM instruction_versions v WHERE v.currency = u.currency AND v.content = c.content)
+     GROUP BY currency, content ORDER BY currency, content
      ON CONFLICT ON CONSTRAINT instruction_version_once DO NOTHING`,
 );
 
 const INSTRUCTIONS = prepared(
   'delivery.instructions',
-  `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last
+  `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last, v.content
      FROM ${USES}
-     JOIN instruction_versions v ON v.currency = u.currency AND v.content = u.instructions
+     JOIN instruction_versions v ON v.currency = u.currency AND v.content = c.content
      LEFT JOIN LATERAL (
        SELECT w.instruction_version_id FROM document_pdfs w JOIN documents d USING (document_id)
        WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
@@ -160,19 +161,29 @@ const INSTRUCTIONS = prepared(
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
 );
 
-/** By document: the version of its instructions, new or known, and whether the partner's last invoice carried another. */
+/** The instructions in force that a document prints, and whether the partner's last invoice carried others. */
+export interface PrintedInstructions {
+  readonly id: number;
+  readonly changed: boolean;
+  readonly content: Instructions;
+}
+
+/** By document, read where they are recorded; none where no instructions for its currency are in force. */
 export async function recordInstructionVersions(
   tx: Transaction,
   uses: readonly InstructionUse[],
-): Promise<ReadonlyMap<number, { id: number; changed: boolean }>> {
+): Promise<ReadonlyMap<number, PrintedInstructions>> {
   const values = { uses: JSON.stringify(uses) };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
     // A statement of its own, see recordPaymentLinks.
-    query<{ document_id: number; id: number; last: number | null }>(tx, INSTRUCTIONS, values),
+    query<{ document_id: number; id: number; last: number | null; content: Instructions }>(tx, INSTRUCTIONS, values),
   ]);
   return new Map(
-    known.map(({ document_id, id, last }) => [document_id, { id, changed: last !== null && last !== id }]),
+    known.map(({ document_id, id, last, content }) => [
+      document_id,
+      { id, content, changed: last !== null && last !== id },
+    ]),
   );
 }
 

@@ -15,6 +15,7 @@ import {
   type KeptPdf,
   type LinkToKeep,
   type PdfToKeep,
+  type PrintedInstructions,
   type RowOfDocument,
   readDocumentEmails,
   readPdfs,
@@ -47,7 +48,8 @@ export interface Preparation {
 export interface Prepared {
   /** The URL of the link that is kept. */
   readonly paymentLink: string | undefined;
-  readonly instructions: { readonly id: number; readonly changed: boolean } | undefined;
+  /** Those in force, where they are wanted and there are some. */
+  readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
 }

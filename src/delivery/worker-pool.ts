@@ -2,10 +2,9 @@
  * The workers that deliver documents in this process: their lease, what they work with, and a runner for the jobs of the
  * queue. When the database goes away the work ends with the reason.
  */
+
 import { EventEmitter } from 'node:events';
 import type { Pool } from 'pg';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import {
   QUEUE_OPTIONS,
@@ -18,11 +17,13 @@ import {
 } from '../database/queue.ts';
 import { openClientPool } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
+import { adoptUnlessRuled } from '../documents/instructions.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { TryAgainLater } from '../mail/retry.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
 import { leaseWorkers, type WorkerLease, workerId } from '../mail/workers.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
 import { linkProvider } from './link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
@@ -41,9 +42,7 @@ const STOP_MILLISECONDS = 15_000;
 /** Ended jobs are reported to the queue together, after at most this long. A job that is done twice finds nothing to do. */
 const JOBS_REPORTED_AFTER_MILLISECONDS = 20;
 
-export interface WorkerPoolOptions {
-  readonly environment: Environment;
-  readonly settings: Settings;
+export interface WorkerPoolOptions extends ActorContext {
   readonly database: Database;
   /** Called for each document whose delivery came to an end or a halt. */
   readonly onDelivery?: ((delivery: Delivery) => void) | undefined;
@@ -140,6 +139,7 @@ export async function withWorkerPool(
   work: (pool: WorkerPool) => Promise<void>,
 ): Promise<void> {
   const { environment, settings, database } = options;
+  await adoptUnlessRuled(database, options);
   const outside = watchOutside();
   const renderer = new PdfRendererPool(documents);
   const transport = transportOf(environment);

@@ -111,6 +111,11 @@ export const CLOSE = {
     (f) =>
       `${f.month} is not closed. Close it with 'reckoner close ${f.month}'; 'reckoner status' lists closed months.`,
   ),
+  instructions_unchanged: refused<Record<string, never>>(
+    () =>
+      'The bank details of settings.json are in force already. Change them there (instructions), then run ' +
+      "'reckoner instructions adopt'.",
+  ),
   nothing_to_verify: refused<Record<string, never>>(
     () => `The ledger is empty, so there is nothing to verify. Import rows with 'reckoner ledger import FILE'.`,
   ),

@@ -3,11 +3,13 @@
  * nothing is owed any more. It shows no other partner and no other document, except the number of the one that replaces
  * this one.
  */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { urlBehindPage } from '../delivery/link.ts';
+import { settingsInForce } from '../documents/instructions.ts';
 import { readPdf } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
@@ -54,7 +56,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   app.get<{ Params: { token: string } }>('/pay/:token', pages, async (request, reply) => {
     const found = await find(request.params.token);
     if (found === undefined) return unknown(reply);
-    const now = present();
+    const now = await settingsInForce(database, present());
     const { token } = request.params;
     const { document } = found;
     const today = todayOf({ environment, settings: now });

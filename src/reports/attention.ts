@@ -54,6 +54,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): Attention[] => [
   ...attentionToTimeStamps(found.late_time_stamps),
   ...attentionToFeeds(found.feeds),
   ...attentionToApprovals(found.approvals),
+  ...(found.instructions_to_adopt.length === 0 ? [] : [attention(notInForce(found), 'bank details not in force')]),
   ...attentionToDocuments(found),
   ...attentionToGaps(found.gaps),
   ...found.late_disputes.map(({ number, owner, promised_on }) =>
@@ -105,6 +106,11 @@ const attentionToPause = (pause: Status['paused'], now: DateTime<true>): Attenti
           `pause of ${pause.paused_at}`,
         ),
       ];
+
+/** Documents go on printing what is in force. */
+const notInForce = ({ instructions_to_adopt: fields }: Found): string =>
+  `Bank details of settings.json are not in force: ${fields.join(', ')}. Documents print those that were adopted last. Run ` +
+  "'reckoner instructions adopt', or take the change back.";
 
 /** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */
 const attentionToSigning = ({ key, latest }: Status['signing']): Attention[] =>

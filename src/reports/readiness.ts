@@ -1,4 +1,5 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
+
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
@@ -6,12 +7,14 @@ import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
+import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { readApprovers } from '../people/approval-queries.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
+import { plural } from '../text.ts';
 
 export interface Gap {
   readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
@@ -59,6 +62,7 @@ export async function readReadiness(
     missing: [
       ...settingsGaps(settings),
       ...approvalGaps(settings, await readApprovers(tx, { partnerIds: null, besides: null })),
+      ...adoptionGaps(settings),
       ...proxyGaps(environment, settings),
       ...environmentGaps(environment, provider),
       ...templateGaps(environment, settings),
@@ -96,6 +100,17 @@ function approvalGaps({ approvals }: Settings, approvers: readonly object[]): Ga
   const there = approvers.length === 0 ? 'there is none' : 'there is one';
   const needs = `two users who may approve, and ${there}: 'reckoner user invite EMAIL --role approver' makes one`;
   return [{ scope: 'settings', id: 'approvals', needs }];
+}
+
+/** A rule keeps what settings.json says from taking effect by itself. */
+function adoptionGaps(settings: Settings): Gap[] {
+  const [first, ...more] = instructionsToAdopt(settings);
+  if (first === undefined) return [];
+  const others = more.length === 0 ? '' : ` and ${plural(more.length, 'more field')}`;
+  const needs =
+    `an adoption: ${first.field}${others} of settings.json is not in force, and documents print what is. ` +
+    "'reckoner instructions adopt' puts the file in force";
+  return [{ scope: 'settings', id: 'instructions', needs }];
 }
 
 /** The server speaks plain HTTP: what is public is behind a proxy. */

@@ -1,4 +1,5 @@
 /** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what needs attention (`attention.ts`). */
+
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
 import type { Feeds } from '../close/feeds.ts';
@@ -9,6 +10,7 @@ import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { instructionsToAdopt } from '../documents/instructions.ts';
 import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
@@ -95,6 +97,8 @@ export interface Status {
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
   /** E-mails that the mail server refused one after another; null where there are none. */
   readonly refused_in_a_row: RefusedInARow | null;
+  /** The fields of bank details that settings.json has otherwise than documents print them (a rule asks for an approval). */
+  readonly instructions_to_adopt: readonly string[];
   /** Void documents of closed months that nothing replaces: their rows are unbilled. */
   readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   /** Payment links at the processor that are out of step with their documents. */
@@ -161,6 +165,7 @@ export async function readStatusAndAttention(
     late_time_stamps: await readLateTimeStamps(tx, context),
     feeds: await readNextFeeds(tx, context.settings, now),
     approvals: await readWaitingApprovals(tx, now),
+    instructions_to_adopt: instructionsToAdopt(context.settings).map(({ field }) => field),
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,

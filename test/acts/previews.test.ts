@@ -62,6 +62,7 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   'books.close': () => ({ input: { month: '2026-07' } }),
   'checkpoint.take': () => ({ input: {} }),
   'ledger.pause': () => ({ input: why }),
+  'instructions.adopt': () => ({ input: {}, refused: 'instructions_unchanged' }),
   'work.assign': () => ({ input: { item: `dispute:${inv(4)}` }, refused: 'work_assigned_already' }),
   'partner.import': () => ({ input: { file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) } }),
   'ledger.import': () => ({

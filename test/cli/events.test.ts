@@ -68,6 +68,7 @@ const STORY: readonly [
   [
     'deliver',
     '2026-08-01T10:00:00Z',
+    ['instructions.adopt', 'settings.json'],
     ['delivery.run', '2 sent'],
     ['checkpoint.take', '1'],
     ['report.close', '2026-07'],

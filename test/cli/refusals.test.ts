@@ -680,6 +680,12 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['partner', 'import', written('same.json', JSON.stringify([partner()]))], { RECKONER_HOME: home });
     },
   },
+  instructions_unchanged: {
+    when: 'the bank details of the settings are in force already',
+    exit: 3,
+    says: /in force already.*'reckoner instructions adopt'/,
+    run: () => inWorld(['instructions', 'adopt']),
+  },
   work_item_unknown: {
     when: 'what is assigned is not in the work queue',
     exit: 2,

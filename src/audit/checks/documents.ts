@@ -8,6 +8,25 @@ import { inMonth } from './query.ts';
 // unbilled until it is replaced.
 export const LAST_OF_CHAIN = `NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`;
 
+/** What a document prints as our bank details was in force when its PDF was recorded. */
+export const INSTRUCTIONS_IN_FORCE = `adoptions AS MATERIALIZED (
+  SELECT event_id, fact_id, lead(fact_id) OVER (ORDER BY event_id) AS until_fact_id,
+         details->'instructions' AS instructions
+  FROM audit_events WHERE action = 'instructions.adopt'
+), inspected AS (
+  SELECT d.number, d.currency, w.instruction_version_id, v.content, a.event_id,
+         instructions_for(a.instructions, d.currency) AS in_force
+  FROM document_pdfs w JOIN documents d USING (document_id)
+  LEFT JOIN instruction_versions v USING (instruction_version_id)
+  LEFT JOIN adoptions a ON w.fact_id > a.fact_id AND (a.until_fact_id IS NULL OR w.fact_id < a.until_fact_id)
+  WHERE w.instruction_version_id IS NOT NULL AND ${inMonth('d.month')}
+), differences AS (
+  SELECT number AS subject,
+         format('prints bank details (version %s) that were not in force when it was issued: those of %s were',
+                instruction_version_id, coalesce('event ' || event_id, 'no event')) AS detail
+  FROM inspected WHERE in_force IS DISTINCT FROM content
+)`;
+
 export const ONE_LIVE_DOCUMENT = `inspected AS (
   SELECT partner_id, month, currency, arrangement, count(*) AS documents,
          string_agg(number, ', ' ORDER BY number) AS numbers

@@ -1,8 +1,10 @@
 /** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session was checked. */
+
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ActContext } from '../../acts/act.ts';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { settingsInForce } from '../../documents/instructions.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { BoundName } from '../../http/gates.ts';
 import type { Shared } from '../../http/shared.ts';
@@ -145,7 +147,10 @@ async function visitOf(shared: Shared, request: FastifyRequest): Promise<Partner
   }
   return {
     ...{ contact, secret, place, request, partnerId: contact.partner_id },
-    context: { environment, settings, database, actor: contactAsActor(contact) },
+    context: {
+      ...{ environment, database, actor: contactAsActor(contact) },
+      settings: await settingsInForce(database, settings),
+    },
     reader: {
       ...outerOf(shared, request),
       ...{ formToken: formTokenOf(secret), partner: contact.partner_name, contact: contact.contact_email },

@@ -3,12 +3,13 @@ import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
+import { instructionsToAdopt } from '../../documents/instructions.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
-import { MoreActs, type RareAct, type Seer } from '../act-link.tsx';
+import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None, WholeLedgerOnly } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { SettingsMenu } from './people.tsx';
@@ -98,7 +99,7 @@ export function settingsScreen(view: SettingsView | null, { user }: { user: Seer
         <div class="columns">
           <div class="stack">
             <Missing missing={view.missing} environment={view.environment} />
-            <BankDetails settings={view.settings} />
+            <BankDetails settings={view.settings} user={user} />
             <Holds view={view} />
           </div>
           <div class="stack">
@@ -153,7 +154,8 @@ function Missing({ missing, environment }: { missing: readonly Gap[]; environmen
   );
 }
 
-function BankDetails({ settings }: { settings: Settings }) {
+function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
+  const waiting = instructionsToAdopt(settings);
   const currencies = Object.entries(settings.instructions);
   return (
     <Card
@@ -165,6 +167,14 @@ function BankDetails({ settings }: { settings: Settings }) {
         </a>
       }
     >
+      {waiting.length > 0 && (
+        <p class="problem">
+          {`settings.json says something else, which is not in force: ${waiting.map(({ field }) => field).join(', ')}. `}
+          <ActLink user={user} act="instructions.adopt" partner={null} tone="plain">
+            Compare and put in force
+          </ActLink>
+        </p>
+      )}
       {currencies.length === 0 && <p class="soft">No bank details are set: invoices will be held.</p>}
       <ol class="changes">
         {currencies.map(([currency, instructions]) => {
