@@ -1,7 +1,7 @@
 /** Deciding on requests for approval. An approval does the act as that of whoever asked. Refusals: those of people/approvals.ts. */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Decision, RequestRow } from '../people/approval-queries.ts';
+import { type Decision, type RequestRow, readRequests } from '../people/approval-queries.ts';
 import { openRequest, recordDecision, requestNumbered } from '../people/approvals.ts';
 import { readActiveUser } from '../people/user-queries.ts';
 import { actAs } from '../people/users.ts';
@@ -19,14 +19,7 @@ export async function approveRequest(
   const { database, actor } = context;
   const { request, requester } = await database.reading((tx) => readAsked(tx, context, requestId));
   const approval = { requestId, approver: actor, reason };
-  const report = await runAct(requester, actOf(request), request.input, { ...options, approval });
-  const { decision } = await database.reading((tx) => requestNumbered(tx, requestId));
-  // An act of several transactions that has nothing to do any more begins none.
-  if (decision === null) {
-    const [shown, now] = ['something to do', 'nothing to do'] as const;
-    throw refuse('approval_outdated', { request_id: requestId, shown, now });
-  }
-  return report;
+  return runAct(requester, actOf(request), request.input, { ...options, approval });
 }
 
 /** What a request would do now. Refuses as its act does. */
@@ -47,6 +40,32 @@ export function endRequest(
     const request = await openRequest(tx, context, requestId, decision);
     await recordDecision(tx, context, request, { decision, reason });
     return request;
+  });
+}
+
+/**
+ * Withdraws what the program of this process asked for and needs no more: a person did it meanwhile, or it was done without
+ * a rule. `waiting` is the request that it still waits for. Gives the numbers of those that it withdrew.
+ */
+export function withdrawDone(context: ActContext, act: Act, waiting: number | undefined): Promise<number[]> {
+  const { actor, environment, database } = context;
+  const { user } = actor;
+  if (user?.kind !== 'program') return Promise.resolve([]);
+  return database.transaction(async (tx) => {
+    const open = await readRequests(tx, { undecided: true });
+    const done = open.filter(
+      ({ request_id, act: name, requested_by, expires_at }) =>
+        name === act.name &&
+        requested_by === user.user_id &&
+        request_id !== waiting &&
+        Date.parse(expires_at) > environment.now().toMillis(),
+    );
+    if (done.length > 0) await actAs(tx, actor);
+    for (const { request_id } of done) {
+      const request = await openRequest(tx, context, request_id, 'withdraw');
+      await recordDecision(tx, context, request, { decision: 'withdraw', reason: 'it was done meanwhile' });
+    }
+    return done.map(({ request_id }) => request_id);
   });
 }
 

@@ -1,20 +1,28 @@
 /**
- * Whether an act may be done now: its user has the role, over all partners that it touches, and a second person approves
- * where the settings ask for one. Refusals: role_needed, approval_needed, approval_needs_users, approval_outdated, and those
+ * Whether an act may be done now: its user has the role, over all partners that it touches, it does what was confirmed, and
+ * a second person approves where the settings ask for one. Refusals: role_needed, approval_needed, approval_needs_users, approval_outdated, and those
  * of deciding (people/approvals.ts).
  */
+import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/approvals.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import { actUnderApproval, type PreviewedChange, readApprovers } from '../people/approval-queries.ts';
+import { actUnderApproval, type PreviewedChange, type RequestRow, readApprovers } from '../people/approval-queries.ts';
+import {
+  actAsCompared,
+  COMPARED_DAYS,
+  type ComparedAmount,
+  type Comparison,
+  readAmountsBefore,
+} from '../people/approval-thresholds.ts';
 import { askForApproval, openRequest, partnersApproved, recordDecision } from '../people/approvals.ts';
 import type { Actor } from '../people/audit-events.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
 import type { Act, ActContext, Partners } from './act.ts';
-import { consequenceAside, digestOf, storedPreview } from './consequence.ts';
+import { type Consequence, consequenceAside, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
 
 /** The approval under which an act is done. */
@@ -24,9 +32,22 @@ export interface Approval {
   readonly reason: string | null;
 }
 
-interface AskedApproval extends Approval {
-  /** An earlier transaction of the same run has recorded it. */
-  readonly isRecorded: boolean;
+/** The act would do something else than its preview showed. Nothing was done. */
+export class OutdatedPreview extends Error {}
+
+/** What was agreed before an act is done. */
+export interface Agreed {
+  /** A second person approves: the act is that of whoever asked for it. */
+  readonly approval?: Approval | undefined;
+  /** The digest of the preview that was confirmed. */
+  readonly shown?: string | undefined;
+}
+
+/** What the first transaction of an act was permitted to do. */
+export interface Permission {
+  /** All that the act was going to change; undefined where nothing was compared. */
+  readonly changes?: readonly PreviewedChange[];
+  readonly compared?: Comparison | undefined;
 }
 
 /**
@@ -67,39 +88,59 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called in the transaction of the act, before it does anything. A refusal that it returns keeps the act from being done;
- * what this wrote, such as a request for approval, is committed all the same.
+ * Called in each transaction of the act, before it does anything. What the act is about to do is compared with what was
+ * approved, confirmed and allowed: in the first transaction the whole of it, in a later one the rest, which must be part of
+ * that. A refusal that it returns keeps the act from being done; what this wrote, such as a request for approval, is
+ * committed all the same. Throws OutdatedPreview.
  */
 export async function permit<Input>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input>,
   input: Input,
-  approval?: AskedApproval,
-): Promise<Refusal | undefined> {
+  { approval, shown, earlier }: Agreed & { readonly earlier?: Permission | undefined } = {},
+): Promise<Refusal | Permission> {
   await admit(tx, context, act, input, { isAsked: approval !== undefined });
-  if (approval !== undefined) {
-    if (!approval.isRecorded) await approve(tx, context, act, input, approval);
-    await actUnderApproval(tx, approval.requestId, approval.approver.user?.login ?? '');
-    return undefined;
-  }
   const rule = context.settings.approvals[act.name];
-  return rule === undefined ? undefined : ask(tx, context, act, input, rule);
+  if (approval === undefined && shown === undefined && rule === undefined) return {};
+  const request =
+    approval === undefined || earlier !== undefined
+      ? undefined
+      : await openRequest(tx, { ...context, actor: approval.approver }, approval.requestId, 'approve');
+  const consequence = await consequenceAside(tx, context, act, input);
+  const isRest = earlier?.changes !== undefined && isPartOf(consequence.changes, earlier.changes);
+  if (shown !== undefined && !(isRest || (earlier === undefined && digestOf(consequence) === shown))) {
+    throw new OutdatedPreview();
+  }
+  if (approval !== undefined) {
+    if (!isRest) await approve(tx, context, consequence, approval, { request, earlier });
+    await actUnderApproval(tx, approval.requestId, approval.approver.user?.login ?? '');
+    return earlier ?? { changes: consequence.changes };
+  }
+  if (isRest) {
+    if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
+    return earlier;
+  }
+  return rule === undefined ? { changes: consequence.changes } : ask(tx, context, act, input, rule, consequence);
 }
 
-/** Records the approval, if the act would still do what the request shows. */
-async function approve<Input>(
+const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedChange[]): boolean => {
+  const known = new Set(whole.map(written));
+  return rest.every((change) => known.has(written(change)));
+};
+const written = ({ of, field, before, after }: PreviewedChange): string => JSON.stringify([of, field, before, after]);
+
+/** Records the approval, if the act would still do what the request shows. A later transaction does not, if it comes here. */
+async function approve(
   tx: Transaction,
   context: ActContext,
-  act: Act<Input>,
-  input: Input,
+  consequence: Consequence,
   { requestId, approver, reason }: Approval,
+  { request, earlier }: { request: RequestRow | undefined; earlier: Permission | undefined },
 ): Promise<void> {
-  const request = await openRequest(tx, { ...context, actor: approver }, requestId, 'approve');
-  const consequence = await consequenceAside(tx, context, act, input);
-  if (digestOf(consequence) !== request.preview_hash) {
-    const [shown, now] = [inWords(request.preview.changes), inWords(consequence.changes)];
-    throw refuse('approval_outdated', { request_id: requestId, shown, now });
+  if (request === undefined || digestOf(consequence) !== request.preview_hash) {
+    const shown = inWords(request?.preview.changes ?? earlier?.changes ?? []);
+    throw refuse('approval_outdated', { request_id: requestId, shown, now: inWords(consequence.changes) });
   }
   await recordDecision(tx, { ...context, actor: approver }, request, { decision: 'approve', reason });
   failpoint('approval.decided');
@@ -109,20 +150,25 @@ export const inWords = (changes: readonly PreviewedChange[]): string =>
   changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
   'no figure changes';
 
-/** Makes the request, or finds the one that waits, where the rule applies. */
+/** Makes the request, or finds the one that waits, where the rule applies. Else the events say what was compared. */
 async function ask<Input>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input>,
   input: Input,
   rule: ApprovalRule,
-): Promise<Refusal | undefined> {
-  const consequence = await consequenceAside(tx, context, act, input);
-  if (!applies(rule, consequence.amounts)) return undefined;
+  consequence: Consequence,
+): Promise<Refusal | Permission> {
   const { user } = context.actor;
+  const touched = await act.partners(tx, input, context);
+  const compared = await compare(tx, context, { act: act.name, rule, amounts: consequence.amounts, touched });
+  if (compared?.amounts.every(isWithin)) {
+    await actAsCompared(tx, compared);
+    return { changes: consequence.changes, compared };
+  }
   if (user === undefined) return refuse('approval_needs_users', { act: act.name });
   const { reason } = input as { readonly reason?: unknown };
-  const partnerIds = partnersApproved(await act.partners(tx, input, context));
+  const partnerIds = partnersApproved(touched);
   const subject = act.subject(input);
   const request = await askForApproval(tx, context, {
     ...{ act: act.name, input: inputJson(input), subject, partnerIds },
@@ -132,12 +178,39 @@ async function ask<Input>(
   failpoint('approval.requested');
   const approvers = await readApprovers(tx, { partnerIds, besides: user.user_id });
   const logins = approvers.map(({ login }) => login);
-  return refuse('approval_needed', { ...request, title: act.title, subject, approvers: logins });
+  const above = compared?.amounts.filter((each) => !isWithin(each)) ?? [];
+  return refuse('approval_needed', { ...request, title: act.title, subject, approvers: logins, above });
 }
 
-/** An act that states no amount, or one in a currency that the rule does not name, needs approval. */
-const applies = (rule: ApprovalRule, amounts: readonly Amount[]): boolean =>
-  'always' in rule || amounts.length === 0 || amounts.some((each) => isAbove(each, rule.above[each.currency]));
+/**
+ * Each amount with what the same user did by the same act for the same partner in the last days without a second person.
+ * Undefined for an act that needs approval whatever it moves: by a rule without amounts, where it states none, or in a
+ * currency that the rule does not name.
+ */
+async function compare(
+  tx: Transaction,
+  { actor, environment }: ActContext,
+  { act, rule, amounts, touched }: { act: string; rule: ApprovalRule; amounts: readonly Amount[]; touched: Partners },
+): Promise<Comparison | undefined> {
+  if ('always' in rule || amounts.length === 0 || amounts.some(({ currency }) => rule.above[currency] === undefined)) {
+    return undefined;
+  }
+  const partners = touched === 'all' ? null : touched;
+  const userId = actor.user?.user_id ?? null;
+  const before = await readAmountsBefore(tx, { act, userId, partners, now: environment.now().toISO() });
+  return {
+    ...{ comparison: randomUUID(), act, days: COMPARED_DAYS, partners },
+    amounts: amounts.map((each) => {
+      const { currency } = each;
+      const sum = before.find((earlier) => earlier.currency === currency)?.amount ?? '0';
+      return {
+        ...{ currency, amount: (each.isNegative() ? each.negated() : each).toString() },
+        before: Amount.of(sum, currency).toString(),
+        above: Amount.of(rule.above[currency] as string, currency).toString(),
+      };
+    }),
+  };
+}
 
-const isAbove = (amount: Amount, limit: string | undefined): boolean =>
-  limit === undefined || Amount.of(limit, amount.currency).isLessThan(amount.isNegative() ? amount.negated() : amount);
+const isWithin = ({ currency, amount, before, above }: ComparedAmount): boolean =>
+  !Amount.of(above, currency).isLessThan(Amount.of(amount, currency).plus(Amount.of(before, currency)));

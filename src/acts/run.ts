@@ -2,27 +2,23 @@
 import { fieldProblems } from '../config/validation.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import type { Act, ActContext, Report } from './act.ts';
+import type { Act, ActContext, Report, RunContext } from './act.ts';
 import { type Consequence, consequenceOf, digestOf, performWithConsequence } from './consequence.ts';
-import { type Approval, admit, permit } from './permit.ts';
+import { type Agreed, admit, OutdatedPreview, type Permission, permit } from './permit.ts';
 
-export interface RunOptions {
+export { OutdatedPreview };
+
+/** The act is done only if it does what was agreed. Throws OutdatedPreview. */
+export interface RunOptions extends Agreed {
   /** False leaves e-mails to `reckoner deliver`. */
   readonly deliver?: boolean;
   /** Hears of deliveries as they go. */
   readonly reporter?: Reporter;
-  /** A second person approves: the act is that of whoever asked for it. */
-  readonly approval?: Approval | undefined;
-  /** The digest of the preview that was confirmed: the act is done only if it does the same. Throws OutdatedPreview. */
-  readonly shown?: string | undefined;
   /** Takes what follows, to do it after the report: for callers who cannot wait for e-mails. */
   readonly later?: (follow: () => Promise<unknown>) => void;
 }
-
-/** The act would do something else than its preview showed. Nothing was done. */
-export class OutdatedPreview extends Error {}
 
 /** Does an act in its transaction, then what follows it outside, and reports it. */
 export async function runAct<Input, Result, Followed, Json>(
@@ -34,10 +30,11 @@ export async function runAct<Input, Result, Followed, Json>(
   const input = readInput(act, given);
   const heard = { ...context, reporter };
   const deliver = follows && later === undefined;
-  const permitted = permitting(context, act, input, approval);
   const result = act.run
-    ? await act.run({ ...heard, permitted, deliver }, input)
-    : await permitted.transaction((tx) => performAsShown(tx, context, act, input, shown));
+    ? await runPermitted(act.run.bind(act), { ...heard, deliver }, act, input, { approval, shown })
+    : await permitting(context, act, input, { approval }).transaction((tx) =>
+        performAsShown(tx, context, act, input, shown),
+      );
   await act.committed?.(context, { input, result });
   if (follows) later?.(async () => act.after?.(heard, { input, result }));
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
@@ -45,7 +42,29 @@ export async function runAct<Input, Result, Followed, Json>(
   return context.database.reading((tx) => act.report(tx, context, done));
 }
 
-/** Compared after it was done: what others changed until then is part of it. */
+/** An act of several transactions. One that finds nothing to do begins none, and is compared all the same. */
+async function runPermitted<Input, Result>(
+  run: (context: RunContext, input: Input) => Promise<Result>,
+  context: Omit<RunContext, 'permitted'>,
+  act: Act<Input>,
+  input: Input,
+  agreed: Agreed,
+): Promise<Result> {
+  let isCompared = agreed.approval === undefined && agreed.shown === undefined;
+  const database = permitting(context, act, input, agreed);
+  const permitted: Database = {
+    ...database,
+    transaction(work) {
+      isCompared = true;
+      return database.transaction(work);
+    },
+  };
+  const result = await run({ ...context, permitted }, input);
+  if (!isCompared) await database.transaction(async () => undefined);
+  return result;
+}
+
+/** In one transaction it is compared after it was done: what others changed until then is part of it. */
 async function performAsShown<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,
@@ -94,19 +113,19 @@ export const optionOf = (field: string): string =>
   `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The database of an act: each of its transactions asks first whether it may. An approval is recorded in the first. */
-export function permitting<Input>(context: ActContext, act: Act<Input>, input: Input, approval?: Approval): Database {
+export function permitting<Input>(context: ActContext, act: Act<Input>, input: Input, agreed: Agreed = {}): Database {
   const { database } = context;
-  let isRecorded = false;
+  let earlier: Permission | undefined;
   return {
     ...database,
     async transaction(work) {
       const done = await database.transaction(async (tx) => {
-        const refusal = await permit(tx, context, act, input, approval && { ...approval, isRecorded });
-        return refusal === undefined ? { result: await work(tx) } : { refusal };
+        const permission = await permit(tx, context, act, input, { ...agreed, earlier });
+        return permission instanceof Refusal ? { permission } : { permission, result: await work(tx) };
       });
-      if ('refusal' in done) throw done.refusal satisfies Refusal;
-      isRecorded = true;
-      return done.result;
+      if (done.permission instanceof Refusal) throw done.permission;
+      earlier ??= done.permission;
+      return done.result as Awaited<ReturnType<typeof work>>;
     },
   };
 }

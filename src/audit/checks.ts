@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
-import { ACTS_APPROVED } from './checks/approvals.ts';
+import { ACTS_APPROVED, ACTS_COMPARED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
@@ -110,6 +110,7 @@ export const CHECKS: readonly Check[] = [
   },
   { name: 'partners_as_recorded', run: findChangedPartners },
   { name: 'acts_approved', run: fromQuery(ACTS_APPROVED) },
+  { name: 'acts_compared', run: fromQuery(ACTS_COMPARED) },
   { name: 'rows_in_their_months', run: ofRows('rows_in_their_months') },
   { name: 'months_contiguous', run: fromQuery(ledger.MONTHS_CONTIGUOUS) },
   { name: 'documents_match_rows', run: ofRows('documents_match_rows') },

@@ -1,5 +1,7 @@
 /** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
 import type { pino } from 'pino';
+import type { Act } from '../acts/act.ts';
+import { withdrawDone } from '../acts/approve.ts';
 import { booksClose } from '../acts/books.ts';
 import { monthClose, monthJson } from '../acts/close.ts';
 import { permitting } from '../acts/run.ts';
@@ -129,6 +131,8 @@ export function runMonthClose(): Promise<number> {
     );
     if (closedBooks > 0) await sendEmails(job, logOf(job.log));
     if (booksRefused !== undefined) logRefused(log, booksRefused);
+    await withdrawDoneBy(job, monthClose, refusal);
+    await withdrawDoneBy(job, booksClose, booksRefused);
     const status = await database.reading((tx) => readStatus(tx, job));
     for (const overdue of status.months.overdue)
       log.error(overdue, 'month still open 24 hours after it ended everywhere');
@@ -144,6 +148,15 @@ export function runMonthClose(): Promise<number> {
     if (refusal !== undefined && undecided === undefined && status.months.overdue.length === 0) return exitOf(refusal);
     return exit;
   });
+}
+
+/** Requests of this job whose act a person has done by now. After another refusal it is not known what is done. */
+async function withdrawDoneBy(job: Job, act: Act, refusal: unknown): Promise<void> {
+  const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
+  if (refusal !== undefined && asked === undefined) return;
+  for (const request of await withdrawDone(job, act, asked?.facts['request_id'] as number | undefined)) {
+    job.log.info({ request, act: act.name }, 'request withdrawn: it was done meanwhile');
+  }
 }
 
 /** What waits for a second person, or was rejected, is told once a day, like what waits for a decision of finance. */

@@ -1,4 +1,5 @@
 /** Refusals about users, their roles, and signing in to the console. */
+import { isZero, moneyText } from '../money.ts';
 import { minuteOf } from '../text.ts';
 import { badInput, defineAnswer, refused } from './definition.ts';
 
@@ -51,19 +52,28 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
+    /** Amounts that are above the rule's; none where it applies whatever the amount. */
+    above: readonly { currency: string; amount: string; before: string; above: string }[];
   }>((f) => {
     const who =
       f.approvers.length > 0
         ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}: ` +
           `'reckoner approval approve ${f.request_id}'.`
-        : "Nobody may approve it yet: 'reckoner user role EMAIL --grant approver' names an approver.";
+        : 'Nobody may approve it yet, and whoever asks cannot. Invite a second person with ' +
+          "'reckoner user invite EMAIL --role approver', who then runs " +
+          `'reckoner --by EMAIL approval approve ${f.request_id}'.`;
     const asked = f.is_new ? 'was made' : 'is waiting';
-    return `Nothing was changed: '${f.title}' (${f.subject}) needs approval. Request ${f.request_id} ${asked}. ${who}`;
+    const why = f.above.map(({ currency, amount, before, above }) =>
+      isZero(before)
+        ? ` ${moneyText(amount, currency)} is above ${moneyText(above, currency)}.`
+        : ` ${moneyText(amount, currency)}, after ${moneyText(before, currency)} in the last 30 days, is above ${moneyText(above, currency)}.`,
+    );
+    return `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`;
   }),
   approval_needs_users: refused<{ act: string }>(
     (f) =>
       `${f.act} needs the approval of a second person (settings.json: approvals), and there are no users yet. ` +
-      "'reckoner user invite EMAIL' makes the first one.",
+      "'reckoner user invite EMAIL' makes the first one, and 'reckoner user invite OTHER --role approver' the second, who approves.",
   ),
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
@@ -95,7 +105,7 @@ export const PEOPLE = {
   ),
   approval_outdated: refused<{ request_id: number; shown: string; now: string }>(
     (f) =>
-      `Nothing was changed: what request ${f.request_id} would do has changed since it was made. ` +
+      `What request ${f.request_id} would do has changed since it was made, so it was not done. ` +
       `It was: ${f.shown}. It is now: ${f.now}. Whoever asked can do the act again, which makes a new request.`,
     409,
   ),

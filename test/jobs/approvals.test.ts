@@ -129,3 +129,20 @@ test('what was rejected is not asked for again until it would do something else'
   await run('month-close', '2026-10-01T17:00:00Z');
   expect(await requests()).toHaveLength(before.length + 1);
 });
+
+test('what a person has closed meanwhile the job waits for no more: it withdraws its request', async () => {
+  const [waiting] = (await requests()).filter(({ decision }) => decision === null);
+  expect(waiting).toMatchObject({ act: 'month.close', login: 'cron' });
+  ruled({});
+  const close = ['--by', 'mara@issuer.example', 'close', '2026-09', '--no-deliver'];
+  expect(await command(close, { env: env('2026-10-01T18:00:00Z') })).toMatchObject({ status: 0 });
+  ruled(RULES);
+  const after = await run('month-close', '2026-10-01T19:00:00Z');
+  expect(facts(after)).toContainEqual(
+    expect.objectContaining({ msg: 'request withdrawn: it was done meanwhile', request: waiting?.request_id }),
+  );
+  expect((await requests()).filter(({ decision }) => decision === null)).toEqual([]);
+  expect((await requests()).find(({ request_id }) => request_id === waiting?.request_id)).toMatchObject({
+    decision: 'withdraw',
+  });
+});

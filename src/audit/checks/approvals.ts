@@ -3,10 +3,7 @@
  * time. Each event of an act that was done under an approval names its request, which was approved before and is of the
  * user who acted; and each approved request that changes something has such an event. Requests and decisions are those of
  * their events, which state the user and what was asked for.
- *
- * What it cannot decide: whether an act without an approval needed one. The thresholds are compared with the amounts of an
- * act before it is done, which its event does not state, and a process may have begun with earlier settings. How the
- * rules changed is in the settings' events (`reckoner settings history`).
+ * Whether an act without an approval needed one is the next check's.
  */
 export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
@@ -75,4 +72,61 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   WHERE e.action LIKE 'approval.%'
     AND NOT EXISTS (SELECT FROM approval_requests r WHERE r.event_id = e.event_id)
     AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.event_id = e.event_id)
+)`;
+
+/**
+ * Each act under a rule with amounts states what it was compared with: its amount, the sum of what the same user did by the
+ * same act for the same partner before it, and the rule's. The sum is that of the events, the rule's amount that of the
+ * recorded settings, and both together are not above it. An act under a rule states that, or its approval.
+ *
+ * A process may have begun with the settings before: a rule counts an hour after its change was recorded.
+ */
+export const ACTS_COMPARED = `rules AS MATERIALIZED (
+  SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.fact_id, e.occurred_at,
+         lead(e.fact_id) OVER (PARTITION BY c.change->>'field' ORDER BY e.fact_id) AS until_fact_id
+  FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)
+  WHERE e.action = 'settings.change' AND c.change->>'field' LIKE 'approvals.%'
+), compared AS MATERIALIZED (
+  SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, fact_id, user_id, occurred_at,
+         details->'compared'->>'comparison' AS comparison, details->'compared'->>'act' AS act,
+         (details->'compared'->>'days')::integer AS days, details->'compared'->'partners' AS partners,
+         details->'compared'->'amounts' AS amounts
+  FROM audit_events WHERE jsonb_exists(details, 'compared')
+  ORDER BY details->'compared'->>'comparison', event_id
+), parts AS MATERIALIZED (
+  SELECT c.*, a.currency, a.amount, a.before, a.above
+  FROM compared c
+  CROSS JOIN LATERAL jsonb_to_recordset(c.amounts) AS a (currency text, amount numeric, before numeric, above numeric)
+), inspected AS (
+  SELECT p.event_id, p.fact_id, p.occurred_at, p.act, p.currency, p.amount, p.before, p.above,
+         (SELECT coalesce(sum(q.amount), 0) FROM parts q
+          WHERE q.act = p.act AND q.currency = p.currency AND q.user_id IS NOT DISTINCT FROM p.user_id
+            AND q.fact_id < p.fact_id AND q.occurred_at > p.occurred_at - make_interval(days => p.days)
+            AND (q.partners = 'null' OR p.partners = 'null' OR jsonb_exists_any(
+                   q.partners, ARRAY(SELECT jsonb_array_elements_text(nullif(p.partners, 'null')))))) AS found
+  FROM parts p
+), bare AS (
+  SELECT event_id, action, subject, fact_id, occurred_at FROM audit_events e
+  WHERE user_id IS NOT NULL AND NOT jsonb_exists(details, 'compared') AND NOT jsonb_exists(details, 'approval')
+    AND action IN (SELECT split_part(field, '.', 2) || '.' || split_part(field, '.', 3) FROM rules)
+), differences AS (
+  SELECT format('event %s', event_id) AS subject,
+         format('is %s of %s %s without a second person, after %s (it states %s) in the days before, above %s', act,
+                amount, currency, found, before, above) AS detail
+  FROM inspected WHERE found <> before OR amount + found > above
+  UNION ALL
+  SELECT format('event %s', i.event_id),
+         format('states that %s needs a second person above %s %s; the settings say %s', i.act, i.above, i.currency,
+                r.value)
+  FROM inspected i JOIN rules r ON r.field = format('approvals.%s.above.%s', i.act, i.currency)
+    AND r.fact_id < i.fact_id AND (r.until_fact_id IS NULL OR i.fact_id < r.until_fact_id)
+  WHERE r.occurred_at < i.occurred_at - interval '1 hour' AND r.value::numeric IS DISTINCT FROM i.above
+  UNION ALL
+  SELECT format('event %s', b.event_id),
+         format('is %s of %s, which needs a second person by the settings (%s), without approval or comparison',
+                b.action, b.subject, string_agg(r.field, ', ' ORDER BY r.field))
+  FROM bare b JOIN rules r ON r.field LIKE 'approvals.' || b.action || '.%' AND r.value IS NOT NULL
+    AND r.fact_id < b.fact_id AND (r.until_fact_id IS NULL OR b.fact_id < r.until_fact_id)
+  WHERE r.occurred_at < b.occurred_at - interval '1 hour'
+  GROUP BY b.event_id, b.action, b.subject
 )`;

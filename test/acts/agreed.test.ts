@@ -1,0 +1,182 @@
+/** What was agreed on before an act is compared with what it does: amounts that are split, and each transaction of a run. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ActContext } from '../../src/acts/act.ts';
+import { approveRequest } from '../../src/acts/approve.ts';
+import { monthClose } from '../../src/acts/close.ts';
+import { digestOf } from '../../src/acts/consequence.ts';
+import { paymentRecord } from '../../src/acts/payment/record.ts';
+import { OutdatedPreview, previewAct, runAct } from '../../src/acts/run.ts';
+import { verify } from '../../src/audit/verify.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import type { Database } from '../../src/database/database.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { refusalOf } from '../close/refusal.ts';
+import { as, LEE, MARA, openApproving } from '../support/approving.ts';
+import { invite } from '../support/console.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { type KeptWorld, openWorld, quote, type World } from '../support/world.ts';
+
+const SAM = 'sam@issuer.example';
+const RULE: Settings['approvals'] = { 'payment.record': { above: { USD: '100.00', EUR: '100.00' } } };
+
+let kept: KeptWorld;
+let world: World;
+beforeAll(async () => {
+  const first = await openApproving();
+  await invite(first, SAM, { roles: ['finance'] });
+  kept = await first.keep();
+});
+afterAll(async () => {
+  await world.end();
+  await kept.discard();
+});
+beforeEach(async () => {
+  await world?.end();
+  world = await openWorld({ from: kept });
+  world.at('2026-08-01T10:00:00Z');
+});
+
+let payments = 0;
+async function pay(amount: string, { by = MARA, partnerId = 'p-1', currency = 'USD' } = {}): Promise<unknown> {
+  payments += 1;
+  return runAct(await as(world, by, RULE), paymentRecord, {
+    ...{ amount, currency, partnerId, method: 'wire', receivedOn: '2026-08-01', reference: `WIRE-${payments}` },
+  });
+}
+const differences = async (check: string) =>
+  (await world.database.reading((tx) => verify(tx, undefined))).checks.find((each) => each.check === check)
+    ?.differences;
+
+describe('an amount that is split', () => {
+  test('is compared as a whole: of one user, one act, one partner and one currency within 30 days', async () => {
+    await pay('50.00');
+    await pay('50.00');
+    const refused = await refusalOf(pay('50.00'));
+    expect(refused.code).toBe('approval_needed');
+    expect(refused.facts['above']).toEqual([{ currency: 'USD', amount: '50.00', before: '100.00', above: '100.00' }]);
+    await expect(pay('50.00')).rejects.toThrow('50.00 USD, after 100.00 USD in the last 30 days, is above 100.00 USD.');
+    await pay('50.00', { partnerId: 'p-2' });
+    await pay('50.00', { currency: 'EUR' });
+    await pay('50.00', { by: SAM });
+    world.at('2026-08-31T10:00:01Z');
+    await pay('50.00');
+    expect(await differences('acts_compared')).toEqual([]);
+  });
+
+  test('is not recorded twice at once, each of which alone would be allowed', async () => {
+    const both = await Promise.allSettled([pay('60.00'), pay('60.00')]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  test('what a second person approved is not counted again', async () => {
+    await pay('90.00');
+    const { facts } = await refusalOf(pay('500.00'));
+    await approveRequest(await as(world, LEE, RULE), Number(facts['request_id']), { deliver: false, reason: null });
+    await pay('10.00');
+    expect(await differences('acts_compared')).toEqual([]);
+  });
+});
+
+test('verify finds an act that should have asked for approval and did not', async () => {
+  world.settings = { ...world.settings, approvals: RULE };
+  await recordSettingsChanges(world.database, world);
+  world.at('2026-08-01T12:00:00Z');
+  await pay('60.00');
+  await pay('40.00');
+  expect(await differences('acts_compared')).toEqual([]);
+  const forged = async (change: string) => {
+    await world.sql(GUARDS_OFF);
+    await world.sql(
+      `UPDATE audit_events SET details = ${change} WHERE event_id =
+         (SELECT max(event_id) FROM audit_events WHERE action = 'payment.record')`,
+    );
+    await world.sql(GUARDS_ON);
+    return (await differences('acts_compared'))?.map(({ detail }) => detail).join('\n');
+  };
+  expect(await forged(`jsonb_set(details, '{compared,amounts,0,amount}', '"140.00"')`)).toContain(
+    'is payment.record of 140.00 USD without a second person, after 60.00 (it states 60.00) in the days before, above 100.00',
+  );
+  expect(
+    await forged(`jsonb_set(details, '{compared,amounts,0}',
+    '{"currency": "USD", "amount": "140.00", "before": "60.00", "above": "1000.00"}')`),
+  ).toContain('needs a second person above 1000.00 USD; the settings say 100.00');
+  expect(await forged(`details - 'compared'`)).toContain(
+    'which needs a second person by the settings (approvals.payment.record.above.EUR, approvals.payment.record.above.USD)',
+  );
+});
+
+describe('a run over several months', () => {
+  const CLOSE: Settings['approvals'] = { 'month.close': { always: true } };
+  beforeEach(async () => {
+    world.at('2026-09-15T10:00:00Z');
+    await world.rows([
+      quote({ accepted_at: '2026-08-10T10:00:00Z' }),
+      quote({ accepted_at: '2026-09-10T10:00:00Z', partner_id: 'p-2' }),
+    ]);
+    world.at('2026-10-02T10:00:00Z');
+  });
+  const closedMonths = async () =>
+    (await world.sql<{ month: string }>('SELECT month FROM closed_months ORDER BY month')).map(({ month }) => month);
+  const QUIET = { deliver: false, reason: null };
+
+  /** Something is imported between the first and the second month. */
+  function disturbed(context: ActContext): ActContext {
+    let transactions = 0;
+    const database: Database = {
+      ...context.database,
+      async transaction(work) {
+        transactions += 1;
+        if (transactions === 2) await world.rows([quote({ accepted_at: '2026-09-11T10:00:00Z', partner_id: 'p-2' })]);
+        return context.database.transaction(work);
+      },
+    };
+    return { ...context, database };
+  }
+  async function asked(): Promise<number> {
+    const { code, facts } = await refusalOf(runAct(await as(world, MARA, CLOSE), monthClose, {}, { deliver: false }));
+    expect(code).toBe('approval_needed');
+    return Number(facts['request_id']);
+  }
+
+  test('is done as it was approved, month by month', async () => {
+    await approveRequest(await as(world, LEE, CLOSE), await asked(), QUIET);
+    expect(await closedMonths()).toEqual(['2026-07', '2026-08', '2026-09']);
+    expect(await differences('acts_approved')).toEqual([]);
+  });
+
+  test('ends before the month that would be another one than was approved', async () => {
+    const request = await asked();
+    const refused = await refusalOf(approveRequest(disturbed(await as(world, LEE, CLOSE)), request, QUIET));
+    expect(refused.code).toBe('approval_outdated');
+    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+  });
+
+  test('ends before the month that would be another one than was confirmed', async () => {
+    const context = await as(world, MARA, {});
+    const shown = digestOf(await previewAct(context, monthClose, {}));
+    await expect(runAct(disturbed(context), monthClose, {}, { deliver: false, shown })).rejects.toThrow(
+      OutdatedPreview,
+    );
+    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+    await expect(runAct(context, monthClose, {}, { deliver: false, shown })).rejects.toThrow(OutdatedPreview);
+    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+  });
+
+  test('that finds nothing to do any more is refused as outdated, approved or confirmed', async () => {
+    const request = await asked();
+    const context = await as(world, MARA, {});
+    const shown = digestOf(await previewAct(context, monthClose, {}));
+    await runAct(context, monthClose, {}, { deliver: false });
+    expect((await refusalOf(approveRequest(await as(world, LEE, CLOSE), request, QUIET))).code).toBe(
+      'approval_outdated',
+    );
+    await expect(runAct(context, monthClose, {}, { deliver: false, shown })).rejects.toThrow(OutdatedPreview);
+  });
+
+  test('above an amount is compared once for all of its months', async () => {
+    const rule: Settings['approvals'] = { 'month.close': { above: { USD: '20.00' } } };
+    await runAct(await as(world, MARA, rule), monthClose, {}, { deliver: false });
+    expect(await closedMonths()).toEqual(['2026-07', '2026-08', '2026-09']);
+    expect(await differences('acts_compared')).toEqual([]);
+  });
+});
