@@ -2,7 +2,8 @@
 
 /**
  * Restored facts keep their numbers, which seals cover: meanwhile the database gives them none. A month that a wrong clock
- * closed stays closed, and a payload erased before its payment was disputed stays erased: what a backup has can be restored.
+ * closed stays closed, a payload erased before its payment was disputed stays erased, and whoever approved and is no approver
+ * any more has approved (the check acts_approved looks at the roles of that time): what a backup has can be restored.
  */
 export const alterGuards = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   DO $$
@@ -11,7 +12,7 @@ export const alterGuards = (act: 'DISABLE' | 'ENABLE ALWAYS'): string => `
   BEGIN
     FOR guard IN
       SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-      WHERE t.tgname IN ('fact_number', 'month_has_ended', 'erased_payload_is_not_needed')
+      WHERE t.tgname IN ('fact_number', 'month_has_ended', 'erased_payload_is_not_needed', 'approval_by_an_approver')
         AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     LOOP
       EXECUTE format('ALTER TABLE %s ${act} TRIGGER %I', guard.target, guard.tgname);

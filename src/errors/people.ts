@@ -61,7 +61,7 @@ export const PEOPLE = {
           `'reckoner approval approve ${f.request_id}'.`
         : 'Nobody may approve it yet, and whoever asks cannot. Invite a second person with ' +
           "'reckoner user invite EMAIL --role approver', who then runs " +
-          `'reckoner --by EMAIL approval approve ${f.request_id}'.`;
+          `'reckoner approval approve ${f.request_id}'.`;
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
       isZero(before)

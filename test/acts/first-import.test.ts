@@ -31,7 +31,7 @@ test('asks for two people from the first import on, and says each step', async (
   );
   await invite(world, ADMINISTRATOR, { roles: ['administrator', 'finance'] });
   await expect(runAct(await as(world, ADMINISTRATOR, RULES), partnerImport, input)).rejects.toThrow(
-    /Request 1 was made\. Nobody may approve it yet, and whoever asks cannot\. Invite a second person with 'reckoner user invite EMAIL --role approver', who then runs 'reckoner --by EMAIL approval approve 1'\./,
+    /Request 1 was made\. Nobody may approve it yet, and whoever asks cannot\. Invite a second person with 'reckoner user invite EMAIL --role approver', who then runs 'reckoner approval approve 1'\./,
   );
   await invite(world, LEE, { roles: ['approver'] });
   await approveRequest(await as(world, LEE, RULES), 1, { deliver: false, reason: null });
