@@ -5,14 +5,15 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
 import { verifyPack } from '../audit/books.ts';
 import { type Books, HARBOUR, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole } from '../support/console.ts';
+import { launch, openPage } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
-import { CHROMIUM, has, needs } from '../support/tools.ts';
+import { has, needs } from '../support/tools.ts';
 import { quote } from '../support/world.ts';
 
 let books: Books;
@@ -40,7 +41,7 @@ beforeAll(async () => {
     approvals: { 'invoice.void': { always: true } },
     allow_empty: true,
   });
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
@@ -51,9 +52,7 @@ beforeEach((context) => needs('chromium', context));
 
 /** A browser whose user is signed in, and the keys that this user presses. */
 async function at(login: string, roles: Parameters<typeof invite>[2]): Promise<Keys> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true });
-  context.setDefaultTimeout(20_000);
-  const page = await context.newPage();
+  const { page } = await openPage(browser);
   await page.goto(served.url + (await invite(books, login, roles)));
   const keys = new Keys(page);
   await keys.tabTo('Sign in');

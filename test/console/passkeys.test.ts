@@ -1,9 +1,10 @@
 /** Passkeys in a real browser, with an authenticator that Chromium plays. Without Chromium these tests are skipped. */
-import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ADMINISTRATOR, invite, Browser as Plain, serveConsole } from '../support/console.ts';
+import { launch } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
-import { CHROMIUM, has, needs } from '../support/tools.ts';
+import { has, needs } from '../support/tools.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -16,7 +17,7 @@ beforeAll(async () => {
   await invite(world, ADMINISTRATOR);
   served = await serveConsole(world);
   url = served.url.replace('127.0.0.1', 'localhost');
-  if (has('chromium')) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  if (has('chromium')) browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();

@@ -2,16 +2,16 @@
  * The console in a real browser: every screen on a phone, a laptop and a large display, light and dark, with and without
  * JavaScript, and work done with the keyboard alone. Without Chromium these tests are skipped.
  */
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { addressOf, askToRelease, isMoved, isOpen, type Route, serveRoutes } from '../support/console-routes.ts';
-import { AXE, TOO_WIDE } from '../support/pages.ts';
+import { expectNoFaults, launch, type Opened, openPage, signIn } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
-import { CHROMIUM, has, needs } from '../support/tools.ts';
+import { has, needs } from '../support/tools.ts';
 
 let books: Books;
 let served: Served;
@@ -48,8 +48,8 @@ beforeAll(async () => {
     exception: String(new_lines[0]?.payment_id),
     month: '2026-08',
   };
-  screens.push(...opened.routes.filter(isScreen).map((route) => addressOf(route, objects)));
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  screens.push(...opened.routes.filter(isScreen).map((route) => served.url + addressOf(route, objects)));
+  browser = await launch();
 });
 afterAll(async () => {
   await browser?.close();
@@ -64,76 +64,25 @@ function isScreen(route: Route): boolean {
   return !path.startsWith('/acts/') || ACTS.test(path);
 }
 
-interface Opened {
-  readonly context: BrowserContext;
-  readonly page: Page;
-  /** What the browser complained about: errors, and what the policy forbade. */
-  readonly complaints: string[];
-}
-
 let visitors = 0;
 /** A browser in which a user who sees everything is signed in. */
-async function open(options: BrowserContextOptions): Promise<Opened> {
-  const context = await browser.newContext(options);
-  context.setDefaultTimeout(20_000);
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(`${page.url()}: ${message.text()}`);
-  });
-  page.on('pageerror', (error) => complaints.push(`${page.url()}: ${error.message}`));
+async function open(options?: BrowserContextOptions): Promise<Opened> {
+  const opened = await openPage(browser, options);
   visitors += 1;
   const link = await invite(books, `visitor-${visitors}@issuer.example`, { roles: ['finance', 'administrator'] });
-  await page.goto(served.url + link);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(/\/console\/close/);
-  return { context, page, complaints };
+  await signIn(opened.page, served.url + link, /\/console\/close/);
+  return opened;
 }
 
-describe('every screen', () => {
-  const sizes: readonly [name: string, options: BrowserContextOptions][] = [
-    ['a phone, in the dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-    ['a laptop', { viewport: { width: 1280, height: 800 }, colorScheme: 'light' }],
-    ['a large display without JavaScript', { viewport: { width: 1920, height: 1080 }, javaScriptEnabled: false }],
-  ];
-  test.each(sizes)('fits on %s, and the browser has nothing to complain about', async (_name, options) => {
-    const { context, page, complaints } = await open(options);
+describe('every screen, on a phone, a laptop and a large display, light and dark', () => {
+  test('fits, and neither axe nor the browser finds a fault', async () => {
     expect(screens.length).toBeGreaterThan(25);
-    const tooWide: unknown[] = [];
-    for (const address of screens) {
-      const answer = await page.goto(served.url + address);
-      expect([address, answer?.status()]).toEqual([address, 200]);
-      const found = (await page.evaluate(TOO_WIDE)) as string[];
-      if (found.length > 0) tooWide.push([address, found.slice(0, 3)]);
-    }
-    expect(tooWide).toEqual([]);
-    expect(complaints).toEqual([]);
-    await context.close();
+    await expectNoFaults(await open(), screens);
   });
 
-  test('is without a fault to axe, light on a laptop and dark on a phone', async () => {
-    // axe is a script, which the policy would not let run.
-    const { context, page } = await open({ viewport: { width: 1280, height: 800 }, bypassCSP: true });
-    const faults: unknown[] = [];
-    for (const address of screens) {
-      await page.goto(served.url + address);
-      await page.evaluate(AXE);
-      for (const [colorScheme, width] of [['light', 1280] as const, ['dark', 390] as const]) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize({ width, height: 844 });
-        const { violations, passes } = (await page.evaluate('axe.run()')) as {
-          violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-          passes: unknown[];
-        };
-        expect(passes.length).toBeGreaterThan(10);
-        for (const { id, nodes } of violations) {
-          faults.push([address, colorScheme, id, nodes.slice(0, 2).map((each) => [each.html, each.failureSummary])]);
-        }
-      }
-    }
-    expect(faults).toEqual([]);
-    await context.close();
-  }, 300_000);
+  test('fits without JavaScript', async () => {
+    await expectNoFaults(await open({ javaScriptEnabled: false }), screens, { withAxe: false });
+  });
 });
 
 describe('with the keyboard alone', () => {
@@ -151,9 +100,7 @@ describe('with the keyboard alone', () => {
 
   test('finance signs in, opens an invoice, voids it after seeing what that does, and finds it in the list', async () => {
     const { number = '' } = (await books.documents()).find(({ balance }) => balance === '1500.00') ?? {};
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-    context.setDefaultTimeout(20_000);
-    const page = await context.newPage();
+    const { page } = await openPage(browser);
     await page.goto(served.url + (await invite(books, 'mara@issuer.example', { roles: ['finance'] })));
     await tabTo(page, 'Sign in');
     await page.keyboard.press('Enter');
@@ -195,12 +142,12 @@ describe('with the keyboard alone', () => {
     expect(await page.evaluate(`document.activeElement?.getAttribute('name')`)).toBe('q');
     await page.keyboard.type('g c');
     expect(page.url()).toMatch(/\/console\/invoices$/);
-    await context.close();
+    await page.context().close();
   });
 });
 
 test('an act is done without JavaScript by the same form', async () => {
-  const { context, page } = await open({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  const { page } = await open({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
   const { number = '' } = (await books.documents()).find(({ balance }) => balance === '750.25') ?? {};
   await page.goto(`${served.url}/console/acts/invoice.hold?number=${number}`);
   await page.getByLabel('Reason').fill('ask the festival');
@@ -208,16 +155,16 @@ test('an act is done without JavaScript by the same form', async () => {
   await page.locator('button[value="confirm"]').click();
   await page.getByRole('heading', { name: 'Done' }).waitFor();
   expect(await books.sql(`SELECT reason FROM holds WHERE reason = 'ask the festival'`)).toHaveLength(1);
-  await context.close();
+  await page.context().close();
 });
 
 test('a theme is chosen without JavaScript, and stays', async () => {
-  const { context, page } = await open({ javaScriptEnabled: false, colorScheme: 'light' });
+  const { page } = await open({ javaScriptEnabled: false, colorScheme: 'light' });
   const ground = () => page.evaluate(`getComputedStyle(document.body).color`);
   await page.goto(`${served.url}/console/account`);
   const light = await ground();
   await page.getByRole('button', { name: 'Dark' }).click();
   await page.goto(`${served.url}/console/invoices`);
   expect(await ground()).not.toBe(light);
-  await context.close();
+  await page.context().close();
 });

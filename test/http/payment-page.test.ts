@@ -3,7 +3,6 @@
  * looks at it in visits of its own. Without Chromium these tests are skipped.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -13,12 +12,11 @@ import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { AXE } from '../support/pages.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { CHROMIUM, has, needs } from '../support/tools.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let world: World;
 let served: Served;
