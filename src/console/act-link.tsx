@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { ACTS } from '../acts/registry.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
-import { actHref } from './screens/act.tsx';
 
 export type Seer = Pick<User, 'roles'>;
 
@@ -21,6 +20,15 @@ export function mayDo(user: Seer, name: string, whose: Whose): boolean {
 
 /** Whether a user reads what is of the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
+
+/** The page of an act, with what is known of its input. */
+export const actHref = (
+  act: string,
+  input: Readonly<Record<string, string>> | [name: string, value: string][] = {},
+): string => {
+  const known = new URLSearchParams(input).toString();
+  return `/console/acts/${act}${known === '' ? '' : `?${known}`}`;
+};
 
 interface Linked {
   readonly act: string;

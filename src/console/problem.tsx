@@ -5,6 +5,7 @@ import type { Shared } from '../http/shared.ts';
 import { outerPage, page, type Reader } from './page.tsx';
 import { settingsNow } from './route.ts';
 import { themeOf } from './session.ts';
+import { Words } from './words.tsx';
 
 const TITLES: Partial<Record<Refusal['code'], string>> = {
   page_unknown: 'Page not found',
@@ -26,7 +27,7 @@ export const problemPage = (reader: Reader, refusal: Refusal): string =>
     title: titleOf(refusal),
     content: (
       <p class="problem" role="alert">
-        {refusal.message}
+        <Words user={reader}>{refusal.message}</Words>
       </p>
     ),
   });

@@ -5,10 +5,10 @@ import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
+import { actHref } from './act-link.tsx';
 import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
-import { actHref } from './screens/act.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import {
   checksScreen,

@@ -22,6 +22,20 @@ import {
 } from './exceptions.sql.ts';
 import { readPresentSuggestions } from './present-suggestions.ts';
 
+/** What each kind is called where people read it. */
+export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
+  unknown_payer: 'unknown payer',
+  possible_duplicate: 'possible duplicate',
+  digits_swapped: 'digits swapped',
+  suggestion: 'suggestion',
+  unapplied_cash: 'unapplied cash',
+  payout: 'payout',
+  bank_line: 'bank line',
+  bank_statement: 'bank statement',
+  event: 'processor event',
+  waiting_event: 'waiting event',
+};
+
 /** What resolves each kind; ID and EXCEPTION stand for its own. */
 const ENDS: Readonly<Record<ExceptionKind, string>> = {
   unknown_payer: "'reckoner payment apply ID --invoice NUMBER'",

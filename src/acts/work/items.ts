@@ -8,8 +8,7 @@ import { readLinkTroubles } from '../../delivery/links/queries.ts';
 import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import { Amount } from '../../money.ts';
-import type { ExceptionKind } from '../../payments/exceptions.sql.ts';
-import { listExceptions } from '../../payments/exceptions.ts';
+import { EXCEPTION_NAMES, listExceptions } from '../../payments/exceptions.ts';
 import { readRequests } from '../../people/approval-queries.ts';
 import { statusOf } from '../../people/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -188,25 +187,12 @@ const ofDocument = (document: Omit<WaitingDocument, 'what' | 'reason'>) => ({
   since: document.since,
 });
 
-const RECEIPTS: Readonly<Record<ExceptionKind, string>> = {
-  unknown_payer: 'unknown payer',
-  possible_duplicate: 'possible duplicate',
-  digits_swapped: 'digits swapped',
-  suggestion: 'suggestion',
-  unapplied_cash: 'unapplied cash',
-  payout: 'payout',
-  bank_line: 'bank line',
-  bank_statement: 'bank statement',
-  event: 'processor event',
-  waiting_event: 'waiting event',
-};
-
 async function receipts(tx: Transaction, { settings }: WorkQuestion): Promise<Found[]> {
   const exceptions = await listExceptions(tx, settings);
   return exceptions.map((each) => ({
     item: `receipt:${each.exception}`,
     kind: 'receipts',
-    state: RECEIPTS[each.kind],
+    state: EXCEPTION_NAMES[each.kind],
     tone: each.kind === 'suggestion' ? 'good' : 'warn',
     title: each.payer?.name ?? each.partner_name ?? each.exception,
     partners: each.partner_id === null ? [] : [{ id: each.partner_id, name: each.partner_name ?? each.partner_id }],

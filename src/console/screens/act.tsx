@@ -6,18 +6,13 @@
 import type { Act, Report } from '../../acts/act.ts';
 import { type Change, type Consequence, digestOf } from '../../acts/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../acts/fields.ts';
-import { optionOf } from '../../acts/run.ts';
 import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
+import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import { placesOf, type Reader, type Screen } from '../page.tsx';
-
-/** The page of an act, with what is known of its input. */
-export const actHref = (act: string, input: Readonly<Record<string, string>> = {}): string => {
-  const known = new URLSearchParams(input).toString();
-  return `/console/acts/${act}${known === '' ? '' : `?${known}`}`;
-};
+import { Words } from '../words.tsx';
 
 interface Asked {
   readonly act: Act;
@@ -77,7 +72,7 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
   return frame(
     act,
     <div class="narrow stack">
-      {refusal !== undefined && <Problem message={inFields(act, refusal)} />}
+      {refusal !== undefined && <Problem act={act} user={reader} refusal={refusal} />}
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)} class="card">
         <div class="in stack">
           {fieldsOf(act.input).map((field) => (
@@ -96,18 +91,16 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
   );
 }
 
-const Problem = ({ message }: { message: string }) => (
+/** What the form shows already is not said again. */
+const Problem = ({ act, user, refusal }: { act: Act; user: Reader; refusal: Refusal }) => (
   <p class="problem" role="alert">
-    {message}
+    <Words act={act} user={user}>
+      {refusal.code === 'argument_invalid'
+        ? `${refusal.facts['argument']} ${refusal.facts['reason']}.`
+        : refusal.message}
+    </Words>
   </p>
 );
-
-/** What cannot be read is called as the form calls it, not as the option of the command. */
-function inFields({ input }: Act, { code, message, facts }: Refusal): string {
-  if (code !== 'argument_invalid') return message;
-  const field = fieldsOf(input).find(({ name }) => optionOf(name) === facts['argument']);
-  return field === undefined ? message : `${field.label} ${facts['reason']}.`;
-}
 
 const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>>> = {
   amount: 'decimal',
@@ -225,7 +218,11 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
         <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
         <div class="in">
-          <pre class="report">{report.text}</pre>
+          <pre class="report">
+            <Words act={act} user={reader}>
+              {report.text}
+            </Words>
+          </pre>
         </div>
       </Card>
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)}>

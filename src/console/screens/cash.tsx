@@ -5,11 +5,10 @@ import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { ActLink, mayDo } from '../act-link.tsx';
+import { ActLink, actHref, mayDo } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
 import type { Reader } from '../page.tsx';
-import { actHref } from './act.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Confidence } from './payments.tsx';
 

@@ -12,10 +12,10 @@ import { Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName } from '../../month.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
+import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { Card, DataTable, Icon, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
-import { actHref } from './act.tsx';
 import { changeColumns, Tick, Totals } from './close.tsx';
 
 export interface ClosePreview {

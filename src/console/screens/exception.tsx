@@ -1,7 +1,7 @@
 /** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
 import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
+import { actHref } from '../act-link.tsx';
 import { Chip, type Tone } from '../kit.tsx';
-import { actHref } from './act.tsx';
 
 const STATUS: Readonly<Record<Exception['status'], string>> = {
   short: 'short',

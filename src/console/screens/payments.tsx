@@ -2,7 +2,7 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
-import { describeExceptions, type ListedException } from '../../payments/exceptions.ts';
+import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import { plural } from '../../text.ts';
 import { ActLink, MoreActs, type Seer, seesAll } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
@@ -31,19 +31,6 @@ export async function readPayments(
   const more = begin + PAGE < all.length;
   return { exceptions, total: all.length, after, next: more ? (exceptions.at(-1)?.exception ?? null) : null };
 }
-
-export const KINDS: Readonly<Record<ListedException['kind'], string>> = {
-  unknown_payer: 'payer unknown',
-  possible_duplicate: 'possible duplicate',
-  digits_swapped: 'digits swapped',
-  suggestion: 'suggestion',
-  unapplied_cash: 'unapplied cash',
-  payout: 'payout',
-  bank_line: 'bank line',
-  bank_statement: 'bank statement',
-  event: 'event',
-  waiting_event: 'waiting event',
-};
 
 const PATH = '/console/payments';
 
@@ -115,7 +102,7 @@ function Receipt({ exception: each }: { exception: ListedException }) {
         <div class="figures">
           <dl>
             <dt>
-              {each.since} <Chip tone="warn">{KINDS[each.kind]}</Chip>
+              {each.since} <Chip tone="warn">{EXCEPTION_NAMES[each.kind]}</Chip>
             </dt>
             <dd>
               {each.amount !== null && each.currency !== null && (

@@ -7,12 +7,12 @@ import { readWork, WORK_KINDS, type WorkItem, type WorkKind, type WorkQuestion }
 import type { Transaction } from '../../database/transaction.ts';
 import { scopeOf, type User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { ActLink, mayDo, type Seer } from '../act-link.tsx';
+import { ActLink, actHref, mayDo, type Seer } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Tabs } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { choiceAsked } from '../parameters.ts';
-import { actHref } from './act.tsx';
+import { Words } from '../words.tsx';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;
@@ -145,7 +145,14 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
         </>
       )),
   },
-  { heading: 'Why', cell: ({ reason }) => <span class="soft">{reason}</span> },
+  {
+    heading: 'Why',
+    cell: ({ reason }) => (
+      <span class="soft">
+        <Words user={user}>{reason}</Words>
+      </span>
+    ),
+  },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
     heading: 'Amount',

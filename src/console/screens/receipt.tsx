@@ -7,7 +7,7 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
 import { isClosable, readExceptions } from '../../payments/exceptions.sql.ts';
-import { describeExceptions, type ListedException } from '../../payments/exceptions.ts';
+import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
@@ -19,7 +19,6 @@ import { textAsked } from '../parameters.ts';
 import { readLikelyPayers, readOpenItems } from './cash.sql.ts';
 import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 import { PaymentStanding } from './payment-list.tsx';
-import { KINDS } from './payments.tsx';
 
 /** One report of the receipt: the bank's line, the processor's event or the hand entry. */
 interface Report {
@@ -136,7 +135,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
   if (payment === null) {
     return {
       ...{ place: 'payments', crumbs, title: exception?.exception ?? '' },
-      lead: exception !== null && <Chip tone="warn">{KINDS[exception.kind]}</Chip>,
+      lead: exception !== null && <Chip tone="warn">{EXCEPTION_NAMES[exception.kind]}</Chip>,
       content: exception !== null && <Other exception={exception} user={user} />,
     };
   }
@@ -147,7 +146,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
     lead: (
       <>
         <PaymentStanding status={payment.status} />{' '}
-        {exception !== null && <Chip tone="warn">{KINDS[exception.kind]}</Chip>}
+        {exception !== null && <Chip tone="warn">{EXCEPTION_NAMES[exception.kind]}</Chip>}
       </>
     ),
     acts: (

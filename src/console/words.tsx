@@ -1,0 +1,96 @@
+/**
+ * Sentences that the command line prints too, as the console says them: a command is the act that it does, an option is the
+ * field of the act's form, and a document's number stays on one line.
+ */
+import type { ComponentChildren } from 'preact';
+import type { Act } from '../acts/act.ts';
+import { type Field, fieldsOf } from '../acts/fields.ts';
+import { ACTS } from '../acts/registry.ts';
+import { optionOf } from '../acts/run.ts';
+import { actHref, mayDo, type Seer } from './act-link.tsx';
+
+/** Commands whose words are not the name of their act. */
+const ACT_OF_COMMAND: readonly (readonly [command: RegExp, act: string])[] = [
+  [/^close(?!.* --dry-run)/, 'month.close'],
+  [/^pause/, 'ledger.pause'],
+  [/^deliver --retry/, 'delivery.retry'],
+  [/^reconcile .*--bill-missing/, 'shares.bill'],
+  [/^invoice write-off .*--undo/, 'invoice.write_off_undone'],
+  [/^invoice link .*--rotate/, 'invoice.link_rotate'],
+  [/^invoice link .*--revoke/, 'invoice.link_revoke'],
+];
+
+/** The act that a command does; undefined for a command that only reads, or that is of the machine. */
+function actOf(command: string): Act | undefined {
+  const [noun = '', verb = ''] = command.split(' ');
+  const name = ACT_OF_COMMAND.find(([pattern]) => pattern.test(command))?.[1];
+  return ACTS.get(name ?? `${noun}.${verb.replaceAll('-', '_')}`);
+}
+
+/** An option is named as its field, or as the label of it: `--credit` is the field Credit note. */
+const fieldOf = (fields: readonly Field[], option: string): Field | undefined =>
+  fields.find(({ name }) => optionOf(name) === option) ??
+  fields.find(({ label }) => `--${label.toLowerCase().replaceAll(' ', '-')}-`.startsWith(`${option}-`));
+
+const isPlaceholder = (word: string): boolean => /^[A-Z]+$/.test(word);
+
+/** What a command says of its act's input: `[['number', 'INV-2026-000004']]`. Placeholders such as REASON say nothing. */
+function inputOf(act: Act, command: string): [name: string, value: string][] {
+  const fields = fieldsOf(act.input);
+  const [first] = fields;
+  const [, subject = ''] =
+    new RegExp(`^(?:${act.name === 'month.close' ? '\\S+' : '\\S+ \\S+'}) ([^\\s-]\\S*)`).exec(command) ?? [];
+  const options = [...command.matchAll(/(--[a-z][a-z-]*)(?: ([^\s-]\S*))?/g)].flatMap(([, option = '', value]) => {
+    const field = fieldOf(fields, option);
+    return field === undefined ? [] : [[field.name, field.kind === 'flag' ? 'yes' : (value ?? '')] as [string, string]];
+  });
+  const subjects: [string, string][] = first === undefined || first.kind === 'file' ? [] : [[first.name, subject]];
+  return [...subjects, ...options].filter(([, value]) => value !== '' && !isPlaceholder(value));
+}
+
+/** Options as the fields of a form: `--without ACCOUNT --reason R` becomes “Without” and “Reason”. */
+export function inFields(text: string, { input }: Pick<Act, 'input'>): string {
+  const fields = fieldsOf(input);
+  return text
+    .replaceAll(
+      /'?(--[a-z][a-z-]*)(?: (\w+))?('?)/g,
+      (whole, option: string, word: string | undefined, quote: string) => {
+        const field = fieldOf(fields, option);
+        if (field === undefined) return whole;
+        const { label, choices = [] } = field;
+        if (word === undefined) return `“${label}”`;
+        if (isPlaceholder(word)) return `“${label}”`;
+        return choices.includes(word) ? `“${label}: ${word.replaceAll('_', ' ')}”` : `“${label}” ${word}${quote}`;
+      },
+    )
+    .replaceAll(/(?<=”)(?: --[a-z-]+(?: [A-Z]+\b)?)+/g, '')
+    .replaceAll('” “', '” and “');
+}
+
+interface WordsProps {
+  readonly children: string;
+  readonly user: Seer;
+  /** Whose form the words stand above. */
+  readonly act?: Pick<Act, 'input'> | undefined;
+}
+
+export const Words = ({ children: text, user, act }: WordsProps) => (
+  <>
+    {text.split(/'(reckoner [a-z][^'\n]*)'/).map((part, at) => {
+      if (at % 2 === 1) return <Command user={user} command={part.slice('reckoner '.length)} />;
+      return inOneLine(act === undefined ? part : inFields(part, act));
+    })}
+  </>
+);
+
+function Command({ command, user }: { command: string; user: Seer }) {
+  const act = actOf(command);
+  if (act === undefined) return <code>{`reckoner ${command}`}</code>;
+  if (!mayDo(user, act.name, null)) return `“${act.title}”`;
+  return <a href={actHref(act.name, inputOf(act, command))}>{act.title}</a>;
+}
+
+const inOneLine = (text: string): ComponentChildren[] =>
+  text
+    .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)
+    .map((part, at) => (at % 2 === 1 ? <span class="number">{part}</span> : part));
