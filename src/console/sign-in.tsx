@@ -3,6 +3,7 @@
  * links in e-mails follow them, and must not use them up. Refusals: sign_in_link_invalid, form_refused, rate_limited.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
@@ -43,17 +44,10 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
     if (user === undefined) return refuseLink(shared, request);
     const html = outerPage(
       { ...outerOf(shared, request), title: 'Sign in' },
-      <form method="post">
-        <p>
-          As <strong>{user.name}</strong>
-          {user.name !== user.login && ` (${user.login})`}
-        </p>
-        <p>
-          <button class="main" type="submit">
-            Sign in
-          </button>
-        </p>
-      </form>,
+      <OneButton name="Sign in">
+        As <strong>{user.name}</strong>
+        {user.name !== user.login && ` (${user.login})`}
+      </OneButton>,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
@@ -68,6 +62,18 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
     return signIn(shared, request, reply, session, '/console');
   });
 }
+
+/** The form of a page that does one thing. */
+export const OneButton = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  <form method="post">
+    <p>{children}</p>
+    <p>
+      <button class="main" type="submit">
+        {name}
+      </button>
+    </p>
+  </form>
+);
 
 const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provider: boolean }) => (
   <>
@@ -92,7 +98,8 @@ const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provi
   </>
 );
 
-async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
+/** Counted, like every sign-in that failed. */
+export async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
   await countRefused(shared, request);
   throw refuse('sign_in_link_invalid', {});
 }

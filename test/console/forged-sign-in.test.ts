@@ -1,34 +1,26 @@
 /** What no identity provider issues, and somebody who stands between might: it signs nobody in. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { consoleSchema } from '../../src/config/console.ts';
-import { ADMINISTRATOR, Browser, invite, serveConsole } from '../support/console.ts';
+import { Browser } from '../support/console.ts';
 import { type ForgingProvider, openForgingProvider } from '../support/forging-provider.ts';
-import { CLIENT_SECRET } from '../support/identity-provider.ts';
+import { type ProvidedConsole, serveProvided } from '../support/identity-provider.ts';
 import type { Served } from '../support/service.ts';
-import { openWorld, type World } from '../support/world.ts';
 
-let world: World;
+let opened: ProvidedConsole;
 let served: Served;
 let provider: ForgingProvider;
 beforeAll(async () => {
-  world = await openWorld();
   provider = await openForgingProvider();
-  world.environment = { ...world.environment, oidcSecret: CLIENT_SECRET };
-  await invite(world, ADMINISTRATOR);
   const oidc = { issuer: provider.issuer, client_id: 'reckoner', roles_claim: 'groups', roles: { billing: 'finance' } };
-  served = await serveConsole(world, { console: consoleSchema.parse({ oidc }) });
+  opened = await serveProvided(oidc);
+  served = opened.served;
   provider.person = { sub: 'v-1', email: 'vera@issuer.example', email_verified: true, groups: ['billing'] };
 });
 afterAll(async () => {
-  await served.end();
+  await opened.end();
   await provider.end();
-  await world.end();
 });
-let hour = 0;
 beforeEach(() => {
-  // Wrong answers of a quarter of an hour stop a network.
-  hour += 1;
-  world.at(`2026-08-02T${String(hour).padStart(2, '0')}:00:00Z`);
+  opened.nextHour();
   provider.forge = (claims) => claims;
   provider.signer = 'key';
 });

@@ -3,39 +3,37 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { consoleSchema } from '../../src/config/console.ts';
 import { deactivateUser, identify } from '../../src/people/users.ts';
 import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
-import { CLIENT_SECRET, IdentityProvider, type Person, ProviderVisitor } from '../support/identity-provider.ts';
+import {
+  IdentityProvider,
+  type Person,
+  type ProvidedConsole,
+  ProviderVisitor,
+  serveProvided,
+} from '../support/identity-provider.ts';
 import type { Served } from '../support/service.ts';
-import { openWorld, type World } from '../support/world.ts';
+import type { World } from '../support/world.ts';
 
 const OIDC = {
   ...{ client_id: 'reckoner', roles_claim: 'groups', scopes: ['openid', 'email', 'profile', 'groups'] },
   roles: { billing: 'finance', approvers: 'approver', audit: 'viewer' },
 };
 
+let opened: ProvidedConsole;
 let world: World;
 let served: Served;
 let provider: IdentityProvider;
 beforeAll(async () => {
-  world = await openWorld();
   provider = await IdentityProvider.open();
-  world.environment = { ...world.environment, oidcSecret: CLIENT_SECRET };
-  await invite(world, ADMINISTRATOR);
-  const settings = consoleSchema.parse({ oidc: { ...OIDC, issuer: provider.issuer } });
-  served = await serveConsole(world, { console: settings });
+  opened = await serveProvided({ ...OIDC, issuer: provider.issuer });
+  ({ world, served } = opened);
   provider.register(served.url);
 });
 afterAll(async () => {
-  await served.end();
+  await opened.end();
   await provider.end();
-  await world.end();
 });
-let hour = 0;
 beforeEach(() => {
-  // Wrong answers of a quarter of an hour stop a network.
-  hour += 1;
-  world.at(
-    `2026-08-${String(2 + Math.floor(hour / 24)).padStart(2, '0')}T${String(hour % 24).padStart(2, '0')}:00:00Z`,
-  );
+  opened.nextHour();
   provider.set({});
 });
 afterEach(() => void vi.useRealTimers());

@@ -6,7 +6,12 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { DateTime } from 'luxon';
 import { Provider } from 'oidc-provider';
+import { consoleSchema } from '../../src/config/console.ts';
+import { ADMINISTRATOR, invite, serveConsole } from './console.ts';
+import type { Served } from './service.ts';
+import { openWorld, type World } from './world.ts';
 
 export interface Person {
   readonly sub: string;
@@ -198,4 +203,34 @@ export class ProviderVisitor {
     }
     throw new Error(`led in a circle: ${at}`);
   }
+}
+
+export interface ProvidedConsole {
+  readonly world: World;
+  readonly served: Served;
+  /** Moves the clock on: wrong answers of a quarter of an hour stop a network. */
+  nextHour(): void;
+  end(): Promise<void>;
+}
+
+/** A console whose users sign in with this provider. */
+export async function serveProvided(
+  oidc: { readonly issuer: string } & Record<string, unknown>,
+): Promise<ProvidedConsole> {
+  const world = await openWorld();
+  world.environment = { ...world.environment, oidcSecret: CLIENT_SECRET };
+  await invite(world, ADMINISTRATOR);
+  const served = await serveConsole(world, { console: consoleSchema.parse({ oidc }) });
+  let hours = 0;
+  return {
+    ...{ world, served },
+    nextHour() {
+      hours += 1;
+      world.at(DateTime.utc(2026, 8, 2).plus({ hours }).toISO() as string);
+    },
+    async end() {
+      await served.end();
+      await world.end();
+    },
+  };
 }

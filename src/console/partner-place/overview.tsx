@@ -5,14 +5,14 @@ import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/c
 import { linkProvider } from '../../delivery/link.ts';
 import { documentTitle } from '../../documents/present.ts';
 import { Amount, moneyText } from '../../money.ts';
-import { daysBetween, lastDay, type Month, monthBefore } from '../../month.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
+import { BALANCE, owedColumns } from '../columns.tsx';
 import { Form } from '../form.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Pager, Quiet, Tabs } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Money, Pager, Quiet, Tabs } from '../kit.tsx';
 import { type InvoiceLine, type InvoicesView, Standing } from '../screens/invoices.tsx';
-import { Accounts, type PartnerStatementView } from '../screens/partner-statement.tsx';
+import { Accounts, type PartnerStatementView, StatementFiles, StatementPeriod } from '../screens/partner-statement.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** A form names each chosen invoice by a field of its own: a field that is given twice is refused. */
@@ -183,31 +183,7 @@ const choiceOf = (view: OpenView, refused: Refused | undefined): Column<OpenItem
 const columnsOf = (view: OpenView): Column<OpenItem>[] => [
   { heading: 'Number', cell: numberCell },
   { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
-  {
-    heading: 'Due',
-    cell: ({ due_on }) =>
-      due_on === null ? (
-        <Chip>credit</Chip>
-      ) : daysBetween(due_on, view.as_of) > 0 ? (
-        <>
-          {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, view.as_of), 'day')} overdue`}</Chip>
-        </>
-      ) : (
-        due_on
-      ),
-  },
-  {
-    heading: 'Disputed',
-    number: true,
-    cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
-  },
-  {
-    heading: 'Balance',
-    number: true,
-    cell: ({ document, balance, currency }) => (
-      <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
-    ),
-  },
+  ...owedColumns(view.as_of),
   { heading: 'Pay', cell: (item) => payCell(view, item) },
 ];
 
@@ -246,16 +222,7 @@ export function documentsScreen({ lines, filter, today, next }: InvoicesView, vi
     { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
     { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
     { heading: 'Due', cell: ({ due_on }) => due_on !== null && <span class="soft">{due_on}</span> },
-    {
-      heading: 'Balance',
-      number: true,
-      cell: ({ document, balance, currency }) => (
-        <Money
-          amount={document === 'credit_note' && /[1-9]/.test(balance) ? `-${balance}` : balance}
-          currency={currency}
-        />
-      ),
-    },
+    BALANCE,
   ];
   return {
     ...frame,
@@ -282,37 +249,16 @@ export function documentsScreen({ lines, filter, today, next }: InvoicesView, vi
 
 export function statementScreen({ statement }: PartnerStatementView, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/statement');
-  const { from, as_of, preliminary } = statement;
-  const before = monthBefore(from.slice(0, 7) as Month);
   const path = '/place/statement';
   return {
     ...frame,
-    acts: (
-      <>
-        <a class="button" href={addressOf(`${path}.pdf`, { from, as_of })} download>
-          PDF
-        </a>
-        <Downloads path={path} question={{ from, as_of }} />
-      </>
-    ),
+    acts: <StatementFiles path={path} statement={statement} />,
     content: (
       <>
         {menu}
-        <form class="filters" action={path}>
-          <label class="field">
-            From
-            <input type="date" name="from" value={from} />
-          </label>
-          <label class="field">
-            To
-            <input type="date" name="as_of" value={as_of} />
-          </label>
-          <button type="submit">Show</button>
-          <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
-            {before}
-          </a>
-          {preliminary && <Chip tone="warn">preliminary: it may still change</Chip>}
-        </form>
+        <StatementPeriod path={path} statement={statement}>
+          {statement.preliminary && <Chip tone="warn">preliminary: it may still change</Chip>}
+        </StatementPeriod>
         <div class="stack">
           <Accounts statement={statement} documents="/place/documents" />
         </div>

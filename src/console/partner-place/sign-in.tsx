@@ -15,7 +15,7 @@ import { outerPage } from '../page.tsx';
 import { outerOf } from '../problem.tsx';
 import { settingsNow } from '../route.ts';
 import { placeOf, refuseOtherOrigin, setCookie } from '../session.ts';
-import { countRefused, openRoute } from '../sign-in.tsx';
+import { OneButton, openRoute, refuseLink } from '../sign-in.tsx';
 
 /** E-mails that are being sent. A mail server that does not answer must not collect more. */
 const MOST_UNDER_WAY = 20;
@@ -31,16 +31,9 @@ export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
     const outer = outerOf(shared, request);
     const html = outerPage(
       { ...outer, brand: outer.issuer, title: 'Sign in' },
-      <form method="post">
-        <p>
-          To the invoices of <strong>{contact.partner_name}</strong>, as {contact.contact_email}
-        </p>
-        <p>
-          <button class="main" type="submit">
-            Sign in
-          </button>
-        </p>
-      </form>,
+      <OneButton name="Sign in">
+        To the invoices of <strong>{contact.partner_name}</strong>, as {contact.contact_email}
+      </OneButton>,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
@@ -70,20 +63,15 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
     const outer = outerOf(shared, request);
     const html = outerPage(
       { ...outer, brand: outer.issuer, title: 'All your invoices' },
-      <form method="post">
-        <p>
+      <>
+        <OneButton name="Send the link">
           We send a sign-in link to the e-mail address on file for the invoices of{' '}
           <strong>{document.partner_name}</strong>. It shows all open invoices with their balances, and statements.
-        </p>
-        <p>
-          <button class="main" type="submit">
-            Send the link
-          </button>
-        </p>
+        </OneButton>
         <p>
           <a href={`/pay/${request.params.token}`}>Back to {document.number}</a>
         </p>
-      </form>,
+      </>,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
@@ -135,9 +123,4 @@ async function sendLink(shared: Shared, partnerId: string): Promise<void> {
   } catch (error) {
     log.error({ partner: partnerId, reason: reasonOf(error) }, 'sign-in link not sent');
   }
-}
-
-async function refuseLink(shared: Shared, request: FastifyRequest): Promise<never> {
-  await countRefused(shared, request);
-  throw refuse('sign_in_link_invalid', {});
 }

@@ -10,6 +10,7 @@ import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { type Seer, seesAll } from '../act-link.tsx';
+import { PARTNER } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
@@ -148,14 +149,7 @@ function Totals({ totals }: { totals: CloseReport['totals'] }) {
 function Partners({ report: { partners, previous } }: { report: OwnReport }) {
   type Line = OwnReport['partners'][number];
   const columns: Column<Line>[] = [
-    {
-      heading: 'Partner',
-      cell: ({ partner_id, name }) => (
-        <a class="row" href={`/console/partners/${partner_id}`}>
-          {name}
-        </a>
-      ),
-    },
+    PARTNER,
     {
       heading: 'Documents',
       cell: ({ documents }) =>

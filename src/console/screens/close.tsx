@@ -15,6 +15,7 @@ import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
+import { PARTNER } from '../columns.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
@@ -313,14 +314,7 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
 
 /** Partners against the month before. `linked`: the documents exist. */
 export const changeColumns = (linked: boolean): Column<CloseReport['partners'][number]>[] => [
-  {
-    heading: 'Partner',
-    cell: ({ partner_id, name }) => (
-      <a class="row" href={`/console/partners/${partner_id}`}>
-        {name}
-      </a>
-    ),
-  },
+  PARTNER,
   {
     heading: 'Documents',
     cell: ({ documents }) =>

@@ -8,6 +8,7 @@ import { daysBetween, type Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
+import { BALANCE } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -149,16 +150,7 @@ export function invoicesScreen({ filter, today, lines, next }: InvoicesView): Sc
         </span>
       ),
     },
-    {
-      heading: 'Balance',
-      number: true,
-      cell: ({ document, balance, currency }) => (
-        <Money
-          amount={document === 'credit_note' && /[1-9]/.test(balance) ? `-${balance}` : balance}
-          currency={currency}
-        />
-      ),
-    },
+    BALANCE,
   ];
   const { q, month, partner } = filter;
   return {

@@ -1,4 +1,5 @@
 /** A partner's account statement for a period: brought forward, what moved the balance, and the balance. */
+import type { ComponentChildren } from 'preact';
 import type { ActContext } from '../../acts/act.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { lastDay, type Month, monthBefore } from '../../month.ts';
@@ -79,45 +80,71 @@ function Send({ partner, statement, user }: PartnerStatementView & { user: Seer 
 }
 
 export function partnerStatementScreen({ partner, statement }: PartnerStatementView, { user }: { user: Seer }): Screen {
-  const { from, as_of, ties, preliminary } = statement;
+  const { ties, preliminary } = statement;
   const { frame, path, menu } = partnerFrame(partner, '/statement');
-  const before = monthBefore(from.slice(0, 7) as Month);
   return {
     ...frame,
     acts: (
       <>
         <Send partner={partner} statement={statement} user={user} />
-        <a class="button" href={addressOf(`${path}.pdf`, { from, as_of })} hx-boost="false" download>
-          PDF
-        </a>
-        <Downloads path={path} question={{ from, as_of }} />
+        <StatementFiles path={path} statement={statement} />
       </>
     ),
     content: (
       <>
         {menu}
-        <form class="filters" action={path}>
-          <label class="field">
-            From
-            <input type="date" name="from" value={from} />
-          </label>
-          <label class="field">
-            To
-            <input type="date" name="as_of" value={as_of} />
-          </label>
-          <button type="submit">Show</button>
-          <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
-            {before}
-          </a>
+        <StatementPeriod path={path} statement={statement}>
           <Verdict good={ties}>{ties ? 'equals the open items' : 'differs from the open items'}</Verdict>
           {preliminary && <Chip tone="warn">preliminary: books are open</Chip>}
-        </form>
+        </StatementPeriod>
         <div class="stack">
           <Accounts statement={statement} documents="/console/invoices" />
         </div>
       </>
     ),
   };
+}
+
+interface PeriodProps {
+  /** Where the statement is. */
+  readonly path: string;
+  readonly statement: AccountStatement;
+}
+
+/** The statement of the period as files. */
+export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps) => (
+  <>
+    <a class="button" href={addressOf(`${path}.pdf`, { from, as_of })} hx-boost="false" download>
+      PDF
+    </a>
+    <Downloads path={path} question={{ from, as_of }} />
+  </>
+);
+
+/** Asks for another period, and beside that says what to know of this one. */
+export function StatementPeriod({
+  path,
+  statement: { from, as_of },
+  children,
+}: PeriodProps & { children: ComponentChildren }) {
+  const before = monthBefore(from.slice(0, 7) as Month);
+  return (
+    <form class="filters" action={path}>
+      <label class="field">
+        From
+        <input type="date" name="from" value={from} />
+      </label>
+      <label class="field">
+        To
+        <input type="date" name="as_of" value={as_of} />
+      </label>
+      <button type="submit">Show</button>
+      <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
+        {before}
+      </a>
+      {children}
+    </form>
+  );
 }
 
 type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {

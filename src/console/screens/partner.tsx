@@ -2,7 +2,6 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { daysBetween } from '../../month.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
 import { scopeOf } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
@@ -10,6 +9,7 @@ import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
+import { owedColumns } from '../columns.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -198,31 +198,7 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
         </a>
       ),
     },
-    {
-      heading: 'Due',
-      cell: ({ due_on }) =>
-        due_on === null ? (
-          <Chip>credit</Chip>
-        ) : daysBetween(due_on, as_of) > 0 ? (
-          <>
-            {due_on} <Chip tone="bad">{`${plural(daysBetween(due_on, as_of), 'day')} overdue`}</Chip>
-          </>
-        ) : (
-          due_on
-        ),
-    },
-    {
-      heading: 'Disputed',
-      number: true,
-      cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
-    },
-    {
-      heading: 'Balance',
-      number: true,
-      cell: ({ document, balance, currency }) => (
-        <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
-      ),
-    },
+    ...owedColumns(as_of),
   ];
   return (
     <Card title="Open items" note={plural(items.length, 'document')} flush>
