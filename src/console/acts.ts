@@ -39,7 +39,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
     const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
     if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
-    return { screen: actDone(act, report, linksOf(visit.reader, input)) };
+    return { screen: actDone(act, visit.reader, report, linksOf(visit.reader, input)) };
   } catch (thrown) {
     // Somebody else was faster: shown again.
     if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
@@ -47,7 +47,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (thrown.code === 'approval_needed') {
       const request = Number(thrown.facts['request_id']);
       const link = { name: `Request ${request}`, href: approvalHref(request) };
-      return { screen: actAsked(act, thrown, [link, ...linksOf(visit.reader, input)]) };
+      return { screen: actAsked(act, visit.reader, thrown, [link, ...linksOf(visit.reader, input)]) };
     }
     return { screen: actForm(asked, thrown), status: 422 };
   }

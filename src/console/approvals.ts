@@ -36,7 +36,9 @@ export function addApprovals({ screen, act }: Routes): void {
     if (decision === 'approve') {
       const report = await approveRequest(context, requestId, { reason });
       return {
-        screen: actDone(actOf(request), report, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]),
+        screen: actDone(actOf(request), visit.reader, report, [
+          { name: `Request ${requestId}`, href: approvalHref(requestId) },
+        ]),
       };
     }
     if (decision === 'reject' && reason === null) {

@@ -20,6 +20,15 @@ const ACT_OF_COMMAND: readonly (readonly [command: RegExp, act: string])[] = [
   [/^invoice link .*--revoke/, 'invoice.link_revoke'],
 ];
 
+/** Commands that read what a screen shows, to every reader. */
+const SCREEN_OF_COMMAND: readonly (readonly [command: RegExp, name: string, href: string])[] = [
+  [/^invoice list.*/, 'Invoices', '/console/invoices'],
+  [/^invoice show ([A-Z]+-[\d-]+)$/, '$1', '/console/invoices/$1'],
+  [/^payment list.*/, 'All payments', '/console/payments/all'],
+  [/^partner list.*/, 'Partners', '/console/partners'],
+  [/^approval list.*/, 'Approvals', '/console/approvals'],
+];
+
 /** The act that a command does; undefined for a command that only reads, or that is of the machine. */
 function actOf(command: string): Act | undefined {
   const [noun = '', verb = ''] = command.split(' ');
@@ -84,6 +93,11 @@ export const Words = ({ children: text, user, act }: WordsProps) => (
 );
 
 function Command({ command, user }: { command: string; user: Seer }) {
+  const screen = SCREEN_OF_COMMAND.find(([pattern]) => pattern.test(command));
+  if (screen !== undefined) {
+    const [pattern, name, href] = screen;
+    return <a href={command.replace(pattern, href)}>{command.replace(pattern, name)}</a>;
+  }
   const act = actOf(command);
   if (act === undefined) return <code>{`reckoner ${command}`}</code>;
   if (!mayDo(user, act.name, null)) return `“${act.title}”`;

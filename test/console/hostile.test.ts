@@ -7,7 +7,7 @@ import { changeRoles, identify } from '../../src/people/users.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
-import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import { ADMINISTRATOR, alertOf, Browser, invite, serveConsole, signedIn } from '../support/console.ts';
 import {
   addressOf,
   askToRelease,
@@ -96,7 +96,6 @@ afterAll(async () => {
 });
 beforeEach(() => books.at(NOW));
 
-const alertOf = ({ text }: Page): string => /role="alert">([^<]*)/.exec(text)?.[1] ?? '';
 const facts = async () =>
   (await books.sql<{ events: number }>(`SELECT count(*)::int AS events FROM audit_events`))[0]?.events;
 

@@ -1,7 +1,7 @@
 /** Cash application: what a receipt shows, what may be chosen for it, and whom it is shown to. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
-import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import { ADMINISTRATOR, alertOf, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
 
 const BANK_FILE = `date,amount,currency,account,bank_reference,text,payer,payer_account
@@ -31,7 +31,6 @@ afterAll(async () => {
   await books.end();
 });
 
-const alertOf = ({ text }: Page): string => /role="alert">([^<]*)/.exec(text)?.[1] ?? '';
 /** The fields of the preview's form, as a browser sends them back. */
 const sentBack = ({ text }: Page): [string, string][] =>
   [...text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)]

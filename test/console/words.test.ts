@@ -71,12 +71,17 @@ describe('a command is the act that it does', () => {
     expect(said(`'reckoner ${command}' does it`)).toContain(`<a href="/console/acts/${address}">`);
   });
 
-  test.each(['invoice list --status open', 'close 2026-10 --dry-run', 'user role EMAIL --grant administrator'])(
+  test.each(['seal show 2026-07', 'close 2026-10 --dry-run', 'user role EMAIL --grant administrator'])(
     '%s, which is none, stays a command',
     (command) => {
       expect(said(`'reckoner ${command}' does it`)).toBe(`<code>reckoner ${command}</code> does it`);
     },
   );
+
+  test('or the screen that it reads', () => {
+    const listed = "'reckoner invoice list --status open' shows open invoices.";
+    expect(said(listed)).toBe('<a href="/console/invoices">Invoices</a> shows open invoices.');
+  });
 
   test('in a refusal of the catalogue', () => {
     const { message } = refuse('invoice_disputed', {

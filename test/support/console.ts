@@ -37,6 +37,10 @@ export interface Page {
   readonly location: string | null;
 }
 
+/** What a page says went wrong; empty if it says nothing. */
+export const alertOf = ({ text }: Page): string =>
+  (/<p[^>]* role="alert">(.*?)<\/p>/s.exec(text)?.[1] ?? '').replaceAll(/<[^>]*>/g, '');
+
 type Headers_ = Readonly<Record<string, string | undefined>>;
 
 export class Browser {

@@ -218,11 +218,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
         <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
         <div class="in">
-          <pre class="report">
-            <Words act={act} user={reader}>
-              {report.text}
-            </Words>
-          </pre>
+          <ReportText act={act} reader={reader} text={report.text} />
         </div>
       </Card>
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)}>
@@ -245,6 +241,15 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
   );
 }
 
+/** What an act says of itself, as its command prints it. */
+export const ReportText = ({ act, reader, text }: Pick<Asked, 'act' | 'reader'> & { text: string }) => (
+  <pre class="report">
+    <Words act={act} user={reader}>
+      {text}
+    </Words>
+  </pre>
+);
+
 const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
   amounts.map((each, at) => (
     <>
@@ -259,19 +264,24 @@ interface Link {
 }
 
 /** What it did, in the words of the command. */
-export const actDone = (act: Act, report: Report, links: readonly Link[]): Screen =>
-  ended(act, report.attention === true ? 'Done, with something left to do' : 'Done', report.text, links);
+export const actDone = (act: Act, reader: Reader, report: Report, links: readonly Link[]): Screen =>
+  ended({ act, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report.text, links);
 
 /** It waits for a second person: nothing was done but a request. */
-export const actAsked = (act: Act, { message, facts }: Refusal, links: readonly Link[]): Screen =>
-  ended(act, `Asked for approval: request ${facts['request_id']}`, message, links);
+export const actAsked = (act: Act, reader: Reader, { message, facts }: Refusal, links: readonly Link[]): Screen =>
+  ended({ act, reader }, `Asked for approval: request ${facts['request_id']}`, message, links);
 
-const ended = (act: Act, title: string, text: string, links: readonly Link[]): Screen =>
+const ended = (
+  { act, reader }: Pick<Asked, 'act' | 'reader'>,
+  title: string,
+  text: string,
+  links: readonly Link[],
+): Screen =>
   frame(
     act,
     <div class="narrow stack">
       <Card title={title}>
-        <pre class="report">{text}</pre>
+        <ReportText act={act} reader={reader} text={text} />
       </Card>
       <p class="buttons">
         {links.map(({ name, href }) => (

@@ -9,6 +9,7 @@ import { plural } from '../../text.ts';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
+import { ReportText } from './act.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
 
@@ -175,7 +176,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
             caption="Changes"
           />
           <div class="in">
-            <pre class="report">{preview.text}</pre>
+            <ReportText act={actOf(request)} reader={reader} text={preview.text} />
           </div>
         </Card>
         {status === 'waiting' && (isOwn || mayApprove) && (
@@ -186,30 +187,44 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
   };
 }
 
-/** Whoever asked withdraws; another one with the role approves or rejects. */
-const Decide = ({ requestId, isOwn, token }: { requestId: number; isOwn: boolean; token: string }) => (
-  <Form action={approvalHref(requestId)} token={token} class="card">
+interface DecideProps {
+  readonly requestId: number;
+  readonly isOwn: boolean;
+  readonly token: string;
+}
+
+/**
+ * Whoever asked withdraws; another one with the role approves or rejects. A rejection is a form of its own, so that Enter
+ * after its reason approves nothing.
+ */
+const Decide = ({ isOwn, ...request }: DecideProps) => (
+  <section class="card">
     <div class="in stack">
-      <div class="field">
-        <label for="reason">Reason{isOwn ? '' : ', needed to reject'}</label>
-        <input id="reason" name="reason" maxLength={500} autocomplete="off" />
-      </div>
-      <p class="buttons">
-        {isOwn ? (
-          <button type="submit" name="decision" value="withdraw">
-            Withdraw
-          </button>
-        ) : (
-          <>
+      {!isOwn && (
+        <Form action={approvalHref(request.requestId)} token={request.token}>
+          <p class="buttons">
             <button type="submit" class="main" name="decision" value="approve">
               Approve and do it now
             </button>
-            <button type="submit" class="danger" name="decision" value="reject">
-              Reject
-            </button>
-          </>
-        )}
-      </p>
+          </p>
+        </Form>
+      )}
+      <Form action={approvalHref(request.requestId)} token={request.token} class="stack">
+        <div class="field">
+          <label for="reason">{isOwn ? 'Reason' : 'Reason to reject it'}</label>
+          <input id="reason" name="reason" maxLength={500} autocomplete="off" required={!isOwn} />
+        </div>
+        <p class="buttons">
+          <button
+            type="submit"
+            class={isOwn ? undefined : 'danger'}
+            name="decision"
+            value={isOwn ? 'withdraw' : 'reject'}
+          >
+            {isOwn ? 'Withdraw' : 'Reject'}
+          </button>
+        </p>
+      </Form>
     </div>
-  </Form>
+  </section>
 );
