@@ -158,6 +158,20 @@ test('an act is done without JavaScript by the same form', async () => {
   await page.context().close();
 });
 
+test('on paper a table stays a table, in ink, without what is pressed', async () => {
+  const { page } = await open({ viewport: { width: 780, height: 1100 }, colorScheme: 'dark' });
+  await page.goto(`${served.url}/console/aging`);
+  const headings = page.getByRole('columnheader', { name: 'Not due' }).first();
+  expect(await headings.isVisible()).toBe(false);
+  await page.emulateMedia({ media: 'print' });
+  expect(await headings.isVisible()).toBe(true);
+  expect(await page.evaluate('getComputedStyle(document.body).color')).toBe('rgb(22, 25, 29)');
+  for (const pressed of ['.rail', '.topbar', '.tabs', '.filters', '.acts']) {
+    expect([pressed, await page.locator(pressed).first().isVisible()]).toEqual([pressed, false]);
+  }
+  await page.context().close();
+});
+
 test('a theme is chosen without JavaScript, and stays', async () => {
   const { page } = await open({ javaScriptEnabled: false, colorScheme: 'light' });
   const ground = () => page.evaluate(`getComputedStyle(document.body).color`);

@@ -37,9 +37,12 @@ export interface Page {
   readonly location: string | null;
 }
 
+/** The words of a page, without what marks them up. */
+export const wordsOf = ({ text }: Page): string => text.replaceAll(/<[^>]*>/g, '');
+
 /** What a page says went wrong; empty if it says nothing. */
-export const alertOf = ({ text }: Page): string =>
-  (/<p[^>]* role="alert">(.*?)<\/p>/s.exec(text)?.[1] ?? '').replaceAll(/<[^>]*>/g, '');
+export const alertOf = (page: Page): string =>
+  wordsOf({ ...page, text: /<p[^>]* role="alert">(.*?)<\/p>/s.exec(page.text)?.[1] ?? '' });
 
 type Headers_ = Readonly<Record<string, string | undefined>>;
 

@@ -10,7 +10,7 @@ import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
 import type { Reader } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
-import { Confidence } from './payments.tsx';
+import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 /** What was filled in before more was searched for. */
 export interface Kept {
@@ -64,36 +64,15 @@ const creditIn = (command: string | null): string[] =>
 
 /** Each with the reasons, the surest first. */
 export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
-  const { currency } = cash.payment;
-  const invoices = exception.suggestions.filter(({ number }) => number !== null);
-  if (invoices.length + exception.sets.length === 0) return null;
+  const suggested = suggestionsOf(exception).filter(({ numbers }) => numbers.length > 0);
+  if (suggested.length === 0) return null;
   return (
     <Card title="Suggested" note="nothing is applied until you confirm it" flush>
       <ul class="ticks in suggestions">
-        {exception.sets.map(({ numbers, why }) => (
-          <li class="suggestion">
-            <Chip tone="good">{plural(numbers.length, 'invoice')}</Chip>
-            <span>
-              {numbers.join(', ')}
-              <br />
-              <span class="soft">{why}</span>
-            </span>
-            <Apply numbers={[...numbers]} creditNotes={[]} {...cash} />
-          </li>
-        ))}
-        {invoices.map(({ number, amount, confidence, why, command }) => (
-          <li class="suggestion">
-            <Confidence of={confidence} />
-            <span>
-              <a class="number" href={`/console/invoices/${number}`}>
-                {number}
-              </a>{' '}
-              <Money amount={amount} currency={currency} />
-              <br />
-              <span class="soft">{why}</span>
-            </span>
-            <Apply numbers={[number ?? '']} creditNotes={creditIn(command)} {...cash} />
-          </li>
+        {suggested.map((each) => (
+          <Suggestion of={each} currency={cash.payment.currency} user={cash.user}>
+            <Apply numbers={[...each.numbers]} creditNotes={creditIn(each.command)} {...cash} />
+          </Suggestion>
         ))}
       </ul>
     </Card>

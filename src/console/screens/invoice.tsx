@@ -94,18 +94,28 @@ export function invoiceScreen(
   const { number, currency } = row;
   const lines: Column<LineRow>[] = [
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
-    { heading: 'Rows', cell: ({ kind }) => <span class="soft">{rowKindName(kind)}</span> },
+    {
+      heading: 'Rows',
+      // Late rows are lines of their own.
+      cell: ({ kind, month }) => (
+        <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
+      ),
+    },
     { heading: 'Count', number: true, cell: ({ count }) => count },
-    { heading: 'Sales', number: true, cell: ({ spot_price }) => <Money amount={spot_price} currency={currency} /> },
+    {
+      heading: 'Sales',
+      number: true,
+      cell: ({ spot_price }) => <Money amount={spot_price} currency={currency} bare />,
+    },
     {
       heading: "Partner's cut",
       number: true,
-      cell: ({ partner_cut }) => <Money amount={partner_cut} currency={currency} />,
+      cell: ({ partner_cut }) => <Money amount={partner_cut} currency={currency} bare />,
     },
     {
       heading: 'Amount',
       number: true,
-      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} />,
+      cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} bare />,
     },
   ];
   return {
@@ -161,7 +171,7 @@ export function invoiceScreen(
               <Facts row={row} />
             </div>
           </section>
-          <Card title="Lines" flush>
+          <Card title="Lines" note={`in ${currency}`} flush>
             <DataTable columns={lines} rows={row.lines} nothing="It has no lines." caption="Lines" />
           </Card>
           <Card title="History">
@@ -218,7 +228,7 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Void', row.void_reason],
     ['On hold', row.hold_reason],
     ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
-    ['SHA-256', row.pdf_sha256],
+    ['SHA-256', row.pdf_sha256 && <code class="hash">{row.pdf_sha256}</code>],
   ];
   return (
     <dl class="facts">

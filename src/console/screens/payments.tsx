@@ -8,6 +8,8 @@ import { ActLink, MoreActs, type Seer, seesAll } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
+import { Words } from '../words.tsx';
+import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 export interface PaymentsView {
   readonly exceptions: readonly ListedException[];
@@ -74,7 +76,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
         <PaymentTabs current="decide" user={user} />
         <div class="stack">
           {exceptions.map((exception) => (
-            <Receipt exception={exception} />
+            <Receipt exception={exception} user={user} />
           ))}
           {exceptions.length === 0 && (
             <p class="nothing">Every receipt is applied. New ones appear here when a bank file is imported.</p>
@@ -89,12 +91,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
   };
 }
 
-/** How sure a suggestion is. */
-export const Confidence = ({ of }: { of: string }) => (
-  <Chip tone={Number(of) >= 0.8 ? 'good' : 'plain'}>{`${Math.round(Number(of) * 100)} %`}</Chip>
-);
-
-function Receipt({ exception: each }: { exception: ListedException }) {
+function Receipt({ exception: each, user }: { exception: ListedException; user: Seer }) {
   const href = `/console/payments/${each.exception}`;
   return (
     <section class="card match">
@@ -120,27 +117,18 @@ function Receipt({ exception: each }: { exception: ListedException }) {
         {each.reference !== null && <p class="count">{each.reference}</p>}
       </div>
       <ul class="ticks">
-        {each.suggestions.map(({ number, amount, why, confidence }) => (
-          <li class="suggestion">
-            <Confidence of={confidence} />
-            <span>
-              {number !== null && (
-                <a class="number" href={`/console/invoices/${number}`}>
-                  {number}
-                </a>
-              )}{' '}
-              {each.currency !== null && <Money amount={amount} currency={each.currency} />}
-              <br />
-              <span class="soft">{why}</span>
-            </span>
+        {suggestionsOf(each).map((suggested) => (
+          <Suggestion of={suggested} currency={each.currency} user={user}>
             <a class="button" href={href}>
-              {number === null ? 'Compare' : 'Apply'}
+              {suggested.numbers.length === 0 ? 'Compare' : 'Apply'}
             </a>
-          </li>
+          </Suggestion>
         ))}
         {each.suggestions.length === 0 && (
           <li class="suggestion unsure">
-            <span class="soft">{each.reason}</span>
+            <span class="soft">
+              <Words user={user}>{each.reason}</Words>
+            </span>
             <a class="button" href={href}>
               Decide
             </a>

@@ -1,0 +1,67 @@
+/** What a receipt may pay, and why, as the list of receipts and the page of one show it. */
+import type { ComponentChildren } from 'preact';
+import type { ListedException } from '../../payments/exceptions.ts';
+import { plural } from '../../text.ts';
+import type { Seer } from '../act-link.tsx';
+import { Chip, Money } from '../kit.tsx';
+import { Words } from '../words.tsx';
+
+export interface Suggested {
+  /** The invoices that it pays; none: it may be the same as another payment. */
+  readonly numbers: readonly string[];
+  /** Null of invoices that it pays together. */
+  readonly amount: string | null;
+  readonly confidence: string | null;
+  readonly why: string;
+  /** The command that accepts it; null if it cannot be accepted as it is. */
+  readonly command: string | null;
+}
+
+/** What is paid together, then what stands by itself, the surest first. Of a set, its invoices are not said again. */
+export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): Suggested[] {
+  const isInSet = (number: string | null, why: string) =>
+    sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));
+  return [
+    ...sets.map((set) => ({ ...set, amount: null, confidence: null })),
+    ...suggestions
+      .filter(({ number, why }) => !isInSet(number, why))
+      .map(({ number, ...each }) => ({ ...each, numbers: number === null ? [] : [number] })),
+  ];
+}
+
+export const Suggestion = ({
+  of: { numbers, amount, confidence, why },
+  currency,
+  user,
+  children,
+}: {
+  of: Suggested;
+  currency: string | null;
+  user: Seer;
+  /** What accepts it. */
+  children: ComponentChildren;
+}) => (
+  <li class="suggestion">
+    {confidence === null ? (
+      <Chip tone="good">{plural(numbers.length, 'invoice')}</Chip>
+    ) : (
+      <Chip tone={Number(confidence) >= 0.8 ? 'good' : 'plain'}>{`${Math.round(Number(confidence) * 100)} %`}</Chip>
+    )}
+    <span>
+      {numbers.map((number, at) => (
+        <>
+          {at > 0 && ', '}
+          <a class="number" href={`/console/invoices/${number}`}>
+            {number}
+          </a>
+        </>
+      ))}{' '}
+      {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}
+      <br />
+      <span class="soft">
+        <Words user={user}>{why}</Words>
+      </span>
+    </span>
+    {children}
+  </li>
+);
