@@ -57,6 +57,9 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  -- The sum of document_taxes. Gross is what is owed: spot_price, partner_cut and invoice_amount are before tax.
+  tax numeric NOT NULL DEFAULT 0,
+  gross numeric NOT NULL GENERATED ALWAYS AS (invoice_amount + tax) STORED,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
   contact_name text NOT NULL,
@@ -88,9 +91,11 @@ CREATE TABLE documents (
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   -- A partner never owes a negative invoice: a net-negative month is a credit note, its sums negated.
-  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0),
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0),
+  -- The processor routes exactly the invoice amount, so what a connected account sold is taxed elsewhere.
+  CONSTRAINT document_tax_on_invoicing CHECK (tax = 0 OR arrangement = 'invoicing'),
   CONSTRAINT document_credit_within_amount CHECK (
-    credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND invoice_amount)),
+    credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND gross)),
   CONSTRAINT document_due_on_invoices CHECK (
     (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
   -- A replacement keeps the due date that its partner was given, unless it was issued on new terms.
@@ -101,7 +106,7 @@ CREATE TABLE documents (
     (purpose = 'adjustment') = (credits IS NOT NULL)
     AND (purpose <> 'adjustment' OR (document = 'credit_note' AND invoice_amount > 0 AND btrim(reason) <> ''))),
   CONSTRAINT document_adjustment_states_what_is_left CHECK (
-    CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND invoice_amount AND invoice_left >= 0, false)
+    CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND gross AND invoice_left >= 0, false)
                  ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0 END),
   -- What a document is for: its replacement is for the same, and so is a credit note against it.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
@@ -151,6 +156,41 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
 
+-- What tax is of an amount: rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
+CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN round(taxable * rate / 100, minor_digits(currency));
+
+-- The totals of a document by category and rate of tax, frozen at its issue. A document from before tax was configured has
+-- none. Rates are in percent. A credit note has its amounts negated, as in its header.
+CREATE TABLE document_taxes (
+  document_id bigint NOT NULL REFERENCES documents,
+  position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
+  currency text COLLATE "C" NOT NULL,
+  -- The partner's, by which the rule was chosen; empty if its address had none.
+  country text COLLATE "C" NOT NULL,
+  -- The issuer's tax number there; empty: issuer.tax_id of the settings.
+  registration text NOT NULL,
+  -- As it is printed: VAT, Consumption tax.
+  name text NOT NULL CONSTRAINT document_tax_named CHECK (name <> ''),
+  category text NOT NULL CONSTRAINT document_tax_category_known
+    CHECK (category IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')),
+  rate numeric NOT NULL,
+  reduced boolean NOT NULL,
+  reason text NOT NULL,
+  reason_code text NOT NULL,
+  taxable numeric NOT NULL,
+  tax numeric NOT NULL,
+  PRIMARY KEY (document_id, position),
+  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_rate_of_category CHECK (
+    CASE category WHEN 'standard' THEN rate > 0 AND rate <= 100 ELSE rate = 0 AND NOT reduced END),
+  CONSTRAINT document_tax_reason_of_category CHECK (
+    CASE WHEN category IN ('standard', 'zero') THEN reason = '' AND reason_code = '' ELSE reason <> '' END),
+  CONSTRAINT document_tax_none_without_rate CHECK (rate > 0 OR tax = 0),
+  CONSTRAINT document_tax_digits CHECK (greatest(scale(taxable), scale(tax)) <= minor_digits(currency))
+);
+CALL make_fact('document_taxes');
+
 CREATE TABLE document_lines (
   document_id bigint NOT NULL REFERENCES documents,
   -- The document's own month before earlier ones, then policy, then the order of kinds.
@@ -164,11 +204,54 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  -- The position of the tax total that the line is part of; NULL on a document without tax.
+  tax integer,
   PRIMARY KEY (document_id, position),
-  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
-  CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount)
+  -- A reversal has the tax of what it reverses, so that a change of rates can divide a line.
+  CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
+  CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes (document_id, position)
 );
 CALL make_fact('document_lines');
+
+-- The positions of the lines that a tax total covers, as its seal states them: 1 3 4. Empty for a credit note against an
+-- invoice, which has no lines.
+CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABLE LANGUAGE sql
+RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
+        WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
+
+-- The tax of a document is the sum of its totals, the totals cover its net amount, and each covers its lines. The tax of a
+-- month's document is that of its taxable amounts; that of a credit note against an invoice is what keeps the sum of all
+-- such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
+CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  of_document documents;
+  taxable_sum numeric;
+  tax_sum numeric;
+  untied text;
+BEGIN
+  SELECT * INTO of_document FROM documents d WHERE d.document_id = NEW.document_id;
+  SELECT sum(t.taxable), sum(t.tax),
+         string_agg(t.position::text, ', ') FILTER (WHERE of_document.purpose = 'month' AND (
+           t.tax <> tax_of(t.taxable, t.rate, t.currency)
+           OR t.taxable IS DISTINCT FROM (SELECT sum(l.invoice_amount) FROM document_lines l
+                                          WHERE l.document_id = t.document_id AND l.tax = t.position)))
+  INTO taxable_sum, tax_sum, untied FROM document_taxes t WHERE t.document_id = NEW.document_id;
+  IF (coalesce(tax_sum, 0), coalesce(taxable_sum, of_document.invoice_amount))
+     IS DISTINCT FROM (of_document.tax, of_document.invoice_amount) OR untied IS NOT NULL
+     OR EXISTS (SELECT FROM document_lines l
+                WHERE l.document_id = NEW.document_id AND (l.tax IS NULL) = (tax_sum IS NOT NULL)) THEN
+    RAISE EXCEPTION 'document % states tax of % on %, its totals % on %, untied: %', of_document.number, of_document.tax,
+      of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_tax_ties';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.tax <> 0) EXECUTE FUNCTION refuse_untied_tax();
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax();
 
 CREATE TABLE voids (
   document_id bigint PRIMARY KEY,
@@ -247,7 +330,7 @@ CALL make_fact('credit_releases');
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
-             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.gross) THEN
     RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
   END IF;

@@ -723,7 +723,7 @@ WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> '
 GROUP BY p.payer_account;
 CALL grant_to_app('SELECT', 'payer_accounts');
 
--- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
+-- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
 -- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
 -- credit of its issue that was taken back, write-offs and small differences. Of a credit note it is what was applied to
 -- invoices, and `amount_paid` what was refunded. A statement has nothing due, and nothing is owed of a void document.
@@ -734,7 +734,7 @@ SELECT document_id, amount_due, credited, amount_paid,
        CASE WHEN void THEN 'void' WHEN amount_due - credited - amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
 FROM (
   SELECT d.document_id, v.document_id IS NOT NULL AS void,
-         CASE WHEN d.document = 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END AS amount_due,
+         CASE WHEN d.document = 'statement' THEN 0 ELSE d.gross - d.credit_applied END AS amount_due,
          CASE d.document
            WHEN 'credit_note' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
@@ -773,7 +773,7 @@ LEFT JOIN (
         FROM live_credit_applications l CROSS JOIN LATERAL (VALUES (invoice_id), (credit_note_id)) AS a (document_id)
        ) AS settled
   GROUP BY document_id) AS s USING (document_id)
-WHERE d.document <> 'statement' AND d.invoice_amount <> coalesce(s.amount, 0)
+WHERE d.document <> 'statement' AND d.gross <> coalesce(s.amount, 0)
   AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
 CALL grant_to_app('SELECT', 'open_documents');
 

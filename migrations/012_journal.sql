@@ -10,6 +10,24 @@
 -- An entry's month is the month where it stands for good: a row's is the month that it posts to, another fact's the month
 -- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
 
+-- What a document states, by account: its net amount, and its tax by country, category and rate (DE:standard:19). An amount
+-- above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's below, but with
+-- tax one of several amounts can have the other sign than the whole.
+CREATE VIEW document_amounts AS
+SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
+       CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
+                      ELSE 'assets:receivable:unbilled' END AS billed, d.partner_id AS billed_detail,
+       document_sign(d.document) * d.invoice_amount AS amount
+FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
+UNION ALL
+SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+       'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
+       document_sign(d.document) * t.tax
+FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
+CALL grant_to_app('SELECT', 'document_amounts');
+
 -- Each SELECT below is one kind of fact, written in four lines:
 --   the fact, its id, its entry date and its true date
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
@@ -24,27 +42,21 @@ CREATE VIEW journal_entries (
 ) AS
 
 SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
-       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       d.currency, d.invoice_amount, d.number, NULL
-FROM documents d
-WHERE d.document <> 'statement' AND d.invoice_amount > 0
+       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
+       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
+       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
+       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
+       d.currency, abs(d.amount), d.number, NULL
+FROM document_amounts d
 
 UNION ALL
 SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
-       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       d.currency, d.invoice_amount, d.number, NULL
-FROM voids v JOIN documents d ON d.document_id = v.document_id
-WHERE d.document <> 'statement' AND d.invoice_amount > 0
+       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
+       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
+       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
+       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
+       d.currency, abs(d.amount), d.number, NULL
+FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
 SELECT 'credit_applied', a.credit_application_id, a.entry_on, a.applied_on,

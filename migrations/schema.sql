@@ -1419,6 +1419,8 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  tax numeric NOT NULL DEFAULT 0,
+  gross numeric NOT NULL GENERATED ALWAYS AS ((invoice_amount + tax)) STORED,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
   contact_name text NOT NULL,
@@ -1455,15 +1457,16 @@ CREATE TABLE documents (
   CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
   CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
-  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0::numeric),
-  CONSTRAINT document_credit_within_amount CHECK (credit_applied = 0::numeric OR document = 'invoice' AND credit_applied >= 0::numeric AND credit_applied <= invoice_amount),
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0::numeric),
+  CONSTRAINT document_tax_on_invoicing CHECK (tax = 0::numeric OR arrangement = 'invoicing'),
+  CONSTRAINT document_credit_within_amount CHECK (credit_applied = 0::numeric OR document = 'invoice' AND credit_applied >= 0::numeric AND credit_applied <= gross),
   CONSTRAINT document_due_on_invoices CHECK ((document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
   CONSTRAINT document_due_after_terms CHECK (due_on = (issued_on + terms_days) OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (purpose <> 'missing_shares' OR document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0::numeric),
   CONSTRAINT document_adjustment_credits_an_invoice CHECK ((purpose = 'adjustment') = (credits IS NOT NULL) AND (purpose <> 'adjustment' OR document = 'credit_note' AND invoice_amount > 0::numeric AND btrim(reason) <> '')),
   CONSTRAINT document_adjustment_states_what_is_left CHECK (
 CASE purpose
-    WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= invoice_amount AND invoice_left >= 0::numeric, false)
+    WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= gross AND invoice_left >= 0::numeric, false)
     ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0
 END),
   CONSTRAINT documents_fact_positive CHECK (fact_id > 0),
@@ -1479,6 +1482,7 @@ CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE cre
 CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.tax <> 0::numeric) EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
@@ -1527,6 +1531,56 @@ BEGIN
 END
 $function$;
 
+CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN round(((taxable * rate) / (100)::numeric), minor_digits(currency));
+
+CREATE TABLE document_taxes (
+  document_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  country text COLLATE "C" NOT NULL,
+  registration text NOT NULL,
+  name text NOT NULL,
+  category text NOT NULL,
+  rate numeric NOT NULL,
+  reduced boolean NOT NULL,
+  reason text NOT NULL,
+  reason_code text NOT NULL,
+  taxable numeric NOT NULL,
+  tax numeric NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT document_taxes_pkey PRIMARY KEY (document_id, "position"),
+  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_position_positive CHECK ("position" > 0),
+  CONSTRAINT document_tax_named CHECK (name <> ''),
+  CONSTRAINT document_tax_category_known CHECK (category = ANY (ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'])),
+  CONSTRAINT document_tax_rate_of_category CHECK (
+CASE category
+    WHEN 'standard' THEN rate > 0::numeric AND rate <= 100::numeric
+    ELSE rate = 0::numeric AND NOT reduced
+END),
+  CONSTRAINT document_tax_reason_of_category CHECK (
+CASE
+    WHEN category = ANY (ARRAY['standard', 'zero']) THEN reason = '' AND reason_code = ''
+    ELSE reason <> ''
+END),
+  CONSTRAINT document_tax_none_without_rate CHECK (rate > 0::numeric OR tax = 0::numeric),
+  CONSTRAINT document_tax_digits CHECK (GREATEST(scale(taxable), scale(tax)) <= minor_digits(currency)),
+  CONSTRAINT document_taxes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_taxes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+CREATE UNIQUE INDEX document_taxes_fact ON document_taxes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_taxes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_taxes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON document_taxes TO reckoner_app;
+
 CREATE TABLE document_lines (
   document_id bigint NOT NULL,
   "position" integer NOT NULL,
@@ -1538,14 +1592,16 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  tax integer,
   fact_id bigint NOT NULL,
   CONSTRAINT document_lines_pkey PRIMARY KEY (document_id, "position"),
-  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
+  CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_kind_known CHECK (kind = ANY (ARRAY['quote_accepted', 'requote_accepted', 'reversal'])),
   CONSTRAINT line_has_rows CHECK (count > 0),
   CONSTRAINT line_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_lines_fact_positive CHECK (fact_id > 0),
-  CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+  CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes(document_id, "position")
 );
 CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -1554,6 +1610,41 @@ CREATE TRIGGER fact_number BEFORE INSERT ON document_lines FOR EACH ROW EXECUTE 
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_lines TO reckoner_app;
+
+CREATE FUNCTION lines_of_tax(document_id bigint, tax integer)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT COALESCE(string_agg((l."position")::text, ' ' ORDER BY l."position"), '') AS "coalesce" FROM document_lines l WHERE ((l.document_id = lines_of_tax.document_id) AND (l.tax = lines_of_tax.tax)));
+
+CREATE FUNCTION refuse_untied_tax()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  of_document documents;
+  taxable_sum numeric;
+  tax_sum numeric;
+  untied text;
+BEGIN
+  SELECT * INTO of_document FROM documents d WHERE d.document_id = NEW.document_id;
+  SELECT sum(t.taxable), sum(t.tax),
+         string_agg(t.position::text, ', ') FILTER (WHERE of_document.purpose = 'month' AND (
+           t.tax <> tax_of(t.taxable, t.rate, t.currency)
+           OR t.taxable IS DISTINCT FROM (SELECT sum(l.invoice_amount) FROM document_lines l
+                                          WHERE l.document_id = t.document_id AND l.tax = t.position)))
+  INTO taxable_sum, tax_sum, untied FROM document_taxes t WHERE t.document_id = NEW.document_id;
+  IF (coalesce(tax_sum, 0), coalesce(taxable_sum, of_document.invoice_amount))
+     IS DISTINCT FROM (of_document.tax, of_document.invoice_amount) OR untied IS NOT NULL
+     OR EXISTS (SELECT FROM document_lines l
+                WHERE l.document_id = NEW.document_id AND (l.tax IS NULL) = (tax_sum IS NOT NULL)) THEN
+    RAISE EXCEPTION 'document % states tax of % on %, its totals % on %, untied: %', of_document.number, of_document.tax,
+      of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_tax_ties';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE voids (
   document_id bigint NOT NULL,
@@ -1587,10 +1678,10 @@ GRANT INSERT, SELECT ON voids TO reckoner_app;
 
 CREATE VIEW live_documents AS
  SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
-    due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name,
-    contact_name, address_line1, address_line2, address_city, address_region, address_postal_code, address_country,
-    tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
-    invoice_left, reason, reopened_on, entry_on, fact_id
+    due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, gross, credit_applied,
+    partner_name, contact_name, address_line1, address_line2, address_city, address_region, address_postal_code,
+    address_country, tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits,
+    invoice_lowered_by, invoice_left, reason, reopened_on, entry_on, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -1673,7 +1764,7 @@ CREATE FUNCTION refuse_release_of_covering_credit()
 AS $function$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
-             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.gross) THEN
     RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
   END IF;
@@ -3578,7 +3669,7 @@ CREATE VIEW document_balances AS
    FROM ( SELECT d.document_id, v.document_id IS NOT NULL AS void,
                 CASE
                     WHEN d.document = 'statement' THEN 0::numeric
-                    ELSE d.invoice_amount - d.credit_applied
+                    ELSE d.gross - d.credit_applied
                 END AS amount_due,
                 CASE d.document
                     WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
@@ -3630,7 +3721,7 @@ CREATE VIEW open_documents AS
                    FROM live_credit_applications l
                      CROSS JOIN LATERAL ( VALUES (l.invoice_id), (l.credit_note_id)) a(document_id)) settled
           GROUP BY settled.document_id) s USING (document_id)
-  WHERE d.document <> 'statement' AND d.invoice_amount <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
+  WHERE d.document <> 'statement' AND d.gross <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
            FROM voids v
           WHERE v.document_id = d.document_id));
 GRANT SELECT ON open_documents TO reckoner_app;
@@ -4505,41 +4596,77 @@ GRANT SELECT ON billed_rows TO reckoner_app;
 
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 
+CREATE VIEW document_amounts AS
+ SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+        CASE d.document
+            WHEN 'invoice' THEN 'assets:receivable:billed'
+            ELSE 'liabilities:partner-credit'
+        END AS account,
+        CASE d.purpose
+            WHEN 'adjustment' THEN 'income:adjustments'
+            WHEN 'missing_shares' THEN 'assets:receivable:processor'
+            ELSE 'assets:receivable:unbilled'
+        END AS billed,
+    d.partner_id AS billed_detail, document_sign(d.document)::numeric * d.invoice_amount AS amount
+   FROM documents d
+  WHERE d.document <> 'statement' AND d.invoice_amount <> 0::numeric
+UNION ALL
+ SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+        CASE d.document
+            WHEN 'invoice' THEN 'assets:receivable:billed'
+            ELSE 'liabilities:partner-credit'
+        END AS account,
+    'liabilities:tax' AS billed,
+    concat_ws(':', NULLIF(t.country, ''), t.category, trim_scale(t.rate)::text) AS billed_detail,
+    document_sign(d.document)::numeric * t.tax AS amount
+   FROM document_taxes t
+     JOIN documents d USING (document_id)
+  WHERE t.tax <> 0::numeric;
+GRANT SELECT ON document_amounts TO reckoner_app;
+
 CREATE VIEW journal_entries AS
  SELECT 'document_issued' AS fact, d.document_id AS fact_id, d.entry_on, d.issued_on AS dated_on,
         CASE
-            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.account
+            ELSE d.billed
         END AS debit,
-    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
         CASE
-            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.partner_id
+            ELSE d.billed_detail
+        END AS debit_detail,
+    d.partner_id AS debit_partner,
+        CASE
+            WHEN d.amount > 0::numeric THEN d.billed
+            ELSE d.account
         END AS credit,
-    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
-    d.number AS document, NULL::text AS reference
-   FROM documents d
-  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+        CASE
+            WHEN d.amount > 0::numeric THEN d.billed_detail
+            ELSE d.partner_id
+        END AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
+   FROM document_amounts d
 UNION ALL
  SELECT 'document_voided' AS fact, d.document_id AS fact_id, v.entry_on, v.voided_on AS dated_on,
         CASE
-            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.billed
+            ELSE d.account
         END AS debit,
-    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
         CASE
-            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.billed_detail
+            ELSE d.partner_id
+        END AS debit_detail,
+    d.partner_id AS debit_partner,
+        CASE
+            WHEN d.amount > 0::numeric THEN d.account
+            ELSE d.billed
         END AS credit,
-    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
-    d.number AS document, NULL::text AS reference
+        CASE
+            WHEN d.amount > 0::numeric THEN d.partner_id
+            ELSE d.billed_detail
+        END AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
    FROM voids v
-     JOIN documents d ON d.document_id = v.document_id
-  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+     JOIN document_amounts d ON d.document_id = v.document_id
 UNION ALL
  SELECT 'credit_applied' AS fact, a.credit_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
     'liabilities:partner-credit' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
@@ -4961,8 +5088,14 @@ CREATE VIEW partner_event_facts AS
     jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month, 'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text, 'amount_due',
         CASE d.document
             WHEN 'statement' THEN 0::numeric
-            ELSE d.invoice_amount - d.credit_applied
-        END::text, 'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number) AS data
+            ELSE d.gross - d.credit_applied
+        END::text, 'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number) ||
+        CASE
+            WHEN (EXISTS ( SELECT
+               FROM document_taxes t
+              WHERE t.document_id = d.document_id)) THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text)
+            ELSE '{}'::jsonb
+        END AS data
    FROM documents d
      LEFT JOIN documents r ON r.document_id = d.replaces
      LEFT JOIN documents c ON c.document_id = d.credits

@@ -24,6 +24,7 @@ import { findChangedSchema } from './checks/schema.ts';
 import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
 import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
+import * as taxes from './checks/taxes.ts';
 import { findBrokenTimeStamps } from './checks/time-stamps.ts';
 
 export interface Difference {
@@ -121,6 +122,8 @@ export const CHECKS: readonly Check[] = [
   { name: 'voids_and_replacements', run: fromQuery(documents.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', run: fromQuery(documents.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'disputes_within_invoices', run: fromQuery(documents.DISPUTES_WITHIN_INVOICES) },
+  { name: 'taxes_tie', run: fromQuery(taxes.TAXES_TIE) },
+  { name: 'tax_payable_ties', run: fromQuery(taxes.TAX_PAYABLE_TIES) },
   { name: 'journal_balances', run: ofJournal('journal_balances') },
   { name: 'accounts_tie', run: fromQuery(documents.ACCOUNTS_TIE) },
   { name: 'credit_ties', run: fromQuery(documents.CREDIT_TIES) },

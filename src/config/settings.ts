@@ -14,6 +14,7 @@ import { consoleSchema } from './console.ts';
 import type { Environment } from './environment.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
+import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
 
 /** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
@@ -168,6 +169,8 @@ export const settingsSchema = z.strictObject({
    * `credit apply` or a payment that names it.
    */
   credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
+  /** The tax that finance configured (docs/tax.md); null: documents carry none. */
+  tax: taxSchema.nullable().default(null),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')

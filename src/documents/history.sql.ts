@@ -24,7 +24,7 @@ const OWN_ACTS = `
        WHERE d.document_id = :documentId
        UNION ALL
        SELECT 3, n.issued_at, 'credited',
-              jsonb_build_object('amount', n.invoice_amount::text, 'other', n.number, 'reason', n.reason),
+              jsonb_build_object('amount', n.gross::text, 'other', n.number, 'reason', n.reason),
               (SELECT s.event_id FROM document_emails s WHERE s.document_id = n.document_id AND s.asked_for = 'credit')
        FROM documents n WHERE n.credits = :documentId
        UNION ALL

@@ -4,6 +4,7 @@ import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
+import type { TaxRow } from './tax.ts';
 
 export interface DocumentRow {
   readonly document_id: number;
@@ -24,6 +25,9 @@ export interface DocumentRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  readonly gross: string;
+  /** Its tax totals, in order; none on a document without tax. */
+  readonly taxes: readonly TaxRow[];
   readonly credit_applied: string;
   /** The credit notes that were applied when it was issued. */
   readonly credit_notes: readonly { readonly number: string; readonly amount: string }[];
@@ -97,6 +101,8 @@ export interface LineRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  /** The position of its tax total; null on a document without tax. */
+  readonly tax: number | null;
 }
 
 export interface DocumentFilter {
@@ -127,7 +133,8 @@ export interface DocumentFilter {
 const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
-            d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
+            d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
+            d.partner_name,
             d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
             d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS printed_link, u.url AS payment_link,
@@ -154,8 +161,15 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
        SELECT coalesce(json_agg(json_build_object(
                 'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
                 'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
-                'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
+                'invoice_amount', l.invoice_amount::text, 'tax', l.tax) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     CROSS JOIN LATERAL (
+       SELECT coalesce(json_agg(json_build_object('position', t.position, 'country', t.country,
+                'registration', t.registration, 'name', t.name, 'category', t.category,
+                'rate', trim_scale(t.rate)::text, 'reduced', t.reduced, 'reason', t.reason,
+                'reason_code', t.reason_code, 'taxable', t.taxable::text, 'tax', t.tax::text)
+                ORDER BY t.position), '[]') AS taxes
+       FROM document_taxes t WHERE t.document_id = d.document_id) AS x
      CROSS JOIN LATERAL (
        SELECT coalesce(json_agg(json_build_object('number', n.number, 'amount', a.amount::text)
                                 ORDER BY a.credit_application_id), '[]') AS credit_notes

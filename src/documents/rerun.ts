@@ -2,7 +2,8 @@
  * Running documents again: they are recomputed from the ledger and the partners' present details. A void document without
  * a replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
  * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
- * month_not_closed, partner_unknown, settings_incomplete, clock_behind.
+ * month_not_closed, partner_unknown, settings_incomplete, clock_behind,
+ * tax_rule_missing.
  */
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -121,7 +122,7 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
-  await draftMonth(tx, month, closed.previous, partnerId);
+  await draftMonth(tx, settings, month, closed.previous, partnerId);
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
     month,

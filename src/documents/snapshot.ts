@@ -7,6 +7,7 @@ import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
 import { daysBetween, type Month } from '../month.ts';
+import type { DocumentTax, LineTax } from './tax.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
@@ -24,6 +25,8 @@ export interface SnapshotLine {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
+  /** Left out on a document without tax. */
+  readonly tax?: LineTax;
 }
 
 /** The seal of a closed month, by which anybody can verify that the ledger up to that month has not changed. */
@@ -33,7 +36,8 @@ export interface SnapshotSeal {
   readonly root: string;
 }
 
-export interface DocumentSnapshot {
+/** With tax, the fields of `DocumentTax` too, and `amount_due` is gross less credit. */
+export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly document: DocumentKind;
   readonly purpose: Purpose;
   readonly number: string;

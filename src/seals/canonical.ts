@@ -89,9 +89,19 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
      issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
+    { tax: 'the sum of its document_taxes, which are sealed', gross: 'computed from invoice_amount and tax' },
   ),
   sealed('skipped_numbers', 'series first_sequence last_sequence pause_id recorded_at event_id'),
-  sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
+  sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`, {
+    tax: 'document_taxes are sealed with the positions of their lines',
+  }),
+  // A document without tax has none, so that its seal says nothing of tax.
+  sealed(
+    'document_taxes',
+    `document_id position currency country registration name category rate reduced reason reason_code taxable tax`,
+    undefined,
+    { lines: 'lines_of_tax(document_id, position)' },
+  ),
   sealed(
     'credit_applications',
     'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue event_id reopened_on entry_on',

@@ -680,6 +680,19 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['partner', 'import', written('same.json', JSON.stringify([partner()]))], { RECKONER_HOME: home });
     },
   },
+  tax_rule_missing: {
+    when: 'tax is configured, and no rule applies to a sale',
+    exit: 3,
+    says: /p-1 \(US\), policy ticket-protection, on 2026-07-31.*Add a rule under tax\.rules of settings\.json/,
+    run: async () => {
+      corrected ??= await correctedWorld();
+      const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+      const tax = { from: '2026-07', rules: [{ country: 'DE', category: 'standard', rate: '19' }] };
+      return command(['--json', 'invoice', 'rerun', '--month', '2026-07', '--dry-run'], {
+        env: { RECKONER_HOME: homeWith(JSON.stringify({ ...settings, tax })), DATABASE_URL: corrected.databaseUrl },
+      });
+    },
+  },
   work_item_unknown: {
     when: 'what is assigned is not in the work queue',
     exit: 2,

@@ -60,7 +60,7 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
 
 /** A dispute is of an invoice and within its amount; only the last of an invoice is open. */
 export const DISPUTES_WITHIN_INVOICES = `inspected AS (
-  SELECT d.number, d.document, d.invoice_amount, t.amount,
+  SELECT d.number, d.document, d.gross, t.amount,
          c.invoice_dispute_id IS NULL AND EXISTS (
            SELECT FROM invoice_disputes later WHERE later.follows = t.invoice_dispute_id) AS followed,
          c.closed_on < t.disputed_on AS closed_before
@@ -68,14 +68,14 @@ export const DISPUTES_WITHIN_INVOICES = `inspected AS (
   LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
   WHERE ${inMonth('d.month')}
 ), differences AS (
-  SELECT number AS subject, format('%s of %s in dispute', amount, invoice_amount) AS detail
-  FROM inspected WHERE document <> 'invoice' OR amount > invoice_amount OR followed OR closed_before
+  SELECT number AS subject, format('%s of %s in dispute', amount, gross) AS detail
+  FROM inspected WHERE document <> 'invoice' OR amount > gross OR followed OR closed_before
 )`;
 
 /** A document's header is the sum of its lines, its due date follows its terms, and its credit is within its amount. */
 export const DOCUMENTS_ADD_UP = `inspected AS (
-  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
-         d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
+  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.gross, d.credit_applied, d.due_on, d.issued_on,
+         d.terms_days, d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
          l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries,
          replaced.due_on AS replaced_due_on
   FROM documents d
@@ -94,7 +94,7 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
         IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
      OR spot_price <> partner_cut + invoice_amount
      OR (due_on <> issued_on + terms_days AND due_on IS DISTINCT FROM replaced_due_on)
-     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > invoice_amount)
+     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > gross)
 )`;
 
 /**
@@ -106,7 +106,7 @@ export const CREDIT_TIES = `used AS (
   FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 ), notes AS (
   SELECT d.number, coalesce(sum(a.amount), 0) AS applied,
-         CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+         CASE WHEN v.document_id IS NULL THEN d.gross ELSE 0 END AS most, 0 AS least
   FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
   WHERE d.document = 'credit_note' GROUP BY d.document_id, v.document_id
@@ -200,14 +200,18 @@ export const ACCOUNTS_TIE = `inspected AS (
 /** A replacement has the month and amounts of the void document and is issued after it. No e-mail of a void document is held. */
 export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
-         (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
-           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
-                             later.spot_price, later.partner_cut, later.invoice_amount) AS other,
+         (d.partner_id, d.month, d.currency, d.arrangement, s.sign * d.spot_price, s.sign * d.partner_cut,
+          s.sign * d.invoice_amount)
+           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement,
+             s.later * later.spot_price, s.later * later.partner_cut, s.later * later.invoice_amount) AS other,
          (SELECT count(*) FROM emails e WHERE e.document_id = d.document_id AND e.status = 'held') AS held,
          (SELECT count(*) FROM live_write_offs w WHERE w.document_id = d.document_id) AS written_off
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id
+  -- Another tax can make a credit note of an invoice.
+  CROSS JOIN LATERAL (
+    SELECT document_sign(d.document) AS sign, document_sign(later.document) AS later) AS s
   WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
