@@ -5303,3 +5303,94 @@ BEGIN
   RETURN NEW;
 END
 $function$;
+
+-- 015_general_ledger --------------------------------------------------------------------------------------------------
+
+CREATE TABLE gl_exports (
+  gl_export_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  month billing_month NOT NULL,
+  format text COLLATE "C" NOT NULL,
+  part integer NOT NULL,
+  previous integer,
+  kind text NOT NULL,
+  seal text NOT NULL,
+  books_closed boolean NOT NULL,
+  accounts jsonb NOT NULL,
+  writer integer NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_exports_pkey PRIMARY KEY (gl_export_id),
+  CONSTRAINT gl_export_parts_differ UNIQUE (month, format, part),
+  CONSTRAINT gl_export_format_known CHECK (format = ANY (ARRAY['generic', 'quickbooks', 'xero', 'netsuite'])),
+  CONSTRAINT gl_export_part_in_range CHECK (part >= 1 AND part <= 99),
+  CONSTRAINT gl_export_kind_known CHECK (kind = ANY (ARRAY['journal', 'difference', 'reclassification'])),
+  CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT gl_export_follows CHECK (NOT previous IS DISTINCT FROM NULLIF(part - 1, 0)),
+  CONSTRAINT gl_export_first_is_the_journal CHECK ((part = 1) = (kind = 'journal')),
+  CONSTRAINT gl_exports_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT gl_exports_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT gl_export_part_before FOREIGN KEY (month, format, previous) REFERENCES gl_exports(month, format, part)
+);
+CREATE UNIQUE INDEX gl_exports_fact ON gl_exports USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_exports FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_exports FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_exports TO reckoner_app;
+GRANT SELECT ON SEQUENCE gl_exports_gl_export_id_seq TO reckoner_app;
+
+CREATE TABLE gl_export_lines (
+  gl_export_id bigint NOT NULL,
+  line integer NOT NULL,
+  control text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C",
+  policy_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  to_account text NOT NULL,
+  class text NOT NULL,
+  location text NOT NULL,
+  name text NOT NULL,
+  memo text NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_export_lines_pkey PRIMARY KEY (gl_export_id, line),
+  CONSTRAINT gl_export_line_positive CHECK (line > 0),
+  CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0::numeric),
+  CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
+  CONSTRAINT gl_export_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_lines_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
+);
+CREATE UNIQUE INDEX gl_export_lines_fact ON gl_export_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_export_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_export_lines TO reckoner_app;
+
+CREATE TABLE gl_export_files (
+  gl_export_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  name text NOT NULL,
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_export_files_pkey PRIMARY KEY (gl_export_id, "position"),
+  CONSTRAINT gl_export_file_names_differ UNIQUE (gl_export_id, name),
+  CONSTRAINT gl_export_file_position CHECK ("position" > 0),
+  CONSTRAINT gl_export_file_name_form CHECK (name ~ '^[A-Za-z0-9.-]{1,80}$'),
+  CONSTRAINT gl_export_file_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex')),
+  CONSTRAINT gl_export_files_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_files_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
+);
+CREATE UNIQUE INDEX gl_export_files_fact ON gl_export_files USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_export_files FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_export_files TO reckoner_app;

@@ -26,6 +26,8 @@ export const FAILPOINTS = [
   'books.locked',
   'books.recorded',
   'books.committed',
+  'gl.recorded',
+  'gl.committed',
   'rerun.compared',
   'rerun.issued',
   'rerun.committed',

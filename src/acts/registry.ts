@@ -7,6 +7,7 @@ import { creditApply, creditRefund, creditRefundReturned, creditUnapply } from '
 import { deliveryRetry } from './delivery.ts';
 import { disputeClose, disputeOpen } from './dispute.ts';
 import { emailDismiss, emailResend } from './email.ts';
+import { glExport } from './general-ledger.ts';
 import { invoiceCredit } from './invoice/credit.ts';
 import { invoiceHold, invoiceRelease } from './invoice/hold.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from './invoice/link.ts';
@@ -36,7 +37,7 @@ import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webho
 import { workAssign } from './work/assign.ts';
 
 const ALL: readonly Act[] = [
-  ...[monthClose, booksClose, checkpointTake, ledgerPause],
+  ...[monthClose, booksClose, glExport, checkpointTake, ledgerPause],
   ...[invoiceVoid, invoiceRerun, invoiceCredit, invoiceWriteOff, invoiceWriteOffUndo, invoiceHold, invoiceRelease],
   ...[invoiceResend, invoiceLinkRotate, invoiceLinkRevoke],
   ...[paymentRecord, paymentApply, paymentUnapply, paymentReverse, paymentAssign, paymentForgetAccount],

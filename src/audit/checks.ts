@@ -11,6 +11,7 @@ import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
 import { FACTS_HAVE_EVENTS, ROWS_HAVE_EVENTS, ROWS_OF_MONTH_HAVE_EVENTS } from './checks/events.ts';
 import { FACTS_UNDER_SEALS } from './checks/facts.ts';
+import { findChangedGlFiles, GL_EXPORTS_TIE } from './checks/general-ledger.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
@@ -140,6 +141,8 @@ export const CHECKS: readonly Check[] = [
   { name: 'entries_in_open_books', run: fromQuery(books.ENTRIES_IN_OPEN_BOOKS) },
   { name: 'balances_of_closed_books', run: fromQuery(books.BALANCES_OF_CLOSED_BOOKS) },
   { name: 'closed_books_recomputed', run: books.findBrokenBooks },
+  { name: 'gl_exports_tie', run: fromQuery(GL_EXPORTS_TIE) },
+  { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   {
     name: 'daily_balances_not_negative',
     run: fromQuery(payments.DAILY_BALANCES_NOT_NEGATIVE),

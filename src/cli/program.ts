@@ -82,7 +82,11 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   webhook: ["Send partners' events to their servers", () => [import('./commands/webhook.ts')]],
   security: ['List refused callers and what changed access', () => [import('./commands/security.ts')]],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
-  export: ['Export data for auditors', () => [import('./commands/export.ts')]],
+  export: [
+    'Export data for auditors, and journals for the general ledger',
+    () => [import('./commands/export.ts'), import('./commands/export-gl.ts')],
+  ],
+  gl: ['List the journals that went to the general ledger', () => [import('./commands/gl.ts')]],
   verify: ['Recompute everything from the ledger and compare', () => [import('./commands/verify.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],

@@ -7,7 +7,8 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
  * are those that jobs and servers do by themselves, and a pause, which must not wait.
  */
 export const APPROVABLE_ACTS: readonly string[] = [
-  ...['month.close', 'books.close', 'invoice.void', 'invoice.rerun', 'invoice.credit', 'invoice.write_off'],
+  ...['month.close', 'books.close', 'gl.export', 'invoice.void', 'invoice.rerun', 'invoice.credit'],
+  ...['invoice.write_off'],
   ...['invoice.write_off_undone', 'invoice.hold', 'invoice.release', 'invoice.resend', 'invoice.link_rotate'],
   ...['invoice.link_revoke', 'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse'],
   ...['payment.assign', 'payment.forget_account', 'payment.settle', 'payment.close_exception', 'credit.apply'],

@@ -6,6 +6,7 @@ import { CLOSE } from './close.ts';
 import { type Definition, EXIT, type ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
+import { GENERAL_LEDGER } from './general-ledger.ts';
 import { HTTP } from './http.ts';
 import { PARTNERS } from './partners.ts';
 import { PAUSES } from './pauses.ts';
@@ -27,6 +28,7 @@ const CATALOGUE = {
   ...PARTNERS,
   ...DOCUMENTS,
   ...CLOSE,
+  ...GENERAL_LEDGER,
   ...PAUSES,
   ...PAYMENTS,
   ...SPLITS,

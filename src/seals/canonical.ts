@@ -262,6 +262,16 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   }),
   sealed('quote_acceptances', 'quote_id partner_id client_id posted_month entry_id'),
   sealed('requote_acceptances', 'quote_id step previous_step requote_id partner_id client_id posted_month entry_id'),
+  // The general-ledger hand-off.
+  sealed(
+    'gl_exports',
+    'gl_export_id month format part previous kind seal books_closed accounts writer recorded_at event_id',
+  ),
+  sealed(
+    'gl_export_lines',
+    `gl_export_id line control account partner_id policy_id currency amount to_account class location name memo`,
+  ),
+  sealed('gl_export_files', 'gl_export_id position name sha256', { content: 'its hash is sealed' }),
   // E-mails.
   sealed(
     'email_attempts',

@@ -46,6 +46,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'dispute list': 'number,partner_id,',
   'email list': 'number,kind,',
   'seal letters': 'kind,name,',
+  'gl list': 'month,format,',
   'security list': 'at,event,',
   'client list': 'client_id,partner_id,',
   'webhook list': 'partner_id,url,',

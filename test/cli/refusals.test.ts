@@ -243,6 +243,24 @@ interface Case {
   readonly run: () => Promise<Ran>;
 }
 
+const MAPPED = [
+  ...['assets:receivable:billed', 'assets:receivable:unbilled', 'income:sales', 'expenses:partner-cut'],
+  ...['assets:bank', 'liabilities:unapplied', 'liabilities:partner-credit'],
+].map((account) => ({ account, to: account.replaceAll(':', ' ') }));
+
+/** Exports July of a world for Xero with this map, or without any. */
+async function exportsGlOf(own: World, accounts: readonly object[] | undefined, ...args: string[]): Promise<Ran> {
+  const home = homeWith(readFileSync(join(own.home, 'settings.json'), 'utf8'));
+  if (accounts !== undefined) writeFileSync(join(home, 'accounts.json'), JSON.stringify({ accounts }));
+  return command(['--json', 'export', 'gl', '--month', '2026-07', '--format', 'xero', '--out', home, ...args], {
+    env: { RECKONER_HOME: home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' },
+  });
+}
+async function exportsGl(accounts: readonly object[] | undefined, ...args: string[]): Promise<Ran> {
+  corrected ??= await correctedWorld();
+  return exportsGlOf(corrected, accounts, ...args);
+}
+
 /** Closes September of the corrected world, where p-2 had rows in July and August, under settings that expect feeds. */
 async function closesSeptember(allowEmpty: false | readonly string[], ...args: string[]): Promise<Ran> {
   corrected ??= await correctedWorld();
@@ -1132,6 +1150,82 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       } finally {
         await own.end();
       }
+    },
+  },
+  accounts_missing: {
+    when: 'nobody has written which of our accounts is which of the general ledger',
+    exit: 3,
+    says: /There is no .*accounts\.json\. It says which of our accounts .* docs\/general-ledger\.md/,
+    run: () => exportsGl(undefined, '--preliminary'),
+  },
+  accounts_invalid: {
+    when: 'an account there is a formula, another is mapped twice, a third has no name',
+    exit: 2,
+    says: /accounts\.0\.to: could be run by a spreadsheet.*\n.*accounts\.1\.to: must not be empty/s,
+    run: () =>
+      exportsGl(
+        [
+          { account: 'income:sales', to: '=cmd' },
+          { account: 'assets:bank', to: '' },
+        ],
+        '--preliminary',
+      ),
+  },
+  accounts_unmapped: {
+    when: 'the map has no rule for the partner cut, nor one for unbilled receivables in this currency',
+    exit: 3,
+    says: /Nothing of 2026-07 was exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\n {2}expenses:partner-cut:p-1 \(USD\)\n {2}expenses:partner-cut:p-2 \(USD\)\nAdd a rule/,
+    run: () =>
+      exportsGl(
+        [
+          { account: 'income:sales', to: '4000' },
+          { account: 'assets:receivable:unbilled', currency: 'EUR', to: '1110' },
+        ],
+        '--preliminary',
+      ),
+  },
+  books_open: {
+    when: 'a month is exported for the general ledger before its books are closed',
+    exit: 3,
+    says: /The books of 2026-07 are open.*reckoner books close 2026-07.* --preliminary/s,
+    run: () => exportsGl(MAPPED),
+  },
+  gl_name_unusable: {
+    when: 'the name of a partner begins with an equals sign',
+    exit: 3,
+    says: /a spreadsheet could run the name of p-1 as a formula\. Say under "names" of accounts\.json/,
+    run: async () => {
+      const own = await correctedWorld();
+      await own.partners([partner({ name: '=HYPERLINK("x")' })]);
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
+    },
+  },
+  gl_not_exported: {
+    when: 'what was never exported is to move to other accounts',
+    exit: 3,
+    says: /2026-07 was never exported as xero.* without --reclassify/,
+    run: () => exportsGl(MAPPED, '--preliminary', '--reclassify'),
+  },
+  gl_part_unknown: {
+    when: 'the files of a part are asked for that was not exported',
+    exit: 2,
+    says: /2026-07 has no part 7 as xero: it was not exported\. 'reckoner gl list'/,
+    run: () => exportsGl(MAPPED, '--part', '7'),
+  },
+  gl_not_tied: {
+    when: 'a line of an invoice was changed behind the back of the program',
+    exit: 3,
+    says: /the postings of 2026-07 differ from its trial balance in .*income:sales:ticket-protection USD by -1\.00.*reckoner verify/,
+    run: async () => {
+      const own = await correctedWorld();
+      const change = `UPDATE document_lines SET spot_price = spot_price + 1, partner_cut = partner_cut + 1
+                      WHERE document_id = (SELECT min(document_id) FROM documents)`;
+      await own.sql(`${GUARDS_OFF} ${change}; ${GUARDS_ON}`);
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
     },
   },
   bank_account_unknown: {

@@ -48,6 +48,9 @@ const COMMANDS = {
   write_off_undo: () => ['invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay after all'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   books: () => ['books', 'close', '2026-07'],
+  gl: ({ world }: Story) => [
+    ...['export', 'gl', '--month', '2026-07', '--format', 'generic', '--out', join(world.home, 'gl')],
+  ],
   assignment: () => ['payment', 'assign', '1', '--partner', 'p-2'],
   receipt: () => ['deliver'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
@@ -66,7 +69,7 @@ type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
 /** The delivery after a payment switches off the link of the paid invoice. */
-const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
+const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'gl', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
 const WITH_A_WRITE_OFF: readonly Command[] = [...TO_THE_CLOSE, 'write_off', 'write_off_undo', 'deliver'];
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
