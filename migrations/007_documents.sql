@@ -35,15 +35,60 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
+-- The open items of the system before, carried over at the end of a day: the cut-over. Its invoices and credits are
+-- documents of the purpose `opening`, with their own numbers and dates; its unapplied cash are payments of the source
+-- `opening`. All of them are entered in the books on that day.
+CREATE TABLE openings (
+  opening_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  cut_over_on date NOT NULL,
+  sha256 text NOT NULL CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  name text NOT NULL CONSTRAINT opening_has_name CHECK (name <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on)
+);
+CALL make_fact('openings');
+
+-- What an opening carried over, and the control total that finance took from the system before: what is owed less credit
+-- and unapplied cash.
+CREATE TABLE opening_totals (
+  opening_id bigint NOT NULL REFERENCES openings,
+  currency text COLLATE "C" NOT NULL,
+  items integer NOT NULL CONSTRAINT opening_total_of_items CHECK (items > 0),
+  invoices numeric NOT NULL CONSTRAINT opening_invoices_not_negative CHECK (invoices >= 0),
+  credits numeric NOT NULL CONSTRAINT opening_credits_not_negative CHECK (credits >= 0),
+  cash numeric NOT NULL CONSTRAINT opening_cash_not_negative CHECK (cash >= 0),
+  control numeric NOT NULL,
+  PRIMARY KEY (opening_id, currency),
+  CONSTRAINT opening_meets_its_control CHECK (control = invoices - credits - cash)
+);
+CALL make_fact('opening_totals');
+
+-- A month that begins after the cut-over is billed here, and its reports are out: no opening changes what they say.
+CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
+    RAISE EXCEPTION 'a month after the cut-over of % is closed', NEW.cut_over_on
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_before_closed_months';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER opening_before_closed_months BEFORE INSERT ON openings
+  FOR EACH ROW EXECUTE FUNCTION refuse_opening_of_closed_month();
+
 CREATE TABLE documents (
   document_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   series text COLLATE "C" NOT NULL,
   sequence integer NOT NULL CONSTRAINT document_sequence_positive CHECK (sequence > 0),
   number text COLLATE "C" NOT NULL GENERATED ALWAYS AS
-    (series || '-' || lpad(sequence::text, greatest(6, length(sequence::text)), '0')) STORED
+    (CASE WHEN opening_number IS NULL THEN series || '-' || lpad(sequence::text, greatest(6, length(sequence::text)), '0')
+          WHEN opening_revision = 1 THEN opening_number
+          ELSE opening_number || '~' || opening_revision::text END) STORED
     CONSTRAINT document_number_once UNIQUE,
   document text NOT NULL CONSTRAINT document_known CHECK (document IN ('invoice', 'credit_note', 'statement')),
-  purpose text NOT NULL CONSTRAINT document_purpose_known CHECK (purpose IN ('month', 'adjustment', 'missing_shares')),
+  purpose text NOT NULL CONSTRAINT document_purpose_known
+    CHECK (purpose IN ('month', 'adjustment', 'missing_shares', 'opening')),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   month billing_month NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -85,8 +130,17 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
+  -- Of an opening: which one, the number in the system before, and what the item was there as issued. An item that was
+  -- reversed may be carried over again under its number: the next revision, which follows the void one.
+  opening_id bigint,
+  opening_number text COLLATE "C" CONSTRAINT opening_number_form
+    CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  opening_revision integer CONSTRAINT opening_revision_positive CHECK (opening_revision > 0),
+  opening_follows bigint CONSTRAINT opening_followed_once UNIQUE,
+  original_amount numeric,
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
-  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
+  CONSTRAINT document_series_of_kind_and_year CHECK (
+    series = CASE purpose WHEN 'opening' THEN 'OPENING' ELSE document_series(document, issued_on) END),
   CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
@@ -108,6 +162,24 @@ CREATE TABLE documents (
   CONSTRAINT document_adjustment_states_what_is_left CHECK (
     CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND gross AND invoice_left >= 0, false)
                  ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0 END),
+  CONSTRAINT document_opening_has_its_facts CHECK (
+    CASE purpose WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
+                 ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0 END),
+  -- It bills no rows, is no sale of ours, and is entered on the day of the cut-over, which it was issued before.
+  CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR coalesce(
+    document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
+    AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
+    AND reopened_on >= issued_on, false)),
+  -- No number that we may yet give: documents are dated after the cut-over.
+  CONSTRAINT opening_number_not_ours CHECK (
+    CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
+         THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
+  CONSTRAINT opening_revision_follows CHECK ((opening_revision = 1) = (opening_follows IS NULL)),
+  CONSTRAINT document_of_opening_number UNIQUE (document_id, opening_number),
+  CONSTRAINT opening_follows_its_number FOREIGN KEY (opening_follows, opening_number)
+    REFERENCES documents (document_id, opening_number),
+  CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on)
+    REFERENCES openings (opening_id, cut_over_on),
   -- What a document is for: its replacement is for the same, and so is a credit note against it.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
@@ -118,6 +190,10 @@ CREATE TABLE documents (
 -- they are a chain of which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
+-- Each number is carried over once, however its letters are written, but for revisions.
+CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
+  WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
+CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
@@ -289,6 +365,10 @@ CALL grant_to_app('SELECT', 'month_totals');
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
   REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
+
+-- A revision follows an item that was reversed.
+ALTER TABLE documents ADD CONSTRAINT opening_follows_a_void_one
+  FOREIGN KEY (opening_follows) REFERENCES voids (document_id) DEFERRABLE;
 
 -- An open credit note applied to an invoice: when the invoice is issued, when a credit note against it is issued, by a
 -- command, or by a payment that names both.

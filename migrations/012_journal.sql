@@ -17,7 +17,8 @@ CREATE VIEW document_amounts AS
 SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
        CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
-                      ELSE 'assets:receivable:unbilled' END AS billed, d.partner_id AS billed_detail,
+                      WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
+       CASE WHEN d.purpose <> 'opening' THEN d.partner_id END AS billed_detail,
        document_sign(d.document) * d.invoice_amount AS amount
 FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
 UNION ALL
@@ -91,10 +92,12 @@ SELECT 'write_off_undone', w.write_off_id, r.entry_on, r.reversed_on,
 FROM write_off_reversals r JOIN write_offs w USING (write_off_id) JOIN documents d USING (document_id)
 
 UNION ALL
--- The money of a payment link is with the processor until a payout brings it to the bank.
+-- The money of a payment link is with the processor until a payout brings it to the bank. That of an opening is in the
+-- bank's opening balance.
 SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
-       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, p.partner_id,
+       CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
+            ELSE 'assets:bank' END,
+       CASE WHEN p.source = 'opening' OR p.method = 'link' THEN NULL ELSE p.account END, p.partner_id,
        'liabilities:unapplied', p.partner_id, p.partner_id,
        p.currency, p.amount, NULL, p.reference
 FROM payments p
@@ -142,9 +145,13 @@ JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        'liabilities:unapplied', r.partner_id, r.partner_id,
-       -- Money that is no customer's stays in the bank.
-       CASE WHEN r.kind = 'other' THEN r.booked_to WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL ELSE p.account END, r.partner_id,
+       -- Money that is no customer's stays in the bank. What an opening carried over by mistake never came.
+       CASE WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
+            WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN NULL
+            ELSE p.account END, r.partner_id,
        r.currency, r.amount, NULL, p.reference
 FROM payment_reversals r JOIN payments p USING (payment_id)
 

@@ -1400,11 +1400,81 @@ CREATE FUNCTION document_series(document text, issued_on date)
  IMMUTABLE PARALLEL SAFE
 RETURN (CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END || (EXTRACT(year FROM issued_on))::text);
 
+CREATE TABLE openings (
+  opening_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  cut_over_on date NOT NULL,
+  sha256 text NOT NULL,
+  name text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT openings_pkey PRIMARY KEY (opening_id),
+  CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on),
+  CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT opening_has_name CHECK (name <> ''),
+  CONSTRAINT openings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT openings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX openings_fact ON openings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON openings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON openings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON openings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON openings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON openings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up(); -- enabled: A
+CREATE TRIGGER opening_before_closed_months BEFORE INSERT ON openings FOR EACH ROW EXECUTE FUNCTION refuse_opening_of_closed_month(); -- enabled: A
+GRANT INSERT, SELECT ON openings TO reckoner_app;
+GRANT SELECT ON SEQUENCE openings_opening_id_seq TO reckoner_app;
+
+CREATE TABLE opening_totals (
+  opening_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  items integer NOT NULL,
+  invoices numeric NOT NULL,
+  credits numeric NOT NULL,
+  cash numeric NOT NULL,
+  control numeric NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT opening_totals_pkey PRIMARY KEY (opening_id, currency),
+  CONSTRAINT opening_total_of_items CHECK (items > 0),
+  CONSTRAINT opening_invoices_not_negative CHECK (invoices >= 0::numeric),
+  CONSTRAINT opening_credits_not_negative CHECK (credits >= 0::numeric),
+  CONSTRAINT opening_cash_not_negative CHECK (cash >= 0::numeric),
+  CONSTRAINT opening_meets_its_control CHECK (control = (invoices - credits - cash)),
+  CONSTRAINT opening_totals_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT opening_totals_opening_id_fkey FOREIGN KEY (opening_id) REFERENCES openings(opening_id)
+);
+CREATE UNIQUE INDEX opening_totals_fact ON opening_totals USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON opening_totals FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON opening_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON opening_totals TO reckoner_app;
+
+CREATE FUNCTION refuse_opening_of_closed_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
+    RAISE EXCEPTION 'a month after the cut-over of % is closed', NEW.cut_over_on
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_before_closed_months';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
 CREATE TABLE documents (
   document_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   series text COLLATE "C" NOT NULL,
   sequence integer NOT NULL,
-  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS (((series || '-') || lpad((sequence)::text, GREATEST(6, length((sequence)::text)), '0'))) STORED,
+  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS (
+CASE
+    WHEN (opening_number IS NULL) THEN ((series || '-') || lpad((sequence)::text, GREATEST(6, length((sequence)::text)), '0'))
+    WHEN (opening_revision = 1) THEN opening_number
+    ELSE ((opening_number || '~') || (opening_revision)::text)
+END) STORED,
   document text NOT NULL,
   purpose text NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
@@ -1443,18 +1513,31 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(issued_on, reopened_on)) STORED,
+  opening_id bigint,
+  opening_number text COLLATE "C",
+  opening_revision integer,
+  opening_follows bigint,
+  original_amount numeric,
   fact_id bigint NOT NULL,
   CONSTRAINT documents_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_number_once UNIQUE (number),
   CONSTRAINT document_replaced_once UNIQUE (replaces),
+  CONSTRAINT opening_followed_once UNIQUE (opening_follows),
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
+  CONSTRAINT document_of_opening_number UNIQUE (document_id, opening_number),
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
   CONSTRAINT document_sequence_positive CHECK (sequence > 0),
   CONSTRAINT document_known CHECK (document = ANY (ARRAY['invoice', 'credit_note', 'statement'])),
-  CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares'])),
+  CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares', 'opening'])),
   CONSTRAINT document_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
-  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
+  CONSTRAINT opening_number_form CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  CONSTRAINT opening_revision_positive CHECK (opening_revision > 0),
+  CONSTRAINT document_series_of_kind_and_year CHECK (series =
+CASE purpose
+    WHEN 'opening' THEN 'OPENING'
+    ELSE document_series(document, issued_on)
+END),
   CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0::numeric),
@@ -1469,13 +1552,30 @@ CASE purpose
     WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= gross AND invoice_left >= 0::numeric, false)
     ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0
 END),
+  CONSTRAINT document_opening_has_its_facts CHECK (
+CASE purpose
+    WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
+    ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0
+END),
+  CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR COALESCE(document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0::numeric AND tax = 0::numeric AND invoice_amount > 0::numeric AND credit_applied = 0::numeric AND replaces IS NULL AND original_amount >= invoice_amount AND reopened_on >= issued_on, false)),
+  CONSTRAINT opening_number_not_ours CHECK (
+CASE
+    WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$' THEN split_part(opening_number, '-', 2)::integer::numeric < EXTRACT(year FROM reopened_on)
+    ELSE true
+END),
+  CONSTRAINT opening_revision_follows CHECK ((opening_revision = 1) = (opening_follows IS NULL)),
   CONSTRAINT documents_fact_positive CHECK (fact_id > 0),
   CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
+  CONSTRAINT opening_follows_its_number FOREIGN KEY (opening_follows, opening_number) REFERENCES documents(document_id, opening_number),
+  CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on) REFERENCES openings(opening_id, cut_over_on),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement),
-  CONSTRAINT document_replaces_a_void_one FOREIGN KEY (replaces, partner_id, month, currency, arrangement) REFERENCES voids(document_id, partner_id, month, currency, arrangement) DEFERRABLE
+  CONSTRAINT document_replaces_a_void_one FOREIGN KEY (replaces, partner_id, month, currency, arrangement) REFERENCES voids(document_id, partner_id, month, currency, arrangement) DEFERRABLE,
+  CONSTRAINT opening_follows_a_void_one FOREIGN KEY (opening_follows) REFERENCES voids(document_id) DEFERRABLE
 );
 CREATE UNIQUE INDEX document_one_live_per_month ON documents USING btree (partner_id, month, currency, arrangement) WHERE purpose = 'month' AND replaces IS NULL;
+CREATE UNIQUE INDEX opening_number_once ON documents USING btree (lower(opening_number)) WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
+CREATE INDEX documents_of_opening ON documents USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents USING btree (month);
 CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
@@ -1681,7 +1781,8 @@ CREATE VIEW live_documents AS
     due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, gross, credit_applied,
     partner_name, contact_name, address_line1, address_line2, address_city, address_region, address_postal_code,
     address_country, tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits,
-    invoice_lowered_by, invoice_left, reason, reopened_on, entry_on, fact_id
+    invoice_lowered_by, invoice_left, reason, reopened_on, entry_on, opening_id, opening_number, opening_revision,
+    opening_follows, original_amount, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -2792,23 +2893,33 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
+  opening_id bigint,
+  opening_number text COLLATE "C",
   fact_id bigint NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payment_once UNIQUE (identity),
   CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
   CONSTRAINT payment_money UNIQUE (payment_id, currency, amount),
-  CONSTRAINT payment_source_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_source_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor', 'opening'])),
   CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   CONSTRAINT payment_amount_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'link', 'other'])),
   CONSTRAINT payment_has_reference CHECK (btrim(reference) <> ''),
+  CONSTRAINT payment_opening_number_form CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  CONSTRAINT payment_of_an_opening CHECK (num_nonnulls(opening_id, opening_number) =
+CASE source
+    WHEN 'opening' THEN 2
+    ELSE 0
+END AND (source <> 'opening' OR method <> 'link')),
   CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
   CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT payment_amount_limit CHECK (amount < '1000000000000000'::numeric),
   CONSTRAINT payments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
-  CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payment_entered_at_the_cut_over FOREIGN KEY (opening_id, entry_on) REFERENCES openings(opening_id, cut_over_on)
 );
+CREATE INDEX payments_of_opening ON payments USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
 CREATE INDEX payments_of_partner ON payments USING btree (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
@@ -2833,7 +2944,7 @@ CREATE TABLE payment_sources (
   fact_id bigint NOT NULL,
   CONSTRAINT payment_sources_pkey PRIMARY KEY (identity),
   CONSTRAINT payment_source_of_a_line_once UNIQUE (bank_line_id),
-  CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor', 'opening'])),
   CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL)),
   CONSTRAINT payment_sources_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_sources_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
@@ -3032,7 +3143,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other'])),
   CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$'),
-  CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ '^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)'),
+  CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ '^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)'),
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
@@ -3770,6 +3881,7 @@ CREATE FUNCTION invoice_reopened_on(invoice bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = invoice AND d.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
@@ -3784,6 +3896,7 @@ CREATE FUNCTION credit_reopened_on(note bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = note AND d.opening_id IS NOT NULL),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
      WHERE a.credit_note_id = note),
     (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
@@ -3796,12 +3909,59 @@ CREATE FUNCTION payment_reopened_on(payment bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT p.entry_on FROM payments p WHERE p.payment_id = payment AND p.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.payment_id = payment),
     (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
      WHERE r.payment_id = payment),
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $function$;
+
+CREATE FUNCTION refuse_opening_that_does_not_add_up()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  off record;
+BEGIN
+  SELECT * INTO off FROM opening_differences x WHERE x.opening_id = NEW.opening_id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'opening % does not add up in %', NEW.opening_id, off.currency
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_adds_up';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE VIEW opening_sums AS
+ SELECT opening_id, currency, count(*)::integer AS items, sum(invoices) AS invoices, sum(credits) AS credits,
+    sum(cash) AS cash
+   FROM ( SELECT documents.opening_id, documents.currency,
+                CASE documents.document
+                    WHEN 'invoice' THEN documents.invoice_amount
+                    ELSE 0::numeric
+                END AS invoices,
+                CASE documents.document
+                    WHEN 'credit_note' THEN documents.invoice_amount
+                    ELSE 0::numeric
+                END AS credits,
+            0 AS cash
+           FROM documents
+          WHERE documents.opening_id IS NOT NULL
+        UNION ALL
+         SELECT payments.opening_id, payments.currency, 0, 0, payments.amount
+           FROM payments
+          WHERE payments.opening_id IS NOT NULL) items
+  GROUP BY opening_id, currency;
+GRANT SELECT ON opening_sums TO reckoner_app;
+
+CREATE VIEW opening_differences AS
+ SELECT opening_id, currency, t.items, s.items AS items_found, t.invoices, s.invoices AS invoices_found, t.credits,
+    s.credits AS credits_found, t.cash, s.cash AS cash_found
+   FROM opening_totals t
+     FULL JOIN opening_sums s USING (opening_id, currency)
+  WHERE t.items IS DISTINCT FROM s.items OR t.invoices IS DISTINCT FROM s.invoices OR t.credits IS DISTINCT FROM s.credits OR t.cash IS DISTINCT FROM s.cash;
+GRANT SELECT ON opening_differences TO reckoner_app;
 
 CREATE VIEW bank_statement_breaks AS
  WITH dated AS (
@@ -4605,9 +4765,14 @@ CREATE VIEW document_amounts AS
         CASE d.purpose
             WHEN 'adjustment' THEN 'income:adjustments'
             WHEN 'missing_shares' THEN 'assets:receivable:processor'
+            WHEN 'opening' THEN 'equity:opening-balances'
             ELSE 'assets:receivable:unbilled'
         END AS billed,
-    d.partner_id AS billed_detail, document_sign(d.document)::numeric * d.invoice_amount AS amount
+        CASE
+            WHEN d.purpose <> 'opening' THEN d.partner_id
+            ELSE NULL::text
+        END AS billed_detail,
+    document_sign(d.document)::numeric * d.invoice_amount AS amount
    FROM documents d
   WHERE d.document <> 'statement' AND d.invoice_amount <> 0::numeric
 UNION ALL
@@ -4701,12 +4866,13 @@ UNION ALL
      JOIN documents d USING (document_id)
 UNION ALL
  SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
-        CASE p.method
-            WHEN 'link' THEN 'assets:processor'
+        CASE
+            WHEN p.source = 'opening' THEN 'equity:opening-balances'
+            WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
         END AS debit,
-        CASE p.method
-            WHEN 'link' THEN NULL::text
+        CASE
+            WHEN p.source = 'opening' OR p.method = 'link' THEN NULL::text
             ELSE p.account
         END AS debit_detail,
     p.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, p.partner_id AS credit_detail,
@@ -4761,11 +4927,13 @@ UNION ALL
     'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
         CASE
             WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
         END AS credit,
         CASE
             WHEN r.kind = 'other' OR p.method = 'link' THEN NULL::text
+            WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN NULL::text
             ELSE p.account
         END AS credit_detail,
     r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference

@@ -25,6 +25,7 @@ const ORDER = [
   'mail',
   'delivery',
   'payments',
+  'opening',
   'splits',
   'partner-events',
   'reports',

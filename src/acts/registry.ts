@@ -17,6 +17,7 @@ import { invoiceVoid } from './invoice/void.ts';
 import { invoiceWriteOff, invoiceWriteOffUndo } from './invoice/write-off.ts';
 import { checkpointTake, ledgerPause } from './ledger.ts';
 import { emailBounces } from './mail.ts';
+import { openingImport, openingReverse } from './opening.ts';
 import { partnerImport } from './partner.ts';
 import { paymentApply, paymentUnapply } from './payment/apply.ts';
 import { paymentEvents } from './payment/events.ts';
@@ -47,7 +48,16 @@ const ALL: readonly Act[] = [
   ...[workAssign],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
-  ...[partnerImport, ledgerImport, paymentImport, paymentEvents, processorImport, emailBounces],
+  ...[
+    partnerImport,
+    ledgerImport,
+    openingImport,
+    openingReverse,
+    paymentImport,
+    paymentEvents,
+    processorImport,
+    emailBounces,
+  ],
 ];
 
 export const ACTS: ReadonlyMap<string, Act> = new Map(ALL.map((act) => [act.name, act]));

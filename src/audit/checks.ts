@@ -120,6 +120,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'one_live_document', run: fromQuery(documents.ONE_LIVE_DOCUMENT) },
   { name: 'numbers_without_gaps', run: fromQuery(documents.NUMBERS_WITHOUT_GAPS) },
   { name: 'documents_add_up', run: fromQuery(documents.DOCUMENTS_ADD_UP) },
+  { name: 'openings_as_controlled', run: fromQuery(documents.OPENINGS_AS_CONTROLLED) },
   { name: 'voids_and_replacements', run: fromQuery(documents.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', run: fromQuery(documents.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'disputes_within_invoices', run: fromQuery(documents.DISPUTES_WITHIN_INVOICES) },

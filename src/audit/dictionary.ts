@@ -70,7 +70,7 @@ const INVOICES = {
   series: ['text', 'Series of numbers: kind and year'],
   sequence: ['integer', 'Place in the series, without gaps'],
   document: ['text', 'invoice, credit_note or statement'],
-  purpose: ['text', 'month, adjustment or missing_shares'],
+  purpose: ['text', 'month, adjustment, missing_shares or opening (carried over from the system before)'],
   status: ['text', 'open, paid or void, at the time of the export'],
   partner_id: PARTNER,
   partner_name: ['text', 'Name of the partner as printed'],

@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   partner: ['Import and show partners, and how they changed', () => [import('./commands/partner.ts')]],
   settings: ['Show how settings.json changed', () => [import('./commands/settings.ts')]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
+  opening: ['Carry over the open items of the system before', () => [import('./commands/opening.ts')]],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
   checkpoint: ['Seal what the open month has so far', () => [import('./commands/checkpoint.ts')]],

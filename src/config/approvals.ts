@@ -15,7 +15,15 @@ export const APPROVABLE_ACTS: readonly string[] = [
   ...['credit.unapply', 'credit.refund', 'credit.refund_returned', 'dispute.open', 'dispute.close', 'email.resend'],
   ...['email.dismiss', 'statement.send', 'processor.match', 'processor.unmatch', 'processor.close'],
   ...['processor.reverse', 'processor.reverse_month', 'shares.bill', 'client.create', 'client.rotate', 'client.revoke'],
-  ...['webhook.set', 'webhook.rotate', 'webhook.resume', 'webhook.remove', 'partner.import'],
+  ...[
+    'webhook.set',
+    'webhook.rotate',
+    'webhook.resume',
+    'webhook.remove',
+    'partner.import',
+    'opening.import',
+    'opening.reverse',
+  ],
 ];
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());

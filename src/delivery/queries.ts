@@ -317,6 +317,12 @@ export async function enqueueUnfinished(
             CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END AS enqueued
      FROM (SELECT DISTINCT document_id FROM emails
            WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[])
+           UNION
+           -- What an opening carried over has no e-mail, but a payment link.
+           SELECT d.document_id FROM documents d
+           WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses::text[])
+             AND d.document_id IN (SELECT document_id FROM open_documents)
+             AND NOT EXISTS (SELECT FROM payment_links k WHERE k.document_id = d.document_id)
            ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished`,
     { statuses },
   );

@@ -3,7 +3,7 @@ import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
+import type { DocumentKind, Purpose, RowKind, SnapshotSeal } from './snapshot.ts';
 import type { TaxRow } from './tax.ts';
 
 export interface DocumentRow {
@@ -12,7 +12,7 @@ export interface DocumentRow {
   readonly series: string;
   readonly sequence: number;
   readonly document: DocumentKind;
-  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
+  readonly purpose: Purpose;
   readonly status: 'open' | 'paid' | 'void';
   readonly partner_id: string;
   readonly month: Month;
@@ -73,6 +73,9 @@ export interface DocumentRow {
   readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
+  /** Of an item that an opening carried over: the end of the day as of which, and what it was issued over; null on others. */
+  readonly carried_over_on: string | null;
+  readonly original_amount: string | null;
   readonly void_reason: string | null;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly voided_on: string | null;
@@ -141,6 +144,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
+            CASE WHEN d.opening_id IS NOT NULL THEN d.entry_on END AS carried_over_on, d.original_amount,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,

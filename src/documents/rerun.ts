@@ -91,6 +91,10 @@ async function documentToRerun(
     const replaced_by = last.number === number ? null : last.number;
     throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   }
+  if (purpose === 'opening') {
+    const instead = `'reckoner opening reverse ${number} --reason R' takes it back; a corrected file carries it over again.`;
+    throw refuse('carried_over', { number, act: 'run again', instead });
+  }
   if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
   return { number: last.number, month, partner_id };
 }

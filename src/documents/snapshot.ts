@@ -12,7 +12,8 @@ import type { DocumentTax, LineTax } from './tax.ts';
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-export type Purpose = 'month' | 'adjustment' | 'missing_shares';
+/** `opening`: carried over from the system before; it has no PDF of ours. */
+export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
 export interface SnapshotLine {

@@ -8,6 +8,7 @@ import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { GENERAL_LEDGER } from './general-ledger.ts';
 import { HTTP } from './http.ts';
+import { OPENING } from './opening.ts';
 import { PARTNERS } from './partners.ts';
 import { PAUSES } from './pauses.ts';
 import { PAYMENTS } from './payments.ts';
@@ -31,6 +32,7 @@ const CATALOGUE = {
   ...GENERAL_LEDGER,
   ...PAUSES,
   ...PAYMENTS,
+  ...OPENING,
   ...SPLITS,
   ...CALLS,
   ...CONSOLE,

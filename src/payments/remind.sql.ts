@@ -78,7 +78,7 @@ const OWED = `owed AS (
                  THEN 'card_dispute'
                  WHEN p.is_duplicate THEN 'possible_duplicate'
                  WHEN p.payment_id IS NOT NULL THEN 'payment_to_confirm'
-                 WHEN NOT EXISTS (
+                 WHEN d.purpose <> 'opening' AND NOT EXISTS (
                    SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)

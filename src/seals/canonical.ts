@@ -84,11 +84,14 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('pauses', 'pause_id cause reason state_of paused_at event_id'),
   sealed('resumptions', 'pause_id resumed_at event_id'),
   sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
+  sealed('openings', 'opening_id cut_over_on sha256 name recorded_at event_id'),
+  sealed('opening_totals', 'opening_id currency items invoices credits cash control'),
   sealed(
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
+     issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on
+     opening_id opening_number opening_revision opening_follows original_amount`,
     { tax: 'the sum of its document_taxes, which are sealed', gross: 'computed from invoice_amount and tax' },
   ),
   sealed('skipped_numbers', 'series first_sequence last_sequence pause_id recorded_at event_id'),
@@ -160,7 +163,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed(
     'payments',
     `payment_id identity source partner_id currency amount method account received_on entry_on reference payer_name
-     payer_account recorded_at event_id`,
+     payer_account recorded_at event_id opening_id opening_number`,
   ),
   sealed('payment_sources', 'identity payment_id source reference bank_line_id recorded_at event_id'),
   sealed(

@@ -125,7 +125,7 @@ const failing = (found: Pick<Verification, 'checks'>) =>
  * Books with time stamps need an authority, and approvals need users: test/seals/time-stamps.test.ts and
  * test/acts/approvals.test.ts have them, and damage them.
  */
-const TESTED_ELSEWHERE = ['time_stamps_hold', 'acts_approved'];
+const TESTED_ELSEWHERE = ['time_stamps_hold', 'acts_approved', 'openings_as_controlled'];
 
 test('undamaged, every check inspects something and finds nothing', async () => {
   const found = await verifyDamaged([]);

@@ -1,4 +1,5 @@
 /** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -38,6 +39,7 @@ afterAll(async () => {
   await staffed?.end();
   await splitting?.end();
   await billed?.end();
+  await opened?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -284,6 +286,98 @@ async function whilePaused(run: () => Promise<Ran>, ...stateOf: string[]): Promi
 
 const SIGNING = { WEBHOOK_SIGNING_KEY: 'a-key-of-the-tests-that-is-long-enough' };
 
+/** A world of its own with an opening as of the end of June, and July closed. */
+let opened: World | undefined;
+const OPEN_ITEMS = 'kind,number,partner_id,date,due_on,currency,amount\ninvoice,R-1,p-1,2026-05-01,2026-05-31,USD,10\n';
+async function inOpened(...args: string[]): Promise<Ran> {
+  if (opened === undefined) {
+    opened = await openWorld();
+    await opened.partners([partner()]);
+    await opened.rows([quote()]);
+    expect((await carriedOver(OPEN_ITEMS)).status).toBe(0);
+    opened.at('2026-08-10T10:00:00Z');
+    await opened.close('2026-07');
+  }
+  const env = { RECKONER_HOME: opened.home, DATABASE_URL: opened.databaseUrl, RECKONER_NOW: '2026-08-10T10:00:00Z' };
+  return command(['--json', ...args], { env });
+}
+const carriedOver = (text: string, cutOver = '2026-06-30', control = '10'): Promise<Ran> =>
+  inOpened(
+    ...[
+      'opening',
+      'import',
+      written(`open-items-${randomUUID()}.csv`, text),
+      '--cut-over',
+      cutOver,
+      '--control',
+      `USD=${control}`,
+    ],
+    ...['--count', '1', '--no-deliver'],
+  );
+
+const OPENINGS = {
+  opening_invalid: {
+    when: 'an open item has no due date',
+    exit: 2,
+    says: /line 2, due_on: '' is not a date such as 2026-07-30/,
+    run: () => carriedOver(OPEN_ITEMS.replace('2026-05-31', '')),
+  },
+  opening_control_differs: {
+    when: 'the open items are not what the control total says',
+    exit: 3,
+    says: /USD: the control is 10\.01, the file has 10\.00/,
+    run: () => carriedOver(OPEN_ITEMS, '2026-06-30', '10.01'),
+  },
+  opening_clash: {
+    when: 'an open item is of a partner that is not known',
+    exit: 3,
+    says: /line 2, partner_id: there is no partner p-9/,
+    run: () => carriedOver(OPEN_ITEMS.replace('p-1', 'p-9').replace('R-1', 'R-2'), '2026-07-31'),
+  },
+  opening_after_close: {
+    when: 'a month after the cut-over is closed',
+    exit: 3,
+    says: /The cut-over of 2026-06-30 lies before 2026-07, which is closed/,
+    run: () => carriedOver(OPEN_ITEMS.replace('R-1', 'R-2')),
+  },
+  opening_books_closed: {
+    when: 'the books of the cut-over are closed',
+    exit: 3,
+    says: /the books before 2026-08-01 are closed/,
+    run: async () => {
+      await inOpened('books', 'close', '2026-07');
+      return carriedOver(OPEN_ITEMS.replace('R-1', 'R-2'), '2026-07-31');
+    },
+  },
+  opening_unknown: {
+    when: 'an opening is shown that there is not',
+    exit: 2,
+    says: /There is no opening 9/,
+    run: () => inOpened('opening', 'show', '9'),
+  },
+  opening_item_unknown: {
+    when: 'an item is reversed that was never carried over',
+    exit: 2,
+    says: /No item R-9 was carried over/,
+    run: () => inOpened('opening', 'reverse', 'R-9', '--reason', 'wrong'),
+  },
+  opening_items_used: {
+    when: 'an item is reversed that was written off',
+    exit: 3,
+    says: /R-1: it is written off/,
+    run: async () => {
+      await inOpened('invoice', 'write-off', 'R-1', '--reason', 'lost');
+      return inOpened('opening', 'reverse', 'R-1', '--reason', 'wrong');
+    },
+  },
+  carried_over: {
+    when: 'an invoice of the system before is voided',
+    exit: 3,
+    says: /R-1 was carried over from the system before, so it cannot be voided/,
+    run: () => inOpened('invoice', 'void', 'R-1', '--reason', 'wrong'),
+  },
+} satisfies Partial<Record<CommandRefusalCode, Case>>;
+
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
 const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   environment_invalid: {
@@ -292,6 +386,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     says: /RECKONER_ENVIRONMENT is 'staging'/,
     run: () => inWorld(['status'], { RECKONER_ENVIRONMENT: 'staging' }),
   },
+  ...OPENINGS,
   settings_missing: {
     when: 'there is no home yet',
     exit: 2,

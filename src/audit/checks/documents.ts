@@ -35,8 +35,11 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
     WHEN 'array' THEN e.details::json->'skipped' ELSE '[]' END) AS k ("from" text, "to" text)
   WHERE e.action = 'ledger.resume'
 ), numbers AS (
-  SELECT number, series, sequence AS first, sequence AS last, issued_on,
-         series = document_series(document, issued_on) AS named_right
+  -- Those of an opening have the dates of the system before.
+  SELECT number, series, sequence AS first, sequence AS last,
+         CASE WHEN purpose <> 'opening' THEN issued_on END AS issued_on,
+         series = CASE purpose WHEN 'opening' THEN 'OPENING'
+                       ELSE document_series(document, issued_on) END AS named_right
   FROM documents
   UNION ALL
   SELECT format('%s to %s, skipped,', "from", last_sequence), series, first_sequence, last_sequence, NULL, true
@@ -220,4 +223,45 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   FROM inspected
   WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0 OR written_off > 0
      OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
+)`;
+
+/**
+ * What was carried over from the system before adds up to the control totals, bills nothing, is entered on the day of the
+ * cut-over, and no month after it was closed before.
+ */
+export const OPENINGS_AS_CONTROLLED = `items AS (
+  SELECT o.opening_id, o.cut_over_on, d.number, d.entry_on,
+         d.purpose = 'opening' AND d.arrangement = 'invoicing' AND d.entries = 0 AND d.enrollments = 0
+           AND d.partner_cut = 0 AND d.credit_applied = 0 AND d.original_amount >= d.invoice_amount
+           AND NOT EXISTS (SELECT FROM document_lines l WHERE l.document_id = d.document_id)
+           AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = d.document_id) AS bills_nothing
+  FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
+  WHERE d.purpose = 'opening' OR d.opening_id IS NOT NULL
+  UNION ALL
+  SELECT o.opening_id, o.cut_over_on, p.opening_number, p.entry_on, p.source = 'opening' AND p.method <> 'link'
+  FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
+  WHERE p.source = 'opening' OR p.opening_id IS NOT NULL
+), inspected AS (
+  SELECT 'opening ' || o.opening_id AS subject,
+         format('as of %s, after which %s was closed', o.cut_over_on, m.month) AS detail, m.month IS NOT NULL AS wrong
+  FROM openings o
+  LEFT JOIN LATERAL (
+    SELECT min(s.month) AS month FROM seals s
+    WHERE s.month > to_char(o.cut_over_on, 'YYYY-MM') COLLATE "C" AND s.facts_to < o.fact_id) AS m ON true
+  UNION ALL
+  SELECT format('opening %s in %s', t.opening_id, t.currency),
+         format('control %s, invoices %s, credits %s, cash %s', t.control, t.invoices, t.credits, t.cash),
+         t.control <> t.invoices - t.credits - t.cash
+  FROM opening_totals t
+  UNION ALL
+  SELECT format('opening %s in %s', opening_id, currency),
+         format('%s items, invoices %s, credits %s, cash %s; found are %s, %s, %s, %s', items, invoices, credits, cash,
+                items_found, invoices_found, credits_found, cash_found), true
+  FROM opening_differences
+  UNION ALL
+  SELECT number, format('carried over as of %s, entered on %s', coalesce(cut_over_on::text, 'no day'), entry_on),
+         entry_on IS DISTINCT FROM cut_over_on OR NOT bills_nothing
+  FROM items
+), differences AS (
+  SELECT subject, detail FROM inspected WHERE wrong
 )`;

@@ -14,8 +14,10 @@ export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefi
   const rows = await query<LatestAct>(
     tx,
     `WITH acts (document_id, act, dated) AS (
-       -- Documents are dated in the order in which they are issued, so the last one has the latest date.
-       (SELECT document_id, 'issued', issued_on FROM documents ORDER BY document_id DESC LIMIT 1)
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of
+       -- an opening have the dates of the system before.
+       (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
+        ORDER BY document_id DESC LIMIT 1)
        UNION ALL
        (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
        UNION ALL
