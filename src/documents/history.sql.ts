@@ -16,10 +16,10 @@ export interface Happening {
 /** What happened to the document itself. The ranks order what happened at the same instant. */
 const OWN_ACTS = `
        SELECT 1, d.issued_at, 'issued',
-              jsonb_build_object('replaces', r.number, 'credits', c.number),
-              (SELECT s.event_id FROM document_emails s
-               WHERE s.document_id = d.document_id AND s.asked_for <> 'resend')
-       FROM documents d
+              jsonb_build_object('replaces', r.number, 'credits', c.number, 'carried', o.cut_over_on),
+              coalesce(o.event_id, (SELECT s.event_id FROM document_emails s
+                                    WHERE s.document_id = d.document_id AND s.asked_for <> 'resend'))
+       FROM documents d LEFT JOIN openings o USING (opening_id)
        LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
        WHERE d.document_id = :documentId
        UNION ALL

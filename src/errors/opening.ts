@@ -51,6 +51,9 @@ export const OPENING = {
       `${bullets(f.items.slice(0, MOST_SHOWN).map(({ number, reason }) => ({ path: number, reason })))}\n` +
       'Take that back first, or correct the item as any invoice: credit it, or write it off.',
   ),
+  comparison_invalid: badInput<{ file: string; problems: readonly LineProblem[] }>(
+    (f) => `Nothing was compared: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and compare again.`,
+  ),
   carried_over: refused<{ number: string; act: string; instead: string }>(
     (f) => `${f.number} was carried over from the system before, so it cannot be ${f.act}. ${f.instead}`,
   ),

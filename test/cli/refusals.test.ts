@@ -349,6 +349,16 @@ const OPENINGS = {
       return carriedOver(OPEN_ITEMS.replace('R-1', 'R-2'), '2026-07-31');
     },
   },
+  comparison_invalid: {
+    when: 'the invoices to compare a close with lack a column',
+    exit: 2,
+    says: /line 1: has no column amount/,
+    run: () =>
+      inOpened(
+        ...['close', '2026-08', '--dry-run'],
+        ...['--compare', written('invoiced.csv', 'partner_id,policy_id,currency\np-1,standard,USD\n')],
+      ),
+  },
   opening_unknown: {
     when: 'an opening is shown that there is not',
     exit: 2,
