@@ -117,6 +117,10 @@ CREATE TABLE documents (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  e_invoice text NOT NULL DEFAULT 'none'
+    CONSTRAINT document_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   issuer_version_id bigint NOT NULL REFERENCES issuer_versions,
   sandbox boolean NOT NULL,
   issued_at timestamptz NOT NULL,
@@ -141,6 +145,7 @@ CREATE TABLE documents (
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
   CONSTRAINT document_series_of_kind_and_year CHECK (
     series = CASE purpose WHEN 'opening' THEN 'OPENING' ELSE document_series(document, issued_on) END),
+  CONSTRAINT document_statement_has_no_e_invoice CHECK (document <> 'statement' OR e_invoice = 'none'),
   CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
@@ -554,3 +559,16 @@ CREATE TABLE document_pdfs (
 -- A PDF is compressed already.
 ALTER TABLE document_pdfs ALTER COLUMN pdf SET STORAGE EXTERNAL;
 CALL make_fact('document_pdfs');
+
+-- E-invoices (EN 16931), kept with the PDF: what the document and these parties say, as XML.
+CREATE TABLE document_e_invoices (
+  document_id bigint PRIMARY KEY REFERENCES document_pdfs,
+  writer_version integer NOT NULL,
+  -- Both parties as it names them: as the document froze them, and what was blank there as it was known when it was made.
+  parties jsonb NOT NULL,
+  sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  xml bytea NOT NULL,
+  written_at timestamptz NOT NULL,
+  CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = encode(sha256(xml), 'hex'))
+);
+CALL make_fact('document_e_invoices');

@@ -564,6 +564,9 @@ CREATE TABLE partners (
   legal_note text NOT NULL,
   parent text COLLATE "C",
   account_statement text NOT NULL DEFAULT 'none',
+  e_invoice text NOT NULL DEFAULT 'none',
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
@@ -573,6 +576,7 @@ CREATE TABLE partners (
   CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
   CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
   CONSTRAINT partner_account_statement_known CHECK (account_statement = ANY (ARRAY['none', 'monthly'])),
+  CONSTRAINT partner_e_invoice_known CHECK (e_invoice = ANY (ARRAY['none', 'facturx', 'ubl', 'xrechnung'])),
   CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
 CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
@@ -1503,6 +1507,9 @@ END) STORED,
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  e_invoice text NOT NULL DEFAULT 'none',
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   issuer_version_id bigint NOT NULL,
   sandbox boolean NOT NULL,
   issued_at timestamp with time zone NOT NULL,
@@ -1531,6 +1538,7 @@ END) STORED,
   CONSTRAINT document_known CHECK (document = ANY (ARRAY['invoice', 'credit_note', 'statement'])),
   CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares', 'opening'])),
   CONSTRAINT document_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
+  CONSTRAINT document_e_invoice_known CHECK (e_invoice = ANY (ARRAY['none', 'facturx', 'ubl', 'xrechnung'])),
   CONSTRAINT opening_number_form CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
   CONSTRAINT opening_revision_positive CHECK (opening_revision > 0),
   CONSTRAINT document_series_of_kind_and_year CHECK (series =
@@ -1538,6 +1546,7 @@ CASE purpose
     WHEN 'opening' THEN 'OPENING'
     ELSE document_series(document, issued_on)
 END),
+  CONSTRAINT document_statement_has_no_e_invoice CHECK (document <> 'statement' OR e_invoice = 'none'),
   CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0::numeric),
@@ -1780,9 +1789,9 @@ CREATE VIEW live_documents AS
  SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
     due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, gross, credit_applied,
     partner_name, contact_name, address_line1, address_line2, address_city, address_region, address_postal_code,
-    address_country, tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits,
-    invoice_lowered_by, invoice_left, reason, reopened_on, entry_on, opening_id, opening_number, opening_revision,
-    opening_follows, original_amount, fact_id
+    address_country, tax_id, purchase_order, legal_note, e_invoice, buyer_reference, electronic_address,
+    issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason, reopened_on,
+    entry_on, opening_id, opening_number, opening_revision, opening_follows, original_amount, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -2105,6 +2114,28 @@ CREATE TRIGGER fact_number BEFORE INSERT ON document_pdfs FOR EACH ROW EXECUTE F
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON document_pdfs FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_pdfs TO reckoner_app;
+
+CREATE TABLE document_e_invoices (
+  document_id bigint NOT NULL,
+  writer_version integer NOT NULL,
+  parties jsonb NOT NULL,
+  sha256 text NOT NULL,
+  xml bytea NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT document_e_invoices_pkey PRIMARY KEY (document_id),
+  CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = encode(sha256(xml), 'hex')),
+  CONSTRAINT document_e_invoices_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_e_invoices_document_id_fkey FOREIGN KEY (document_id) REFERENCES document_pdfs(document_id)
+);
+CREATE UNIQUE INDEX document_e_invoices_fact ON document_e_invoices USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_e_invoices FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_e_invoices FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON document_e_invoices TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import { ACTS_APPROVED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
+import { findChangedEInvoices } from './checks/e-invoices.ts';
 import { FACTS_HAVE_EVENTS, ROWS_HAVE_EVENTS, ROWS_OF_MONTH_HAVE_EVENTS } from './checks/events.ts';
 import { FACTS_UNDER_SEALS } from './checks/facts.ts';
 import { findChangedGlFiles, GL_EXPORTS_TIE } from './checks/general-ledger.ts';
@@ -158,6 +159,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'share_payments_match_allocations', run: fromQuery(splits.SHARE_PAYMENTS_MATCH_ALLOCATIONS) },
   { name: 'processor_account_ties', run: ofJournal('processor_account_ties') },
   { name: 'document_pdfs_as_issued', run: findChangedPdfs },
+  { name: 'e_invoices_as_issued', run: findChangedEInvoices },
   { name: 'emails_consistent', run: fromQuery(delivery.EMAILS_CONSISTENT) },
   { name: 'payment_links_consistent', run: fromQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
   { name: 'checkouts_consistent', run: fromQuery(delivery.CHECKOUTS_CONSISTENT) },

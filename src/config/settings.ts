@@ -11,6 +11,7 @@ import { PROCESSORS } from '../processors/processors.ts';
 import { approvalsSchema } from './approvals.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
+import { eInvoiceSellerSchema } from './e-invoice.ts';
 import type { Environment } from './environment.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
@@ -106,6 +107,8 @@ export const settingsSchema = z.strictObject({
     email: optional(emailAddress).default(''),
     phone: line(40).default(''),
     tax_id: line(60).default(''),
+    /** What e-invoices say besides; left out: nothing. */
+    e_invoice: eInvoiceSellerSchema.optional(),
     /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
     logo: line(1000).default(''),
   }),

@@ -190,7 +190,10 @@ function senderOf({ environment, transport, steps, isIdle }: DeliveryContext, wo
   return {
     ...{ environment, transport, worker, isIdle },
     async claim(claim) {
-      const claimed = await steps.keep({ pdf, claim: { ...claim, pdfSha256: pdf?.sha256 } });
+      const claimed = await steps.keep({
+        pdf,
+        claim: { ...claim, pdfSha256: pdf?.sha256, eInvoiceSha256: pdf?.eInvoice?.sha256 },
+      });
       failpoint('delivery.kept');
       return claimed;
     },

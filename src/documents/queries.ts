@@ -1,4 +1,6 @@
 /** SQL that reads documents. */
+
+import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
@@ -46,6 +48,10 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
+  /** The e-invoice that its partner asked for, and what that says of the partner. */
+  readonly e_invoice: 'none' | EInvoiceFormat;
+  readonly buyer_reference: string;
+  readonly electronic_address: string;
   readonly issuer: Omit<Issuer, 'logo'>;
   /** Null if there is none, or if it was not asked for. */
   readonly logo: Logo | null;
@@ -68,6 +74,8 @@ export interface DocumentRow {
   readonly replaced_by: string | null;
   /** Number of the invoice that an adjustment credits. */
   readonly credits: string | null;
+  /** The day of issue of the one that it credits or replaces. */
+  readonly corrects_issued_on: string | null;
   /** What an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
@@ -89,6 +97,14 @@ export interface DocumentRow {
   /** Since when it is on hold, and why; null if it is not. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
+}
+
+/** The kept e-invoice of a document, undefined where it has none (yet). */
+export async function readEInvoice(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
+  const rows = await query<{ xml: Buffer }>(tx, `SELECT xml FROM document_e_invoices WHERE document_id = :documentId`, {
+    documentId,
+  });
+  return rows[0]?.xml;
 }
 
 /** Of a document's e-mail that was not withdrawn. */
@@ -139,7 +155,9 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
             d.partner_name,
             d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
-            d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
+            d.address_country, d.tax_id, d.purchase_order, d.legal_note, d.e_invoice, d.buyer_reference,
+            d.electronic_address, coalesce(credited.issued_on, replaced.issued_on) AS corrects_issued_on,
+            i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS printed_link, u.url AS payment_link,
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,

@@ -104,6 +104,9 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
               CASE WHEN d.tax_id <> p.tax_id THEN 'the tax id' END,
               CASE WHEN d.purchase_order <> p.purchase_order THEN 'the purchase order' END,
               CASE WHEN d.legal_note <> p.legal_note THEN 'the legal note' END,
+              CASE WHEN d.document <> 'statement' AND (d.e_invoice, d.buyer_reference, d.electronic_address)
+                        IS DISTINCT FROM (p.e_invoice, p.buyer_reference, p.electronic_address)
+                   THEN 'the details of e-invoices' END,
               CASE WHEN d.issuer_version_id <> :issuerVersionId::bigint THEN 'the issuer''s details' END,
               CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (:instructions::jsonb -> d.currency)
                    THEN 'the payment instructions' END,

@@ -90,8 +90,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on
-     opening_id opening_number opening_revision opening_follows original_amount`,
+     e_invoice buyer_reference electronic_address issuer_version_id sandbox issued_at replaces credits invoice_lowered_by
+     invoice_left reason reopened_on entry_on opening_id opening_number opening_revision opening_follows original_amount`,
     { tax: 'the sum of its document_taxes, which are sealed', gross: 'computed from invoice_amount and tax' },
   ),
   sealed('skipped_numbers', 'series first_sequence last_sequence pause_id recorded_at event_id'),
@@ -132,6 +132,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_id renderer_version libraries instruction_version_id instructions_changed sha256 rendered_at',
     { pdf: 'its hash is sealed' },
   ),
+  sealed('document_e_invoices', 'document_id writer_version parties sha256 written_at', { xml: 'its hash is sealed' }),
   // Closed books.
   sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
   sealed('book_balances', 'month control account currency amount'),

@@ -282,8 +282,8 @@ const DATA_COLUMNS = {
   partners: words(
     'partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country ' +
       'invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active ' +
-      'tax_id purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id ' +
-      'merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
+      'tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement ' +
+      'arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
   ),
   policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price'),
   'partner-changes': words(
@@ -2909,12 +2909,17 @@ const BELONGS = {
     const header = taken(document.values, words(INTERPRETED.documents));
     if (number !== numberGiven(header)) malformed(number, 'is not its own number');
     for (const { table, month, values } of facts) {
-      const known = ['documents', 'document_lines', 'document_pdfs', 'voids'].includes(table);
+      const known = ['documents', 'document_lines', 'document_pdfs', 'document_e_invoices', 'voids'].includes(table);
       if (!known || values.document_id !== header.document_id || month < document.month)
         malformed('facts', `one of ${table} does not belong to ${number}`);
       if (table === 'document_lines' && month !== document.month) malformed('facts', 'a line is of another month');
     }
-    if (of('document_pdfs').length > 1 || of('voids').length > 1) malformed('facts', `${number} has two PDFs or voids`);
+    for (const [table, what] of Object.entries({
+      document_pdfs: 'PDFs',
+      document_e_invoices: 'e-invoices',
+      voids: 'voids',
+    }))
+      if (of(table).length > 1) malformed('facts', `${number} has two ${what}`);
     checkLinesOfProof(number, header, of('document_lines'));
   },
 };

@@ -2647,8 +2647,8 @@ BANK_ROW = ["bank_statement_id", "position", "bank_line_id"] + BANK_LINE + OUTCO
 PARTNER = (
     "partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country "
     "invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active tax_id "
-    "purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id merchant_of_record "
-    "split connected_account_type connected_account_state balance_transactions_from"
+    "purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement "
+    "arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from"
 ).split()
 POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price".split()
 CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
@@ -3205,11 +3205,12 @@ def check_subject(kind, number, facts):
 
 def check_proven_document(document, by_table):
     own = document.row.get("document_id")
-    lines, pdfs, voids = (by_table.pop(table, []) for table in ("document_lines", "document_pdfs", "voids"))
-    if own is None or any(fact.row.get("document_id") != own for fact in lines + pdfs + voids):
+    lines = by_table.pop("document_lines", [])
+    others = [by_table.pop(table, []) for table in ("document_pdfs", "document_e_invoices", "voids")]
+    if own is None or any(fact.row.get("document_id") != own for facts in [lines] + others for fact in facts):
         raise Malformed("facts: not all are of the document")
-    if len(pdfs) > 1 or len(voids) > 1 or any(fact.month < document.month for fact in pdfs + voids):
-        raise Malformed("facts: the PDF or the void is there twice, or older than the document")
+    if any(len(facts) > 1 or any(fact.month < document.month for fact in facts) for facts in others):
+        raise Malformed("facts: the PDF, the e-invoice or the void is there twice, or older than the document")
     purpose = document.row.get("purpose")
     number = number_of({**document.row, "purpose": purpose, "sequence": document.value("sequence")})
     if document.row["number"] != number:

@@ -68,7 +68,7 @@ const CHECKS: Readonly<Record<string, string>> = {
              sum(l.count)::bigint AS count, sum(sign * l.spot_price) AS spot_price, sum(sign * l.partner_cut) AS partner_cut,
              sum(sign * l.invoice_amount) AS invoice_amount
       FROM (${SIGNED}) AS d JOIN document_lines l USING (document_id)
-      GROUP BY d.partner_id, d.month, d.currency, d.arrangement, l.policy_id, l.kind, l.month
+      GROUP BY d.document_id, d.partner_id, d.month, d.currency, d.arrangement, l.policy_id, l.kind, l.month
     ) AS l USING (partner_id, billed_in, currency, arrangement, policy_id, kind, month)`,
   'lines add up to their document': `
     SELECT (sum(l.count), sum(l.spot_price), sum(l.partner_cut), sum(l.invoice_amount))

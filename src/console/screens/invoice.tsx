@@ -193,6 +193,11 @@ export function invoiceScreen(
                   Open
                 </a>
               )}
+              {row.pdf_sha256 !== null && row.e_invoice !== 'none' && (
+                <a class="button" href={`/console/invoices/${number}/e-invoice.xml`} hx-boost="false" download>
+                  E-invoice (XML)
+                </a>
+              )}
               {row.purpose !== 'opening' && (
                 <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
                   Rows (CSV)

@@ -1,7 +1,7 @@
 /** What a profile of EN 16931 demands and the data does not have, each with its place and its term (BT, BG). */
 import type { EInvoiceFormat } from '../../config/e-invoice.ts';
 import { minorDigits } from '../../money.ts';
-import { type Buyer, type Parties, type Seller, vatIdOf } from './model.ts';
+import { type Buyer, type Parties, type Seller, type VatCategory, vatIdOf } from './model.ts';
 
 export interface Lack {
   /** The term of EN 16931. */
@@ -15,6 +15,8 @@ export interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
+  /** Of its taxes; none: nobody has said why there is no tax. */
+  readonly categories: readonly VatCategory[];
   /** Whether there is an account to pay into; true where nothing is to be paid. */
   readonly hasAccount: boolean;
 }
@@ -26,10 +28,10 @@ export const FORMAT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
 };
 
 export function lackingOf(demand: Demand): Lack[] {
-  const { parties, format, currency } = demand;
+  const { parties, format, currency, categories } = demand;
   return [
-    ...sellerLacks(parties, format),
-    ...buyerLacks(parties, format),
+    ...sellerLacks(parties, format, categories),
+    ...buyerLacks(parties, format, categories),
     ...(demand.hasAccount ? [] : [lack('settings.json', `instructions.${currency}.wire`, 'BG-17')]),
   ];
 }
@@ -47,9 +49,9 @@ function missing<P>(
   return demanded.filter(([key]) => party[key] === '').map(([, field, term]) => lack(file, field, term));
 }
 
-function sellerLacks({ seller, no_tax: noTax }: Parties, format: EInvoiceFormat): Lack[] {
+function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
   const own = 'settings.json' as const;
-  const vatId = noTax?.category === 'O' ? '' : vatIdOf(seller.tax_id);
+  const vatId = categories.includes('O') ? '' : vatIdOf(seller.tax_id);
   const lacks = missing<Seller>(own, seller, [
     ['name', 'issuer.legal_name', 'BT-27'],
     ['country', 'issuer.address.country', 'BT-40'],
@@ -66,16 +68,16 @@ function sellerLacks({ seller, no_tax: noTax }: Parties, format: EInvoiceFormat)
         ] as const)
       : []),
   ]);
-  if (noTax === null) lacks.push(lack(own, 'issuer.e_invoice.no_tax', 'BT-151'));
-  // BR-E-02, BR-Z-02, BR-AE-02.
-  if (noTax !== null && noTax.category !== 'O' && seller.tax_id === '') lacks.push(lack(own, 'issuer.tax_id', 'BT-31'));
+  if (categories.length === 0) lacks.push(lack(own, 'issuer.e_invoice.no_tax', 'BT-151'));
+  // BR-S-02, BR-Z-02, BR-E-02, BR-AE-02.
+  if (seller.tax_id === '' && categories.some((each) => each !== 'O')) lacks.push(lack(own, 'issuer.tax_id', 'BT-31'));
   // BR-CO-26.
   else if (vatId === '' && seller.registration_id === '')
     lacks.push(lack(own, 'issuer.e_invoice.registration_id', 'BT-30'));
   return lacks;
 }
 
-function buyerLacks({ buyer, no_tax: noTax }: Parties, format: EInvoiceFormat): Lack[] {
+function buyerLacks({ buyer }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
   const theirs = 'partners.json' as const;
   const lacks = missing<Buyer>(theirs, buyer, [
     ['name', 'name', 'BT-44'],
@@ -94,7 +96,7 @@ function buyerLacks({ buyer, no_tax: noTax }: Parties, format: EInvoiceFormat): 
     lacks.push(lack(theirs, 'buyer_reference or purchase_order', 'BT-10'));
   }
   // BR-AE-02.
-  if (noTax?.category === 'AE' && vatIdOf(buyer.tax_id) === '') lacks.push(lack(theirs, 'tax_id', 'BT-48'));
+  if (categories.includes('AE') && vatIdOf(buyer.tax_id) === '') lacks.push(lack(theirs, 'tax_id', 'BT-48'));
   return lacks;
 }
 

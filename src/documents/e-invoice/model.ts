@@ -6,9 +6,11 @@
 import { electronicFormatIBAN } from 'ibantools';
 import type { EInvoiceFormat, NoTax } from '../../config/e-invoice.ts';
 import type { Instructions } from '../../config/instructions.ts';
+import type { TaxCategory } from '../../config/tax.ts';
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
+import type { TaxRate } from '../tax.ts';
 
 /** A seller or buyer, all fields as texts; empty: not known. */
 export interface Party {
@@ -41,10 +43,19 @@ export interface Parties {
   readonly no_tax: NoTax | null;
 }
 
-export type TaxCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
+/** UNCL5305, as far as our tax rules have it. */
+export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
+
+const CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
+  standard: 'S',
+  zero: 'Z',
+  exempt: 'E',
+  reverse_charge: 'AE',
+  outside_scope: 'O',
+};
 
 export interface Tax {
-  readonly category: TaxCategory;
+  readonly category: VatCategory;
   /** In percent; not written for O. */
   readonly rate: string;
   readonly reason: string;
@@ -134,12 +145,10 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
   const { currency, document } = snapshot;
   if (document === 'statement') throw new TypeError(`${snapshot.number} is a statement`);
   const { format, parties } = facts;
-  const tax = taxOf(parties.no_tax);
-  const lines = linesOf(snapshot, tax);
-  const net = sum(
-    lines.map(({ amount }) => amount),
-    currency,
-  );
+  const taxes = taxesOf(snapshot, parties.no_tax);
+  const lines = linesOf(snapshot, taxes);
+  const net = snapshot.invoiceAmount;
+  const gross = snapshot.gross ?? net;
   const corrected = snapshot.credits ?? snapshot.replaces;
   return {
     format,
@@ -158,49 +167,53 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
     buyer: parties.buyer,
     payment: paymentOf(snapshot, format),
     lines,
-    taxes: [{ ...tax, taxable: net, amount: Amount.zero(currency).toString() }],
+    taxes,
     totals: {
       lines: net,
-      tax: Amount.zero(currency).toString(),
-      gross: net,
+      tax: snapshot.tax ?? Amount.zero(currency).toString(),
+      gross,
       prepaid: snapshot.credit_applied,
-      due: Amount.of(net, currency).minus(Amount.of(snapshot.credit_applied, currency)).toString(),
+      due: Amount.of(gross, currency).minus(Amount.of(snapshot.credit_applied, currency)).toString(),
     },
   };
 }
 
-function taxOf(noTax: NoTax | null): Tax {
-  if (noTax === null) throw new TypeError('an e-invoice states why it charges no tax');
-  return { ...noTax, rate: '0' };
+/** Its tax totals; of a document without tax, the one that says why there is none. */
+function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
+  if (taxTotals !== undefined) {
+    return taxTotals.map((total) => ({ ...vatOf(total), taxable: total.taxable, amount: total.tax }));
+  }
+  if (noTax === null) throw new TypeError(`nobody has said why ${number} charges no tax`);
+  return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
 }
 
-const sum = (amounts: readonly string[], currency: string): string =>
-  amounts.reduce((total, amount) => total.plus(Amount.of(amount, currency)), Amount.zero(currency)).toString();
+const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
+  ...{ category: CATEGORIES[category], rate, reason, reason_code },
+});
 
-function linesOf(snapshot: DocumentSnapshot, tax: Tax): EInvoiceLine[] {
+/** A credit against an invoice has no lines of its own: one for each of its tax totals. */
+function linesOf(snapshot: DocumentSnapshot, taxes: readonly TaxTotal[]): EInvoiceLine[] {
   const { currency, month } = snapshot;
-  if (snapshot.lines.length > 0)
-    return snapshot.lines.map((line, index) => lineOf(line, index, { currency, month }, tax));
-  const amount = snapshot.invoiceAmount;
+  if (snapshot.lines.length > 0) {
+    return snapshot.lines.map((line, index) => lineOf(line, index, { currency, month }, taxes));
+  }
   const name = snapshot.credits === null ? `Credit for ${monthName(month)}` : `Credit against ${snapshot.credits}`;
-  return [
-    {
-      id: '1',
-      name,
-      description: snapshot.reason ?? '',
-      item_id: '',
-      ...priced(amount, 1, currency),
-      period: null,
-      tax,
-    },
-  ];
+  return taxes.map((tax, index) => ({
+    id: String(index + 1),
+    name,
+    description: snapshot.reason ?? '',
+    item_id: '',
+    ...priced(tax.taxable, 1, currency),
+    period: null,
+    tax,
+  }));
 }
 
 function lineOf(
   line: SnapshotLine,
   index: number,
   { currency, month }: { currency: string; month: Month },
-  tax: Tax,
+  [first]: readonly TaxTotal[],
 ): EInvoiceLine {
   return {
     id: String(index + 1),
@@ -209,7 +222,7 @@ function lineOf(
     item_id: line.policy_id,
     ...priced(line.invoiceAmount, line.count, currency),
     period: line.month === month ? null : monthPeriod(line.month),
-    tax,
+    tax: line.tax === undefined ? (first as TaxTotal) : vatOf(line.tax),
   };
 }
 
@@ -276,6 +289,12 @@ export function schemed(text: string): { readonly scheme: string; readonly id: s
   const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
   return { scheme, id };
 }
+
+/** The categories of a document with tax, or of one that charges none. */
+export const categoriesOf = (
+  categories: readonly TaxCategory[] | undefined,
+  noTax: NoTax | null,
+): readonly VatCategory[] => categories?.map((each) => CATEGORIES[each]) ?? (noTax === null ? [] : [noTax.category]);
 
 /** Outside the scope of VAT, EN 16931 forbids the parties' VAT identifiers (BR-O-02). */
 export const isOutsideScope = ({ taxes }: Pick<EInvoice, 'taxes'>): boolean =>

@@ -79,14 +79,16 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
          enrollments, entries, spot_price, partner_cut, invoice_amount, tax, credit_applied, partner_name, contact_name,
          address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-         purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
-         invoice_left, reason)
+         purchase_order, legal_note, e_invoice, buyer_reference, electronic_address, issuer_version_id, sandbox,
+         issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason)
        SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
               :issuedOn::date, coalesce(n.due_on, :issuedOn::date + terms.days), terms.days, n.enrollments, n.entries,
               n.spot_price, n.partner_cut, n.invoice_amount, n.tax,
               CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount + n.tax) ELSE 0 END,
               p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
               p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
+              CASE n.document WHEN 'statement' THEN 'none' ELSE p.e_invoice END, p.buyer_reference,
+              p.electronic_address,
               :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, n.replaces, n.credits,
               n.invoice_lowered_by, n.invoice_left, n.reason
        FROM numbered n
