@@ -81,7 +81,12 @@ export const runnableNames = (lines: readonly GlLine[]): string[] => [
 
 /** Where each of our accounts went at last. */
 export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>
-  new Map(exported.map((line) => [keyOf(line), line]));
+  new Map(
+    exported.map((line) => {
+      const { to_account, class: kind, location, name, memo } = line;
+      return [keyOf(line), { to_account, class: kind, location, name, memo }];
+    }),
+  );
 
 /** What was posted since: the postings less what was exported of each account of ours. */
 export function postedSince(postings: readonly Posting[], exported: readonly GlLine[]): Posting[] {
