@@ -35,7 +35,7 @@ export const everyAccount = (sales = 'Sales'): object => ({
     ...['assets:processor', 'liabilities:unapplied', 'liabilities:partner-credit', 'liabilities:tax'],
     'income:adjustments',
     ...['income:interest', 'expenses:partner-cut', 'expenses:bad-debts', 'expenses:bank-charges'],
-    ...['expenses:processor-fees', 'equity:conversion'],
+    ...['expenses:processor-fees', 'equity:conversion', 'equity:opening-balances'],
   ]
     .map((account): object => ({ account, to: account.replaceAll(':', ' ') }))
     .concat({ account: 'income:sales', to: sales }),
