@@ -107,7 +107,7 @@ export const openingReverse = defineAct({
   },
   perform: (tx, context, { onLatestDate: latest, ...request }) =>
     reverseOpening(tx, { ...context, onLatestDate: latest }, request),
-  committed: () => failpoint('opening.reversal_committed'),
+  committed: () => failpoint('opening_reversal.committed'),
   async facts(tx, { numbers, openingId }, result) {
     if (openingId !== undefined) return itemFacts(await readItems(tx, { openingId }));
     if (result === undefined) return itemFacts(await readItems(tx, { numbers: numbers ?? [] }));

@@ -65,7 +65,7 @@ export async function reverseOpening(
           ],
     ),
   );
-  failpoint('opening.reversed');
+  failpoint('opening_reversal.recorded');
   return items;
 }
 

@@ -12,6 +12,14 @@ import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Sto
 const COMMANDS = {
   partners: ({ partnersFile }: Story) => ['partner', 'import', partnersFile],
   import: ({ rowsFile }: Story) => ['ledger', 'import', rowsFile],
+  opening: ({ world }: Story) => {
+    const file = join(world.home, 'open-items.csv');
+    const items = ['invoice,R-1,p-1,2026-05-01,2026-05-31,USD,10', 'cash,Z-1,p-1,2026-05-02,,USD,4'];
+    writeFileSync(file, ['kind,number,partner_id,date,due_on,currency,amount', ...items].join('\n'));
+    const control = ['--control', 'USD=6', '--count', '2', '--no-deliver'];
+    return ['opening', 'import', file, '--cut-over', '2026-06-30', ...control];
+  },
+  opening_reversal: () => ['opening', 'reverse', 'Z-1', '--reason', 'it was applied'],
   close: () => ['close'],
   checkpoint: () => ['checkpoint'],
   pause: () => ['pause', '--reason', 'upgrade'],
@@ -80,14 +88,15 @@ const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'd
 const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
 const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
 const WITH_A_PURGE: readonly Command[] = [...TO_THE_CLOSE, 'purge'];
+const WITH_AN_OPENING: readonly Command[] = ['partners', 'opening', 'opening_reversal', 'import', 'close', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
-  ...[WITH_A_BOUNCE, WITH_A_PURGE],
+  ...[WITH_A_BOUNCE, WITH_A_PURGE, WITH_AN_OPENING],
 ];
 
 /**
- * Not repeated after their commits: a checkpoint would be taken twice; a pause, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a pause, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
@@ -95,6 +104,7 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',
+  'opening_reversal.committed',
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 
