@@ -25,6 +25,11 @@ CREATE TABLE partners (
   -- Whether the partner gets its account statement by e-mail after each month.
   account_statement text NOT NULL DEFAULT 'none'
     CONSTRAINT partner_account_statement_known CHECK (account_statement IN ('none', 'monthly')),
+  -- The e-invoice that goes with its documents, and what that says of the partner.
+  e_invoice text NOT NULL DEFAULT 'none'
+    CONSTRAINT partner_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   -- NULL: active. Quotes accepted from this instant on are refused.
   inactive_since timestamptz,
   imported_at timestamptz NOT NULL

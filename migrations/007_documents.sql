@@ -35,15 +35,60 @@ CREATE FUNCTION document_series(document text, issued_on date) RETURNS text IMMU
 RETURN CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
        || extract(year FROM issued_on)::text;
 
+-- The open items of the system before, carried over at the end of a day: the cut-over. Its invoices and credits are
+-- documents of the purpose `opening`, with their own numbers and dates; its unapplied cash are payments of the source
+-- `opening`. All of them are entered in the books on that day.
+CREATE TABLE openings (
+  opening_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  cut_over_on date NOT NULL,
+  sha256 text NOT NULL CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  name text NOT NULL CONSTRAINT opening_has_name CHECK (name <> ''),
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on)
+);
+CALL make_fact('openings');
+
+-- What an opening carried over, and the control total that finance took from the system before: what is owed less credit
+-- and unapplied cash.
+CREATE TABLE opening_totals (
+  opening_id bigint NOT NULL REFERENCES openings,
+  currency text COLLATE "C" NOT NULL,
+  items integer NOT NULL CONSTRAINT opening_total_of_items CHECK (items > 0),
+  invoices numeric NOT NULL CONSTRAINT opening_invoices_not_negative CHECK (invoices >= 0),
+  credits numeric NOT NULL CONSTRAINT opening_credits_not_negative CHECK (credits >= 0),
+  cash numeric NOT NULL CONSTRAINT opening_cash_not_negative CHECK (cash >= 0),
+  control numeric NOT NULL,
+  PRIMARY KEY (opening_id, currency),
+  CONSTRAINT opening_meets_its_control CHECK (control = invoices - credits - cash)
+);
+CALL make_fact('opening_totals');
+
+-- A month that begins after the cut-over is billed here, and its reports are out: no opening changes what they say.
+CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
+    RAISE EXCEPTION 'a month after the cut-over of % is closed', NEW.cut_over_on
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_before_closed_months';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER opening_before_closed_months BEFORE INSERT ON openings
+  FOR EACH ROW EXECUTE FUNCTION refuse_opening_of_closed_month();
+
 CREATE TABLE documents (
   document_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   series text COLLATE "C" NOT NULL,
   sequence integer NOT NULL CONSTRAINT document_sequence_positive CHECK (sequence > 0),
   number text COLLATE "C" NOT NULL GENERATED ALWAYS AS
-    (series || '-' || lpad(sequence::text, greatest(6, length(sequence::text)), '0')) STORED
+    (CASE WHEN opening_number IS NULL THEN series || '-' || lpad(sequence::text, greatest(6, length(sequence::text)), '0')
+          WHEN opening_revision = 1 THEN opening_number
+          ELSE opening_number || '~' || opening_revision::text END) STORED
     CONSTRAINT document_number_once UNIQUE,
   document text NOT NULL CONSTRAINT document_known CHECK (document IN ('invoice', 'credit_note', 'statement')),
-  purpose text NOT NULL CONSTRAINT document_purpose_known CHECK (purpose IN ('month', 'adjustment', 'missing_shares')),
+  purpose text NOT NULL CONSTRAINT document_purpose_known
+    CHECK (purpose IN ('month', 'adjustment', 'missing_shares', 'opening')),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   month billing_month NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -57,6 +102,9 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  -- The sum of document_taxes. Gross is what is owed: spot_price, partner_cut and invoice_amount are before tax.
+  tax numeric NOT NULL DEFAULT 0,
+  gross numeric NOT NULL GENERATED ALWAYS AS (invoice_amount + tax) STORED,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
   contact_name text NOT NULL,
@@ -69,6 +117,10 @@ CREATE TABLE documents (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  e_invoice text NOT NULL DEFAULT 'none'
+    CONSTRAINT document_e_invoice_known CHECK (e_invoice IN ('none', 'facturx', 'ubl', 'xrechnung')),
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   issuer_version_id bigint NOT NULL REFERENCES issuer_versions,
   sandbox boolean NOT NULL,
   issued_at timestamptz NOT NULL,
@@ -82,15 +134,27 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(issued_on, reopened_on)) STORED,
+  -- Of an opening: which one, the number in the system before, and what the item was there as issued. An item that was
+  -- reversed may be carried over again under its number: the next revision, which follows the void one.
+  opening_id bigint,
+  opening_number text COLLATE "C" CONSTRAINT opening_number_form
+    CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  opening_revision integer CONSTRAINT opening_revision_positive CHECK (opening_revision > 0),
+  opening_follows bigint CONSTRAINT opening_followed_once UNIQUE,
+  original_amount numeric,
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
-  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
+  CONSTRAINT document_series_of_kind_and_year CHECK (
+    series = CASE purpose WHEN 'opening' THEN 'OPENING' ELSE document_series(document, issued_on) END),
+  CONSTRAINT document_statement_has_no_e_invoice CHECK (document <> 'statement' OR e_invoice = 'none'),
   CONSTRAINT document_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT document_arrangement_gives_kind CHECK (
     purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
   -- A partner never owes a negative invoice: a net-negative month is a credit note, its sums negated.
-  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0),
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0),
+  -- The processor routes exactly the invoice amount, so what a connected account sold is taxed elsewhere.
+  CONSTRAINT document_tax_on_invoicing CHECK (tax = 0 OR arrangement = 'invoicing'),
   CONSTRAINT document_credit_within_amount CHECK (
-    credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND invoice_amount)),
+    credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND gross)),
   CONSTRAINT document_due_on_invoices CHECK (
     (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
   -- A replacement keeps the due date that its partner was given, unless it was issued on new terms.
@@ -101,8 +165,26 @@ CREATE TABLE documents (
     (purpose = 'adjustment') = (credits IS NOT NULL)
     AND (purpose <> 'adjustment' OR (document = 'credit_note' AND invoice_amount > 0 AND btrim(reason) <> ''))),
   CONSTRAINT document_adjustment_states_what_is_left CHECK (
-    CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND invoice_amount AND invoice_left >= 0, false)
+    CASE purpose WHEN 'adjustment' THEN coalesce(invoice_lowered_by BETWEEN 0 AND gross AND invoice_left >= 0, false)
                  ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0 END),
+  CONSTRAINT document_opening_has_its_facts CHECK (
+    CASE purpose WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
+                 ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0 END),
+  -- It bills no rows, is no sale of ours, and is entered on the day of the cut-over, which it was issued before.
+  CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR coalesce(
+    document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0
+    AND tax = 0 AND invoice_amount > 0 AND credit_applied = 0 AND replaces IS NULL AND original_amount >= invoice_amount
+    AND reopened_on >= issued_on, false)),
+  -- No number that we may yet give: documents are dated after the cut-over.
+  CONSTRAINT opening_number_not_ours CHECK (
+    CASE WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$'
+         THEN split_part(opening_number, '-', 2)::integer < extract(year FROM reopened_on) ELSE true END),
+  CONSTRAINT opening_revision_follows CHECK ((opening_revision = 1) = (opening_follows IS NULL)),
+  CONSTRAINT document_of_opening_number UNIQUE (document_id, opening_number),
+  CONSTRAINT opening_follows_its_number FOREIGN KEY (opening_follows, opening_number)
+    REFERENCES documents (document_id, opening_number),
+  CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on)
+    REFERENCES openings (opening_id, cut_over_on),
   -- What a document is for: its replacement is for the same, and so is a credit note against it.
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
@@ -113,6 +195,10 @@ CREATE TABLE documents (
 -- they are a chain of which only the last can be live.
 CREATE UNIQUE INDEX document_one_live_per_month ON documents (partner_id, month, currency, arrangement)
   WHERE purpose = 'month' AND replaces IS NULL;
+-- Each number is carried over once, however its letters are written, but for revisions.
+CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
+  WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
+CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
 CREATE INDEX credit_notes_of_partner ON documents (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents (credits) WHERE credits IS NOT NULL;
@@ -151,6 +237,41 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON documents
 CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_skipped_number();
 
+-- What tax is of an amount: rounded once, half away from zero, to the currency's digits (EN 16931, BR-CO-17).
+CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN round(taxable * rate / 100, minor_digits(currency));
+
+-- The totals of a document by category and rate of tax, frozen at its issue. A document from before tax was configured has
+-- none. Rates are in percent. A credit note has its amounts negated, as in its header.
+CREATE TABLE document_taxes (
+  document_id bigint NOT NULL REFERENCES documents,
+  position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
+  currency text COLLATE "C" NOT NULL,
+  -- The partner's, by which the rule was chosen; empty if its address had none.
+  country text COLLATE "C" NOT NULL,
+  -- The issuer's tax number there; empty: issuer.tax_id of the settings.
+  registration text NOT NULL,
+  -- As it is printed: VAT, Consumption tax.
+  name text NOT NULL CONSTRAINT document_tax_named CHECK (name <> ''),
+  category text NOT NULL CONSTRAINT document_tax_category_known
+    CHECK (category IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')),
+  rate numeric NOT NULL,
+  reduced boolean NOT NULL,
+  reason text NOT NULL,
+  reason_code text NOT NULL,
+  taxable numeric NOT NULL,
+  tax numeric NOT NULL,
+  PRIMARY KEY (document_id, position),
+  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_rate_of_category CHECK (
+    CASE category WHEN 'standard' THEN rate > 0 AND rate <= 100 ELSE rate = 0 AND NOT reduced END),
+  CONSTRAINT document_tax_reason_of_category CHECK (
+    CASE WHEN category IN ('standard', 'zero') THEN reason = '' AND reason_code = '' ELSE reason <> '' END),
+  CONSTRAINT document_tax_none_without_rate CHECK (rate > 0 OR tax = 0),
+  CONSTRAINT document_tax_digits CHECK (greatest(scale(taxable), scale(tax)) <= minor_digits(currency))
+);
+CALL make_fact('document_taxes');
+
 CREATE TABLE document_lines (
   document_id bigint NOT NULL REFERENCES documents,
   -- The document's own month before earlier ones, then policy, then the order of kinds.
@@ -164,11 +285,54 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  -- The position of the tax total that the line is part of; NULL on a document without tax.
+  tax integer,
   PRIMARY KEY (document_id, position),
-  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
-  CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount)
+  -- A reversal has the tax of what it reverses, so that a change of rates can divide a line.
+  CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
+  CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount),
+  CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes (document_id, position)
 );
 CALL make_fact('document_lines');
+
+-- The positions of the lines that a tax total covers, as its seal states them: 1 3 4. Empty for a credit note against an
+-- invoice, which has no lines.
+CREATE FUNCTION lines_of_tax(document_id bigint, tax integer) RETURNS text STABLE LANGUAGE sql
+RETURN (SELECT coalesce(string_agg(l.position::text, ' ' ORDER BY l.position), '') FROM document_lines l
+        WHERE l.document_id = lines_of_tax.document_id AND l.tax = lines_of_tax.tax);
+
+-- The tax of a document is the sum of its totals, the totals cover its net amount, and each covers its lines. The tax of a
+-- month's document is that of its taxable amounts; that of a credit note against an invoice is what keeps the sum of all
+-- such credit notes the tax of what they credit (src/documents/tax.ts). Checked when the document is whole.
+CREATE FUNCTION refuse_untied_tax() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  of_document documents;
+  taxable_sum numeric;
+  tax_sum numeric;
+  untied text;
+BEGIN
+  SELECT * INTO of_document FROM documents d WHERE d.document_id = NEW.document_id;
+  SELECT sum(t.taxable), sum(t.tax),
+         string_agg(t.position::text, ', ') FILTER (WHERE of_document.purpose = 'month' AND (
+           t.tax <> tax_of(t.taxable, t.rate, t.currency)
+           OR t.taxable IS DISTINCT FROM (SELECT sum(l.invoice_amount) FROM document_lines l
+                                          WHERE l.document_id = t.document_id AND l.tax = t.position)))
+  INTO taxable_sum, tax_sum, untied FROM document_taxes t WHERE t.document_id = NEW.document_id;
+  IF (coalesce(tax_sum, 0), coalesce(taxable_sum, of_document.invoice_amount))
+     IS DISTINCT FROM (of_document.tax, of_document.invoice_amount) OR untied IS NOT NULL
+     OR EXISTS (SELECT FROM document_lines l
+                WHERE l.document_id = NEW.document_id AND (l.tax IS NULL) = (tax_sum IS NOT NULL)) THEN
+    RAISE EXCEPTION 'document % states tax of % on %, its totals % on %, untied: %', of_document.number, of_document.tax,
+      of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_tax_ties';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.tax <> 0) EXECUTE FUNCTION refuse_untied_tax();
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax();
 
 CREATE TABLE voids (
   document_id bigint PRIMARY KEY,
@@ -206,6 +370,10 @@ CALL grant_to_app('SELECT', 'month_totals');
 ALTER TABLE documents ADD CONSTRAINT document_replaces_a_void_one
   FOREIGN KEY (replaces, partner_id, month, currency, arrangement)
   REFERENCES voids (document_id, partner_id, month, currency, arrangement) DEFERRABLE;
+
+-- A revision follows an item that was reversed.
+ALTER TABLE documents ADD CONSTRAINT opening_follows_a_void_one
+  FOREIGN KEY (opening_follows) REFERENCES voids (document_id) DEFERRABLE;
 
 -- An open credit note applied to an invoice: when the invoice is issued, when a credit note against it is issued, by a
 -- command, or by a payment that names both.
@@ -247,7 +415,7 @@ CALL make_fact('credit_releases');
 CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
-             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.gross) THEN
     RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
   END IF;
@@ -427,3 +595,15 @@ END
 $$;
 CREATE TRIGGER instructions_in_force BEFORE INSERT ON document_pdfs
   FOR EACH ROW WHEN (NEW.instruction_version_id IS NOT NULL) EXECUTE FUNCTION refuse_other_instructions();
+-- E-invoices (EN 16931), kept with the PDF: what the document and these parties say, as XML.
+CREATE TABLE document_e_invoices (
+  document_id bigint PRIMARY KEY REFERENCES document_pdfs,
+  writer_version integer NOT NULL,
+  -- Both parties as it names them: as the document froze them, and what was blank there as it was known when it was made.
+  parties jsonb NOT NULL,
+  sha256 text NOT NULL CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  xml bytea NOT NULL,
+  written_at timestamptz NOT NULL,
+  CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = encode(sha256(xml), 'hex'))
+);
+CALL make_fact('document_e_invoices');

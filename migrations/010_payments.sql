@@ -139,7 +139,7 @@ CREATE TABLE payments (
   payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   -- Where it was reported first. payment_sources has all of its reports, this one included.
   identity text COLLATE "C" NOT NULL CONSTRAINT payment_once UNIQUE,
-  source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor')),
+  source text NOT NULL CONSTRAINT payment_source_known CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
   -- Whose payment it was known to be when it arrived. NULL: not known then (payment_assignments).
   partner_id text COLLATE "C" REFERENCES partners,
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
@@ -155,12 +155,23 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
+  -- Of unapplied cash of the system before: which opening carried it over, and its number there. It is entered on the day
+  -- of the cut-over, and the bank had it before.
+  opening_id bigint,
+  opening_number text COLLATE "C" CONSTRAINT payment_opening_number_form
+    CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  CONSTRAINT payment_of_an_opening CHECK (
+    num_nonnulls(opening_id, opening_number) = CASE source WHEN 'opening' THEN 2 ELSE 0 END
+    AND (source <> 'opening' OR method <> 'link')),
+  CONSTRAINT payment_entered_at_the_cut_over FOREIGN KEY (opening_id, entry_on)
+    REFERENCES openings (opening_id, cut_over_on),
   CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
   CONSTRAINT payment_money UNIQUE (payment_id, currency, amount),
   CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
   CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT payment_amount_limit CHECK (amount < 1e15)
 );
+CREATE INDEX payments_of_opening ON payments (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments (currency, amount);
 CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
@@ -172,7 +183,8 @@ CALL make_fact('payments');
 CREATE TABLE payment_sources (
   identity text COLLATE "C" PRIMARY KEY,
   payment_id bigint NOT NULL REFERENCES payments,
-  source text NOT NULL CONSTRAINT payment_source_kind_known CHECK (source IN ('hand', 'bank', 'processor')),
+  source text NOT NULL CONSTRAINT payment_source_kind_known
+    CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
   reference text NOT NULL,
   bank_line_id bigint CONSTRAINT payment_source_of_a_line_once UNIQUE REFERENCES bank_lines,
   recorded_at timestamptz NOT NULL,
@@ -304,7 +316,7 @@ CREATE TABLE payment_reversals (
   booked_to text COLLATE "C"
     CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
     CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
-      'liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|'
+      'liabilities:(partner-credit|unapplied)|equity:opening-balances|income:(sales|adjustments)|'
       'expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)')),
   reversed_on date NOT NULL,
   entry_on date NOT NULL,
@@ -723,7 +735,7 @@ WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> '
 GROUP BY p.payer_account;
 CALL grant_to_app('SELECT', 'payer_accounts');
 
--- amount_due = invoice_amount - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
+-- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance
 -- of zero means paid. Of an invoice, `credited` is what was settled without cash since its issue: credit applied, less
 -- credit of its issue that was taken back, write-offs and small differences. Of a credit note it is what was applied to
 -- invoices, and `amount_paid` what was refunded. A statement has nothing due, and nothing is owed of a void document.
@@ -734,7 +746,7 @@ SELECT document_id, amount_due, credited, amount_paid,
        CASE WHEN void THEN 'void' WHEN amount_due - credited - amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
 FROM (
   SELECT d.document_id, v.document_id IS NOT NULL AS void,
-         CASE WHEN d.document = 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END AS amount_due,
+         CASE WHEN d.document = 'statement' THEN 0 ELSE d.gross - d.credit_applied END AS amount_due,
          CASE d.document
            WHEN 'credit_note' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
@@ -773,7 +785,7 @@ LEFT JOIN (
         FROM live_credit_applications l CROSS JOIN LATERAL (VALUES (invoice_id), (credit_note_id)) AS a (document_id)
        ) AS settled
   GROUP BY document_id) AS s USING (document_id)
-WHERE d.document <> 'statement' AND d.invoice_amount <> coalesce(s.amount, 0)
+WHERE d.document <> 'statement' AND d.gross <> coalesce(s.amount, 0)
   AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
 CALL grant_to_app('SELECT', 'open_documents');
 
@@ -814,9 +826,10 @@ CALL grant_to_app('SELECT', 'payment_history');
 
 -- The last day on which an invoice was reopened, or on which a payment had something unapplied again. What settles it
 -- afterwards is entered no earlier, whatever its true date: a report as of a day between would count the money twice.
--- (Banks date some lines a day ahead.)
+-- (Banks date some lines a day ahead.) An item of an opening is there from the day of the cut-over.
 CREATE FUNCTION invoice_reopened_on(invoice bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = invoice AND d.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
@@ -828,6 +841,7 @@ $$;
 -- The same for a credit note: the last day on which credit of it was open again.
 CREATE FUNCTION credit_reopened_on(note bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = note AND d.opening_id IS NOT NULL),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
      WHERE a.credit_note_id = note),
     (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
@@ -836,12 +850,45 @@ $$;
 
 CREATE FUNCTION payment_reopened_on(payment bigint) RETURNS date STABLE LANGUAGE sql AS $$
   SELECT greatest(
+    (SELECT p.entry_on FROM payments p WHERE p.payment_id = payment AND p.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.payment_id = payment),
     (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
      WHERE r.payment_id = payment),
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $$;
+
+-- Of an opening, its documents and unapplied cash add up to its totals, in each currency that it has.
+CREATE FUNCTION refuse_opening_that_does_not_add_up() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  off record;
+BEGIN
+  SELECT * INTO off FROM opening_differences x WHERE x.opening_id = NEW.opening_id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'opening % does not add up in %', NEW.opening_id, off.currency
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_adds_up';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE VIEW opening_sums AS
+SELECT opening_id, currency, count(*)::integer AS items, sum(invoices) AS invoices, sum(credits) AS credits,
+       sum(cash) AS cash
+FROM (SELECT opening_id, currency, CASE document WHEN 'invoice' THEN invoice_amount ELSE 0 END AS invoices,
+             CASE document WHEN 'credit_note' THEN invoice_amount ELSE 0 END AS credits, 0 AS cash
+      FROM documents WHERE opening_id IS NOT NULL
+      UNION ALL
+      SELECT opening_id, currency, 0, 0, amount FROM payments WHERE opening_id IS NOT NULL) AS items
+GROUP BY opening_id, currency;
+CREATE VIEW opening_differences AS
+SELECT opening_id, currency, t.items, s.items AS items_found, t.invoices, s.invoices AS invoices_found, t.credits,
+       s.credits AS credits_found, t.cash, s.cash AS cash_found
+FROM opening_totals t FULL JOIN opening_sums s USING (opening_id, currency)
+WHERE (t.items, t.invoices, t.credits, t.cash) IS DISTINCT FROM (s.items, s.invoices, s.credits, s.cash);
+CALL grant_to_app('SELECT', 'opening_sums');
+CALL grant_to_app('SELECT', 'opening_differences');
+CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up();
 
 -- Bank statements that do not continue what is known of their account: their opening balance is neither the closing balance
 -- of an earlier statement, with whatever lines were booked between them, nor a balance inside one. A file is missing, or

@@ -10,6 +10,25 @@
 -- An entry's month is the month where it stands for good: a row's is the month that it posts to, another fact's the month
 -- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
 
+-- What a document states, by account: its net amount, and its tax by country, category and rate (DE:standard:19). An amount
+-- above zero is debited to what the partner owes or is owed. An invoice's is above zero and a credit note's below, but with
+-- tax one of several amounts can have the other sign than the whole.
+CREATE VIEW document_amounts AS
+SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END AS account,
+       CASE d.purpose WHEN 'adjustment' THEN 'income:adjustments' WHEN 'missing_shares' THEN 'assets:receivable:processor'
+                      WHEN 'opening' THEN 'equity:opening-balances' ELSE 'assets:receivable:unbilled' END AS billed,
+       CASE WHEN d.purpose <> 'opening' THEN d.partner_id END AS billed_detail,
+       document_sign(d.document) * d.invoice_amount AS amount
+FROM documents d WHERE d.document <> 'statement' AND d.invoice_amount <> 0
+UNION ALL
+SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+       CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
+       'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
+       document_sign(d.document) * t.tax
+FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
+CALL grant_to_app('SELECT', 'document_amounts');
+
 -- Each SELECT below is one kind of fact, written in four lines:
 --   the fact, its id, its entry date and its true date
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
@@ -24,27 +43,21 @@ CREATE VIEW journal_entries (
 ) AS
 
 SELECT 'document_issued', d.document_id, d.entry_on, d.issued_on,
-       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       d.currency, d.invoice_amount, d.number, NULL
-FROM documents d
-WHERE d.document <> 'statement' AND d.invoice_amount > 0
+       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
+       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
+       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
+       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
+       d.currency, abs(d.amount), d.number, NULL
+FROM document_amounts d
 
 UNION ALL
 SELECT 'document_voided', d.document_id, v.entry_on, v.voided_on,
-       CASE WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       CASE WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled' END, d.partner_id, d.partner_id,
-       d.currency, d.invoice_amount, d.number, NULL
-FROM voids v JOIN documents d ON d.document_id = v.document_id
-WHERE d.document <> 'statement' AND d.invoice_amount > 0
+       CASE WHEN d.amount > 0 THEN d.billed ELSE d.account END,
+       CASE WHEN d.amount > 0 THEN d.billed_detail ELSE d.partner_id END, d.partner_id,
+       CASE WHEN d.amount > 0 THEN d.account ELSE d.billed END,
+       CASE WHEN d.amount > 0 THEN d.partner_id ELSE d.billed_detail END, d.partner_id,
+       d.currency, abs(d.amount), d.number, NULL
+FROM voids v JOIN document_amounts d ON d.document_id = v.document_id
 
 UNION ALL
 SELECT 'credit_applied', a.credit_application_id, a.entry_on, a.applied_on,
@@ -79,10 +92,12 @@ SELECT 'write_off_undone', w.write_off_id, r.entry_on, r.reversed_on,
 FROM write_off_reversals r JOIN write_offs w USING (write_off_id) JOIN documents d USING (document_id)
 
 UNION ALL
--- The money of a payment link is with the processor until a payout brings it to the bank.
+-- The money of a payment link is with the processor until a payout brings it to the bank. That of an opening is in the
+-- bank's opening balance.
 SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
-       CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE p.method WHEN 'link' THEN NULL ELSE p.account END, p.partner_id,
+       CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
+            ELSE 'assets:bank' END,
+       CASE WHEN p.source = 'opening' OR p.method = 'link' THEN NULL ELSE p.account END, p.partner_id,
        'liabilities:unapplied', p.partner_id, p.partner_id,
        p.currency, p.amount, NULL, p.reference
 FROM payments p
@@ -130,9 +145,13 @@ JOIN documents d ON d.document_id = s.document_id JOIN payments p USING (payment
 UNION ALL
 SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
        'liabilities:unapplied', r.partner_id, r.partner_id,
-       -- Money that is no customer's stays in the bank.
-       CASE WHEN r.kind = 'other' THEN r.booked_to WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
-       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL ELSE p.account END, r.partner_id,
+       -- Money that is no customer's stays in the bank. What an opening carried over by mistake never came.
+       CASE WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
+            WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
+       CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN NULL
+            ELSE p.account END, r.partner_id,
        r.currency, r.amount, NULL, p.reference
 FROM payment_reversals r JOIN payments p USING (payment_id)
 

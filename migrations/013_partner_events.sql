@@ -24,8 +24,11 @@ CREATE VIEW partner_event_facts (fact_id, partner_id, type, recorded_at, data) A
 SELECT d.fact_id, d.partner_id, d.document || '.issued', d.issued_at,
        jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month,
          'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text,
-         'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.invoice_amount - d.credit_applied END)::text,
+         'amount_due', (CASE d.document WHEN 'statement' THEN 0 ELSE d.gross - d.credit_applied END)::text,
          'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number)
+       -- A document without tax says nothing of it.
+       || CASE WHEN EXISTS (SELECT FROM document_taxes t WHERE t.document_id = d.document_id)
+          THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text) ELSE '{}' END
 FROM documents d LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
 UNION ALL
 SELECT a.fact_id, d.partner_id, 'document.sent', a.ended_at,

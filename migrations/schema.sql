@@ -565,6 +565,9 @@ CREATE TABLE partners (
   legal_note text NOT NULL,
   parent text COLLATE "C",
   account_statement text NOT NULL DEFAULT 'none',
+  e_invoice text NOT NULL DEFAULT 'none',
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   inactive_since timestamp with time zone,
   imported_at timestamp with time zone NOT NULL,
   CONSTRAINT partners_pkey PRIMARY KEY (partner_id),
@@ -574,6 +577,7 @@ CREATE TABLE partners (
   CONSTRAINT partner_terms_range CHECK (payment_terms_days >= 0 AND payment_terms_days <= 365),
   CONSTRAINT partner_parent_is_another CHECK (parent <> partner_id),
   CONSTRAINT partner_account_statement_known CHECK (account_statement = ANY (ARRAY['none', 'monthly'])),
+  CONSTRAINT partner_e_invoice_known CHECK (e_invoice = ANY (ARRAY['none', 'facturx', 'ubl', 'xrechnung'])),
   CONSTRAINT partner_parent_known FOREIGN KEY (parent) REFERENCES partners(partner_id)
 );
 CREATE INDEX partners_of_parent ON partners USING btree (parent) WHERE parent IS NOT NULL;
@@ -1401,11 +1405,81 @@ CREATE FUNCTION document_series(document text, issued_on date)
  IMMUTABLE PARALLEL SAFE
 RETURN (CASE document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END || (EXTRACT(year FROM issued_on))::text);
 
+CREATE TABLE openings (
+  opening_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  cut_over_on date NOT NULL,
+  sha256 text NOT NULL,
+  name text NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT openings_pkey PRIMARY KEY (opening_id),
+  CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on),
+  CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT opening_has_name CHECK (name <> ''),
+  CONSTRAINT openings_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT openings_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX openings_fact ON openings USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON openings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON openings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON openings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON openings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON openings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up(); -- enabled: A
+CREATE TRIGGER opening_before_closed_months BEFORE INSERT ON openings FOR EACH ROW EXECUTE FUNCTION refuse_opening_of_closed_month(); -- enabled: A
+GRANT INSERT, SELECT ON openings TO reckoner_app;
+GRANT SELECT ON SEQUENCE openings_opening_id_seq TO reckoner_app;
+
+CREATE TABLE opening_totals (
+  opening_id bigint NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  items integer NOT NULL,
+  invoices numeric NOT NULL,
+  credits numeric NOT NULL,
+  cash numeric NOT NULL,
+  control numeric NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT opening_totals_pkey PRIMARY KEY (opening_id, currency),
+  CONSTRAINT opening_total_of_items CHECK (items > 0),
+  CONSTRAINT opening_invoices_not_negative CHECK (invoices >= 0::numeric),
+  CONSTRAINT opening_credits_not_negative CHECK (credits >= 0::numeric),
+  CONSTRAINT opening_cash_not_negative CHECK (cash >= 0::numeric),
+  CONSTRAINT opening_meets_its_control CHECK (control = (invoices - credits - cash)),
+  CONSTRAINT opening_totals_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT opening_totals_opening_id_fkey FOREIGN KEY (opening_id) REFERENCES openings(opening_id)
+);
+CREATE UNIQUE INDEX opening_totals_fact ON opening_totals USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON opening_totals FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON opening_totals FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON opening_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON opening_totals TO reckoner_app;
+
+CREATE FUNCTION refuse_opening_of_closed_month()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
+    RAISE EXCEPTION 'a month after the cut-over of % is closed', NEW.cut_over_on
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_before_closed_months';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
 CREATE TABLE documents (
   document_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   series text COLLATE "C" NOT NULL,
   sequence integer NOT NULL,
-  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS (((series || '-') || lpad((sequence)::text, GREATEST(6, length((sequence)::text)), '0'))) STORED,
+  number text COLLATE "C" NOT NULL GENERATED ALWAYS AS (
+CASE
+    WHEN (opening_number IS NULL) THEN ((series || '-') || lpad((sequence)::text, GREATEST(6, length((sequence)::text)), '0'))
+    WHEN (opening_revision = 1) THEN opening_number
+    ELSE ((opening_number || '~') || (opening_revision)::text)
+END) STORED,
   document text NOT NULL,
   purpose text NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
@@ -1420,6 +1494,8 @@ CREATE TABLE documents (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  tax numeric NOT NULL DEFAULT 0,
+  gross numeric NOT NULL GENERATED ALWAYS AS ((invoice_amount + tax)) STORED,
   credit_applied numeric NOT NULL,
   partner_name text NOT NULL,
   contact_name text NOT NULL,
@@ -1432,6 +1508,9 @@ CREATE TABLE documents (
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,
+  e_invoice text NOT NULL DEFAULT 'none',
+  buyer_reference text NOT NULL DEFAULT '',
+  electronic_address text NOT NULL DEFAULT '',
   issuer_version_id bigint NOT NULL,
   sandbox boolean NOT NULL,
   issued_at timestamp with time zone NOT NULL,
@@ -1442,44 +1521,78 @@ CREATE TABLE documents (
   reason text NOT NULL DEFAULT '',
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (GREATEST(issued_on, reopened_on)) STORED,
+  opening_id bigint,
+  opening_number text COLLATE "C",
+  opening_revision integer,
+  opening_follows bigint,
+  original_amount numeric,
   fact_id bigint NOT NULL,
   CONSTRAINT documents_pkey PRIMARY KEY (document_id),
   CONSTRAINT document_number_once UNIQUE (number),
   CONSTRAINT document_replaced_once UNIQUE (replaces),
+  CONSTRAINT opening_followed_once UNIQUE (opening_follows),
   CONSTRAINT document_sequence_once UNIQUE (series, sequence),
+  CONSTRAINT document_of_opening_number UNIQUE (document_id, opening_number),
   CONSTRAINT document_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
   CONSTRAINT document_of_partner_and_currency UNIQUE (document_id, partner_id, currency),
   CONSTRAINT document_sequence_positive CHECK (sequence > 0),
   CONSTRAINT document_known CHECK (document = ANY (ARRAY['invoice', 'credit_note', 'statement'])),
-  CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares'])),
+  CONSTRAINT document_purpose_known CHECK (purpose = ANY (ARRAY['month', 'adjustment', 'missing_shares', 'opening'])),
   CONSTRAINT document_arrangement_known CHECK (arrangement = ANY (ARRAY['invoicing', 'connected_account'])),
-  CONSTRAINT document_series_of_kind_and_year CHECK (series = document_series(document, issued_on)),
+  CONSTRAINT document_e_invoice_known CHECK (e_invoice = ANY (ARRAY['none', 'facturx', 'ubl', 'xrechnung'])),
+  CONSTRAINT opening_number_form CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  CONSTRAINT opening_revision_positive CHECK (opening_revision > 0),
+  CONSTRAINT document_series_of_kind_and_year CHECK (series =
+CASE purpose
+    WHEN 'opening' THEN 'OPENING'
+    ELSE document_series(document, issued_on)
+END),
+  CONSTRAINT document_statement_has_no_e_invoice CHECK (document <> 'statement' OR e_invoice = 'none'),
   CONSTRAINT document_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_arrangement_gives_kind CHECK (purpose <> 'month' OR (document = 'statement') = (arrangement = 'connected_account')),
-  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR invoice_amount >= 0::numeric),
-  CONSTRAINT document_credit_within_amount CHECK (credit_applied = 0::numeric OR document = 'invoice' AND credit_applied >= 0::numeric AND credit_applied <= invoice_amount),
+  CONSTRAINT document_amount_not_negative CHECK (document = 'statement' OR gross >= 0::numeric),
+  CONSTRAINT document_tax_on_invoicing CHECK (tax = 0::numeric OR arrangement = 'invoicing'),
+  CONSTRAINT document_credit_within_amount CHECK (credit_applied = 0::numeric OR document = 'invoice' AND credit_applied >= 0::numeric AND credit_applied <= gross),
   CONSTRAINT document_due_on_invoices CHECK ((document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
   CONSTRAINT document_due_after_terms CHECK (due_on = (issued_on + terms_days) OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (purpose <> 'missing_shares' OR document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0::numeric),
   CONSTRAINT document_adjustment_credits_an_invoice CHECK ((purpose = 'adjustment') = (credits IS NOT NULL) AND (purpose <> 'adjustment' OR document = 'credit_note' AND invoice_amount > 0::numeric AND btrim(reason) <> '')),
   CONSTRAINT document_adjustment_states_what_is_left CHECK (
 CASE purpose
-    WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= invoice_amount AND invoice_left >= 0::numeric, false)
+    WHEN 'adjustment' THEN COALESCE(invoice_lowered_by >= 0::numeric AND invoice_lowered_by <= gross AND invoice_left >= 0::numeric, false)
     ELSE num_nonnulls(invoice_lowered_by, invoice_left) = 0
 END),
+  CONSTRAINT document_opening_has_its_facts CHECK (
+CASE purpose
+    WHEN 'opening' THEN num_nonnulls(opening_id, opening_number, opening_revision, original_amount) = 4
+    ELSE num_nonnulls(opening_id, opening_number, opening_revision, opening_follows, original_amount) = 0
+END),
+  CONSTRAINT document_opening_bills_nothing CHECK (purpose <> 'opening' OR COALESCE(document <> 'statement' AND arrangement = 'invoicing' AND enrollments = 0 AND entries = 0 AND partner_cut = 0::numeric AND tax = 0::numeric AND invoice_amount > 0::numeric AND credit_applied = 0::numeric AND replaces IS NULL AND original_amount >= invoice_amount AND reopened_on >= issued_on, false)),
+  CONSTRAINT opening_number_not_ours CHECK (
+CASE
+    WHEN opening_number ~* '^(INV|CN|ST)-\d{4}-\d{6,}$' THEN split_part(opening_number, '-', 2)::integer::numeric < EXTRACT(year FROM reopened_on)
+    ELSE true
+END),
+  CONSTRAINT opening_revision_follows CHECK ((opening_revision = 1) = (opening_follows IS NULL)),
   CONSTRAINT documents_fact_positive CHECK (fact_id > 0),
   CONSTRAINT documents_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT documents_issuer_version_id_fkey FOREIGN KEY (issuer_version_id) REFERENCES issuer_versions(issuer_version_id),
+  CONSTRAINT opening_follows_its_number FOREIGN KEY (opening_follows, opening_number) REFERENCES documents(document_id, opening_number),
+  CONSTRAINT document_entered_at_the_cut_over FOREIGN KEY (opening_id, reopened_on) REFERENCES openings(opening_id, cut_over_on),
   CONSTRAINT document_credits_its_partners_invoice FOREIGN KEY (credits, partner_id, month, currency, arrangement) REFERENCES documents(document_id, partner_id, month, currency, arrangement),
-  CONSTRAINT document_replaces_a_void_one FOREIGN KEY (replaces, partner_id, month, currency, arrangement) REFERENCES voids(document_id, partner_id, month, currency, arrangement) DEFERRABLE
+  CONSTRAINT document_replaces_a_void_one FOREIGN KEY (replaces, partner_id, month, currency, arrangement) REFERENCES voids(document_id, partner_id, month, currency, arrangement) DEFERRABLE,
+  CONSTRAINT opening_follows_a_void_one FOREIGN KEY (opening_follows) REFERENCES voids(document_id) DEFERRABLE
 );
 CREATE UNIQUE INDEX document_one_live_per_month ON documents USING btree (partner_id, month, currency, arrangement) WHERE purpose = 'month' AND replaces IS NULL;
+CREATE UNIQUE INDEX opening_number_once ON documents USING btree (lower(opening_number)) WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
+CREATE INDEX documents_of_opening ON documents USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents USING btree (month);
 CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
 CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON documents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.tax <> 0::numeric) EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
 CREATE TRIGGER entry_books_open AFTER INSERT ON documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON documents FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON documents FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
@@ -1528,6 +1641,56 @@ BEGIN
 END
 $function$;
 
+CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN round(((taxable * rate) / (100)::numeric), minor_digits(currency));
+
+CREATE TABLE document_taxes (
+  document_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  country text COLLATE "C" NOT NULL,
+  registration text NOT NULL,
+  name text NOT NULL,
+  category text NOT NULL,
+  rate numeric NOT NULL,
+  reduced boolean NOT NULL,
+  reason text NOT NULL,
+  reason_code text NOT NULL,
+  taxable numeric NOT NULL,
+  tax numeric NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT document_taxes_pkey PRIMARY KEY (document_id, "position"),
+  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_position_positive CHECK ("position" > 0),
+  CONSTRAINT document_tax_named CHECK (name <> ''),
+  CONSTRAINT document_tax_category_known CHECK (category = ANY (ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'])),
+  CONSTRAINT document_tax_rate_of_category CHECK (
+CASE category
+    WHEN 'standard' THEN rate > 0::numeric AND rate <= 100::numeric
+    ELSE rate = 0::numeric AND NOT reduced
+END),
+  CONSTRAINT document_tax_reason_of_category CHECK (
+CASE
+    WHEN category = ANY (ARRAY['standard', 'zero']) THEN reason = '' AND reason_code = ''
+    ELSE reason <> ''
+END),
+  CONSTRAINT document_tax_none_without_rate CHECK (rate > 0::numeric OR tax = 0::numeric),
+  CONSTRAINT document_tax_digits CHECK (GREATEST(scale(taxable), scale(tax)) <= minor_digits(currency)),
+  CONSTRAINT document_taxes_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_taxes_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+CREATE UNIQUE INDEX document_taxes_fact ON document_taxes USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_taxes FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_taxes FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_taxes FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON document_taxes TO reckoner_app;
+
 CREATE TABLE document_lines (
   document_id bigint NOT NULL,
   "position" integer NOT NULL,
@@ -1539,14 +1702,16 @@ CREATE TABLE document_lines (
   spot_price numeric NOT NULL,
   partner_cut numeric NOT NULL,
   invoice_amount numeric NOT NULL,
+  tax integer,
   fact_id bigint NOT NULL,
   CONSTRAINT document_lines_pkey PRIMARY KEY (document_id, "position"),
-  CONSTRAINT line_once UNIQUE (document_id, policy_id, kind, month),
+  CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_kind_known CHECK (kind = ANY (ARRAY['quote_accepted', 'requote_accepted', 'reversal'])),
   CONSTRAINT line_has_rows CHECK (count > 0),
   CONSTRAINT line_balance CHECK (spot_price = (partner_cut + invoice_amount)),
   CONSTRAINT document_lines_fact_positive CHECK (fact_id > 0),
-  CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+  CONSTRAINT document_lines_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id),
+  CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes(document_id, "position")
 );
 CREATE UNIQUE INDEX document_lines_fact ON document_lines USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -1555,6 +1720,41 @@ CREATE TRIGGER fact_number BEFORE INSERT ON document_lines FOR EACH ROW EXECUTE 
 CREATE TRIGGER facts_in_order BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON document_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON document_lines TO reckoner_app;
+
+CREATE FUNCTION lines_of_tax(document_id bigint, tax integer)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT COALESCE(string_agg((l."position")::text, ' ' ORDER BY l."position"), '') AS "coalesce" FROM document_lines l WHERE ((l.document_id = lines_of_tax.document_id) AND (l.tax = lines_of_tax.tax)));
+
+CREATE FUNCTION refuse_untied_tax()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  of_document documents;
+  taxable_sum numeric;
+  tax_sum numeric;
+  untied text;
+BEGIN
+  SELECT * INTO of_document FROM documents d WHERE d.document_id = NEW.document_id;
+  SELECT sum(t.taxable), sum(t.tax),
+         string_agg(t.position::text, ', ') FILTER (WHERE of_document.purpose = 'month' AND (
+           t.tax <> tax_of(t.taxable, t.rate, t.currency)
+           OR t.taxable IS DISTINCT FROM (SELECT sum(l.invoice_amount) FROM document_lines l
+                                          WHERE l.document_id = t.document_id AND l.tax = t.position)))
+  INTO taxable_sum, tax_sum, untied FROM document_taxes t WHERE t.document_id = NEW.document_id;
+  IF (coalesce(tax_sum, 0), coalesce(taxable_sum, of_document.invoice_amount))
+     IS DISTINCT FROM (of_document.tax, of_document.invoice_amount) OR untied IS NOT NULL
+     OR EXISTS (SELECT FROM document_lines l
+                WHERE l.document_id = NEW.document_id AND (l.tax IS NULL) = (tax_sum IS NOT NULL)) THEN
+    RAISE EXCEPTION 'document % states tax of % on %, its totals % on %, untied: %', of_document.number, of_document.tax,
+      of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_tax_ties';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE TABLE voids (
   document_id bigint NOT NULL,
@@ -1588,10 +1788,11 @@ GRANT INSERT, SELECT ON voids TO reckoner_app;
 
 CREATE VIEW live_documents AS
  SELECT document_id, series, sequence, number, document, purpose, partner_id, month, currency, arrangement, issued_on,
-    due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name,
-    contact_name, address_line1, address_line2, address_city, address_region, address_postal_code, address_country,
-    tax_id, purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
-    invoice_left, reason, reopened_on, entry_on, fact_id
+    due_on, terms_days, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, gross, credit_applied,
+    partner_name, contact_name, address_line1, address_line2, address_city, address_region, address_postal_code,
+    address_country, tax_id, purchase_order, legal_note, e_invoice, buyer_reference, electronic_address,
+    issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason, reopened_on,
+    entry_on, opening_id, opening_number, opening_revision, opening_follows, original_amount, fact_id
    FROM documents d
   WHERE NOT (EXISTS ( SELECT
            FROM voids v
@@ -1674,7 +1875,7 @@ CREATE FUNCTION refuse_release_of_covering_credit()
 AS $function$
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
-             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.invoice_amount) THEN
+             WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.gross) THEN
     RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
   END IF;
@@ -1947,6 +2148,28 @@ BEGIN
   RETURN NEW;
 END
 $function$;
+
+CREATE TABLE document_e_invoices (
+  document_id bigint NOT NULL,
+  writer_version integer NOT NULL,
+  parties jsonb NOT NULL,
+  sha256 text NOT NULL,
+  xml bytea NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT document_e_invoices_pkey PRIMARY KEY (document_id),
+  CONSTRAINT document_e_invoice_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = encode(sha256(xml), 'hex')),
+  CONSTRAINT document_e_invoices_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT document_e_invoices_document_id_fkey FOREIGN KEY (document_id) REFERENCES document_pdfs(document_id)
+);
+CREATE UNIQUE INDEX document_e_invoices_fact ON document_e_invoices USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON document_e_invoices FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON document_e_invoices FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON document_e_invoices FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON document_e_invoices TO reckoner_app;
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 
@@ -2796,23 +3019,33 @@ CREATE TABLE payments (
   payer_account text,
   recorded_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
+  opening_id bigint,
+  opening_number text COLLATE "C",
   fact_id bigint NOT NULL,
   CONSTRAINT payments_pkey PRIMARY KEY (payment_id),
   CONSTRAINT payment_once UNIQUE (identity),
   CONSTRAINT payment_currency_stays UNIQUE (payment_id, currency),
   CONSTRAINT payment_money UNIQUE (payment_id, currency, amount),
-  CONSTRAINT payment_source_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_source_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor', 'opening'])),
   CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   CONSTRAINT payment_amount_positive CHECK (amount > 0::numeric),
   CONSTRAINT payment_method_known CHECK (method = ANY (ARRAY['ach', 'wire', 'link', 'other'])),
   CONSTRAINT payment_has_reference CHECK (btrim(reference) <> ''),
+  CONSTRAINT payment_opening_number_form CHECK (opening_number ~ '^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$'),
+  CONSTRAINT payment_of_an_opening CHECK (num_nonnulls(opening_id, opening_number) =
+CASE source
+    WHEN 'opening' THEN 2
+    ELSE 0
+END AND (source <> 'opening' OR method <> 'link')),
   CONSTRAINT payment_entry_not_before_receipt CHECK (entry_on >= received_on),
   CONSTRAINT payment_minor_digits CHECK (scale(amount) <= minor_digits(currency)),
   CONSTRAINT payment_amount_limit CHECK (amount < '1000000000000000'::numeric),
   CONSTRAINT payments_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payments_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
-  CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+  CONSTRAINT payments_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT payment_entered_at_the_cut_over FOREIGN KEY (opening_id, entry_on) REFERENCES openings(opening_id, cut_over_on)
 );
+CREATE INDEX payments_of_opening ON payments USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
 CREATE INDEX payments_of_partner ON payments USING btree (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
@@ -2837,7 +3070,7 @@ CREATE TABLE payment_sources (
   fact_id bigint NOT NULL,
   CONSTRAINT payment_sources_pkey PRIMARY KEY (identity),
   CONSTRAINT payment_source_of_a_line_once UNIQUE (bank_line_id),
-  CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor'])),
+  CONSTRAINT payment_source_kind_known CHECK (source = ANY (ARRAY['hand', 'bank', 'processor', 'opening'])),
   CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL)),
   CONSTRAINT payment_sources_fact_positive CHECK (fact_id > 0),
   CONSTRAINT payment_sources_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
@@ -3036,7 +3269,7 @@ CREATE TABLE payment_reversals (
   CONSTRAINT payment_reversal_kind_known CHECK (kind = ANY (ARRAY['returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other'])),
   CONSTRAINT payment_reversal_has_reason CHECK (btrim(reason) <> ''),
   CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$'),
-  CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ '^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)'),
+  CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ '^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)'),
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
   CONSTRAINT payment_reversal_not_of_itself CHECK (duplicate_of <> payment_id),
@@ -3673,7 +3906,7 @@ CREATE VIEW document_balances AS
    FROM ( SELECT d.document_id, v.document_id IS NOT NULL AS void,
                 CASE
                     WHEN d.document = 'statement' THEN 0::numeric
-                    ELSE d.invoice_amount - d.credit_applied
+                    ELSE d.gross - d.credit_applied
                 END AS amount_due,
                 CASE d.document
                     WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
@@ -3725,7 +3958,7 @@ CREATE VIEW open_documents AS
                    FROM live_credit_applications l
                      CROSS JOIN LATERAL ( VALUES (l.invoice_id), (l.credit_note_id)) a(document_id)) settled
           GROUP BY settled.document_id) s USING (document_id)
-  WHERE d.document <> 'statement' AND d.invoice_amount <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
+  WHERE d.document <> 'statement' AND d.gross <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
            FROM voids v
           WHERE v.document_id = d.document_id));
 GRANT SELECT ON open_documents TO reckoner_app;
@@ -3774,6 +4007,7 @@ CREATE FUNCTION invoice_reopened_on(invoice bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = invoice AND d.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.document_id = invoice),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
@@ -3788,6 +4022,7 @@ CREATE FUNCTION credit_reopened_on(note bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT d.entry_on FROM documents d WHERE d.document_id = note AND d.opening_id IS NOT NULL),
     (SELECT max(c.entry_on) FROM credit_releases c JOIN credit_applications a USING (credit_application_id)
      WHERE a.credit_note_id = note),
     (SELECT max(b.entry_on) FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
@@ -3800,12 +4035,59 @@ CREATE FUNCTION payment_reopened_on(payment bigint)
  STABLE
 AS $function$
   SELECT greatest(
+    (SELECT p.entry_on FROM payments p WHERE p.payment_id = payment AND p.opening_id IS NOT NULL),
     (SELECT max(u.entry_on) FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
      WHERE a.payment_id = payment),
     (SELECT max(i.entry_on) FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
      WHERE r.payment_id = payment),
     (SELECT max(g.entry_on) FROM payment_assignments g WHERE g.payment_id = payment AND g.kind <> 'part'))
 $function$;
+
+CREATE FUNCTION refuse_opening_that_does_not_add_up()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  off record;
+BEGIN
+  SELECT * INTO off FROM opening_differences x WHERE x.opening_id = NEW.opening_id LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'opening % does not add up in %', NEW.opening_id, off.currency
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_adds_up';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE VIEW opening_sums AS
+ SELECT opening_id, currency, count(*)::integer AS items, sum(invoices) AS invoices, sum(credits) AS credits,
+    sum(cash) AS cash
+   FROM ( SELECT documents.opening_id, documents.currency,
+                CASE documents.document
+                    WHEN 'invoice' THEN documents.invoice_amount
+                    ELSE 0::numeric
+                END AS invoices,
+                CASE documents.document
+                    WHEN 'credit_note' THEN documents.invoice_amount
+                    ELSE 0::numeric
+                END AS credits,
+            0 AS cash
+           FROM documents
+          WHERE documents.opening_id IS NOT NULL
+        UNION ALL
+         SELECT payments.opening_id, payments.currency, 0, 0, payments.amount
+           FROM payments
+          WHERE payments.opening_id IS NOT NULL) items
+  GROUP BY opening_id, currency;
+GRANT SELECT ON opening_sums TO reckoner_app;
+
+CREATE VIEW opening_differences AS
+ SELECT opening_id, currency, t.items, s.items AS items_found, t.invoices, s.invoices AS invoices_found, t.credits,
+    s.credits AS credits_found, t.cash, s.cash AS cash_found
+   FROM opening_totals t
+     FULL JOIN opening_sums s USING (opening_id, currency)
+  WHERE t.items IS DISTINCT FROM s.items OR t.invoices IS DISTINCT FROM s.invoices OR t.credits IS DISTINCT FROM s.credits OR t.cash IS DISTINCT FROM s.cash;
+GRANT SELECT ON opening_differences TO reckoner_app;
 
 CREATE VIEW bank_statement_breaks AS
  WITH dated AS (
@@ -4600,41 +4882,82 @@ GRANT SELECT ON billed_rows TO reckoner_app;
 
 -- 012_journal ---------------------------------------------------------------------------------------------------------
 
+CREATE VIEW document_amounts AS
+ SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+        CASE d.document
+            WHEN 'invoice' THEN 'assets:receivable:billed'
+            ELSE 'liabilities:partner-credit'
+        END AS account,
+        CASE d.purpose
+            WHEN 'adjustment' THEN 'income:adjustments'
+            WHEN 'missing_shares' THEN 'assets:receivable:processor'
+            WHEN 'opening' THEN 'equity:opening-balances'
+            ELSE 'assets:receivable:unbilled'
+        END AS billed,
+        CASE
+            WHEN d.purpose <> 'opening' THEN d.partner_id
+            ELSE NULL::text
+        END AS billed_detail,
+    document_sign(d.document)::numeric * d.invoice_amount AS amount
+   FROM documents d
+  WHERE d.document <> 'statement' AND d.invoice_amount <> 0::numeric
+UNION ALL
+ SELECT d.document_id, d.entry_on, d.issued_on, d.partner_id, d.currency, d.number,
+        CASE d.document
+            WHEN 'invoice' THEN 'assets:receivable:billed'
+            ELSE 'liabilities:partner-credit'
+        END AS account,
+    'liabilities:tax' AS billed,
+    concat_ws(':', NULLIF(t.country, ''), t.category, trim_scale(t.rate)::text) AS billed_detail,
+    document_sign(d.document)::numeric * t.tax AS amount
+   FROM document_taxes t
+     JOIN documents d USING (document_id)
+  WHERE t.tax <> 0::numeric;
+GRANT SELECT ON document_amounts TO reckoner_app;
+
 CREATE VIEW journal_entries AS
  SELECT 'document_issued' AS fact, d.document_id AS fact_id, d.entry_on, d.issued_on AS dated_on,
         CASE
-            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.account
+            ELSE d.billed
         END AS debit,
-    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
         CASE
-            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.partner_id
+            ELSE d.billed_detail
+        END AS debit_detail,
+    d.partner_id AS debit_partner,
+        CASE
+            WHEN d.amount > 0::numeric THEN d.billed
+            ELSE d.account
         END AS credit,
-    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
-    d.number AS document, NULL::text AS reference
-   FROM documents d
-  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+        CASE
+            WHEN d.amount > 0::numeric THEN d.billed_detail
+            ELSE d.partner_id
+        END AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
+   FROM document_amounts d
 UNION ALL
  SELECT 'document_voided' AS fact, d.document_id AS fact_id, v.entry_on, v.voided_on AS dated_on,
         CASE
-            WHEN d.document = 'credit_note' THEN 'liabilities:partner-credit'
-            WHEN d.purpose = 'missing_shares' THEN 'assets:receivable:processor'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.billed
+            ELSE d.account
         END AS debit,
-    d.partner_id AS debit_detail, d.partner_id AS debit_partner,
         CASE
-            WHEN d.document = 'invoice' THEN 'assets:receivable:billed'
-            WHEN d.purpose = 'adjustment' THEN 'income:adjustments'
-            ELSE 'assets:receivable:unbilled'
+            WHEN d.amount > 0::numeric THEN d.billed_detail
+            ELSE d.partner_id
+        END AS debit_detail,
+    d.partner_id AS debit_partner,
+        CASE
+            WHEN d.amount > 0::numeric THEN d.account
+            ELSE d.billed
         END AS credit,
-    d.partner_id AS credit_detail, d.partner_id AS credit_partner, d.currency, d.invoice_amount AS amount,
-    d.number AS document, NULL::text AS reference
+        CASE
+            WHEN d.amount > 0::numeric THEN d.partner_id
+            ELSE d.billed_detail
+        END AS credit_detail,
+    d.partner_id AS credit_partner, d.currency, abs(d.amount) AS amount, d.number AS document, NULL::text AS reference
    FROM voids v
-     JOIN documents d ON d.document_id = v.document_id
-  WHERE d.document <> 'statement' AND d.invoice_amount > 0::numeric
+     JOIN document_amounts d ON d.document_id = v.document_id
 UNION ALL
  SELECT 'credit_applied' AS fact, a.credit_application_id AS fact_id, a.entry_on, a.applied_on AS dated_on,
     'liabilities:partner-credit' AS debit, d.partner_id AS debit_detail, d.partner_id AS debit_partner,
@@ -4669,12 +4992,13 @@ UNION ALL
      JOIN documents d USING (document_id)
 UNION ALL
  SELECT 'payment_received' AS fact, p.payment_id AS fact_id, p.entry_on, p.received_on AS dated_on,
-        CASE p.method
-            WHEN 'link' THEN 'assets:processor'
+        CASE
+            WHEN p.source = 'opening' THEN 'equity:opening-balances'
+            WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
         END AS debit,
-        CASE p.method
-            WHEN 'link' THEN NULL::text
+        CASE
+            WHEN p.source = 'opening' OR p.method = 'link' THEN NULL::text
             ELSE p.account
         END AS debit_detail,
     p.partner_id AS debit_partner, 'liabilities:unapplied' AS credit, p.partner_id AS credit_detail,
@@ -4729,11 +5053,13 @@ UNION ALL
     'liabilities:unapplied' AS debit, r.partner_id AS debit_detail, r.partner_id AS debit_partner,
         CASE
             WHEN r.kind = 'other' THEN r.booked_to
+            WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor'
             ELSE 'assets:bank'
         END AS credit,
         CASE
             WHEN r.kind = 'other' OR p.method = 'link' THEN NULL::text
+            WHEN p.source = 'opening' AND (r.kind = ANY (ARRAY['mistake', 'duplicate'])) THEN NULL::text
             ELSE p.account
         END AS credit_detail,
     r.partner_id AS credit_partner, r.currency, r.amount, NULL::text AS document, p.reference
@@ -5056,8 +5382,14 @@ CREATE VIEW partner_event_facts AS
     jsonb_build_object('number', d.number, 'document', d.document, 'purpose', d.purpose, 'month', d.month, 'currency', d.currency, 'invoiceAmount', d.invoice_amount::text, 'credit_applied', d.credit_applied::text, 'amount_due',
         CASE d.document
             WHEN 'statement' THEN 0::numeric
-            ELSE d.invoice_amount - d.credit_applied
-        END::text, 'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number) AS data
+            ELSE d.gross - d.credit_applied
+        END::text, 'issued_on', d.issued_on, 'due_on', d.due_on, 'replaces', r.number, 'credits', c.number) ||
+        CASE
+            WHEN (EXISTS ( SELECT
+               FROM document_taxes t
+              WHERE t.document_id = d.document_id)) THEN jsonb_build_object('tax', d.tax::text, 'gross', d.gross::text)
+            ELSE '{}'::jsonb
+        END AS data
    FROM documents d
      LEFT JOIN documents r ON r.document_id = d.replaces
      LEFT JOIN documents c ON c.document_id = d.credits
@@ -5265,3 +5597,94 @@ BEGIN
   RETURN NEW;
 END
 $function$;
+
+-- 015_general_ledger --------------------------------------------------------------------------------------------------
+
+CREATE TABLE gl_exports (
+  gl_export_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  month billing_month NOT NULL,
+  format text COLLATE "C" NOT NULL,
+  part integer NOT NULL,
+  previous integer,
+  kind text NOT NULL,
+  seal text NOT NULL,
+  books_closed boolean NOT NULL,
+  accounts jsonb NOT NULL,
+  writer integer NOT NULL,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_exports_pkey PRIMARY KEY (gl_export_id),
+  CONSTRAINT gl_export_parts_differ UNIQUE (month, format, part),
+  CONSTRAINT gl_export_format_known CHECK (format = ANY (ARRAY['generic', 'quickbooks', 'xero', 'netsuite'])),
+  CONSTRAINT gl_export_part_in_range CHECK (part >= 1 AND part <= 99),
+  CONSTRAINT gl_export_kind_known CHECK (kind = ANY (ARRAY['journal', 'difference', 'reclassification'])),
+  CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
+  CONSTRAINT gl_export_follows CHECK (NOT previous IS DISTINCT FROM NULLIF(part - 1, 0)),
+  CONSTRAINT gl_export_first_is_the_journal CHECK ((part = 1) = (kind = 'journal')),
+  CONSTRAINT gl_exports_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_after_billing FOREIGN KEY (month) REFERENCES closed_months(month),
+  CONSTRAINT gl_exports_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT gl_export_part_before FOREIGN KEY (month, format, previous) REFERENCES gl_exports(month, format, part)
+);
+CREATE UNIQUE INDEX gl_exports_fact ON gl_exports USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_exports FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_exports FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_exports FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_exports TO reckoner_app;
+GRANT SELECT ON SEQUENCE gl_exports_gl_export_id_seq TO reckoner_app;
+
+CREATE TABLE gl_export_lines (
+  gl_export_id bigint NOT NULL,
+  line integer NOT NULL,
+  control text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C",
+  policy_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  to_account text NOT NULL,
+  class text NOT NULL,
+  location text NOT NULL,
+  name text NOT NULL,
+  memo text NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_export_lines_pkey PRIMARY KEY (gl_export_id, line),
+  CONSTRAINT gl_export_line_positive CHECK (line > 0),
+  CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0::numeric),
+  CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
+  CONSTRAINT gl_export_lines_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_lines_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
+);
+CREATE UNIQUE INDEX gl_export_lines_fact ON gl_export_lines USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_export_lines FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_lines FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_export_lines FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_export_lines TO reckoner_app;
+
+CREATE TABLE gl_export_files (
+  gl_export_id bigint NOT NULL,
+  "position" integer NOT NULL,
+  name text NOT NULL,
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  fact_id bigint NOT NULL,
+  CONSTRAINT gl_export_files_pkey PRIMARY KEY (gl_export_id, "position"),
+  CONSTRAINT gl_export_file_names_differ UNIQUE (gl_export_id, name),
+  CONSTRAINT gl_export_file_position CHECK ("position" > 0),
+  CONSTRAINT gl_export_file_name_form CHECK (name ~ '^[A-Za-z0-9.-]{1,80}$'),
+  CONSTRAINT gl_export_file_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex')),
+  CONSTRAINT gl_export_files_fact_positive CHECK (fact_id > 0),
+  CONSTRAINT gl_export_files_gl_export_id_fkey FOREIGN KEY (gl_export_id) REFERENCES gl_exports(gl_export_id)
+);
+CREATE UNIQUE INDEX gl_export_files_fact ON gl_export_files USING btree (fact_id);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON gl_export_files FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_files FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
+CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+GRANT INSERT, SELECT ON gl_export_files TO reckoner_app;

@@ -109,6 +109,17 @@ export class Amount {
     return new Amount(rounded(this.value.times(new Decimal(rate)), this.currency), this.currency);
   }
 
+  /** The tax at a rate in percent, rounded half away from zero to the currency's digits, as SQL's `tax_of`. */
+  taxAt(percent: string): Amount {
+    return new Amount(rounded(this.value.times(new Decimal(percent)).dividedBy(100), this.currency), this.currency);
+  }
+
+  /** This amount times `part` of `whole`, rounded half away from zero to the currency's digits. */
+  prorated(part: Amount, whole: Amount): Amount {
+    const exact = this.value.times(this.same(part).value).dividedBy(this.same(whole).value);
+    return new Amount(rounded(exact, this.currency), this.currency);
+  }
+
   isLessThan(other: Amount): boolean {
     return this.value.lessThan(this.same(other).value);
   }

@@ -25,9 +25,11 @@ const ORDER = [
   'mail',
   'delivery',
   'payments',
+  'opening',
   'splits',
   'partner-events',
   'reports',
+  'general-ledger',
   'month-end',
   'audit',
   'acts',
@@ -47,6 +49,7 @@ const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = {
   approvals: 'people',
   journal: 'audit',
   partner_events: 'partner-events',
+  general_ledger: 'general-ledger',
 };
 
 type Exceptions = Readonly<Record<string, string>>;

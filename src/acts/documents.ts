@@ -39,7 +39,8 @@ export function factsOf(row: DocumentRow): Facts[string] {
   return {
     status: row.status,
     'due on': row.due_on,
-    amount: of(row.invoice_amount),
+    amount: of(row.gross),
+    ...(row.taxes.length === 0 ? {} : { 'before tax': of(row.invoice_amount) }),
     'amount due': of(row.amount_due),
     credited: of(row.credited),
     'written off': of(row.written_off),

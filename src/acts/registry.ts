@@ -7,6 +7,7 @@ import { creditApply, creditRefund, creditRefundReturned, creditUnapply } from '
 import { deliveryRetry } from './delivery.ts';
 import { disputeClose, disputeOpen } from './dispute.ts';
 import { emailDismiss, emailResend } from './email.ts';
+import { glExport } from './general-ledger.ts';
 import { instructionsAdopt } from './instructions.ts';
 import { invoiceCredit } from './invoice/credit.ts';
 import { invoiceHold, invoiceRelease } from './invoice/hold.ts';
@@ -17,6 +18,7 @@ import { invoiceVoid } from './invoice/void.ts';
 import { invoiceWriteOff, invoiceWriteOffUndo } from './invoice/write-off.ts';
 import { checkpointTake, ledgerPause } from './ledger.ts';
 import { emailBounces } from './mail.ts';
+import { openingImport, openingReverse } from './opening.ts';
 import { partnerImport } from './partner.ts';
 import { paymentApply, paymentUnapply } from './payment/apply.ts';
 import { paymentEvents } from './payment/events.ts';
@@ -37,7 +39,7 @@ import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webho
 import { workAssign } from './work/assign.ts';
 
 const ALL: readonly Act[] = [
-  ...[monthClose, booksClose, checkpointTake, ledgerPause],
+  ...[monthClose, booksClose, glExport, checkpointTake, ledgerPause],
   ...[invoiceVoid, invoiceRerun, invoiceCredit, invoiceWriteOff, invoiceWriteOffUndo, invoiceHold, invoiceRelease],
   ...[invoiceResend, invoiceLinkRotate, invoiceLinkRevoke],
   ...[paymentRecord, paymentApply, paymentUnapply, paymentReverse, paymentAssign, paymentForgetAccount],
@@ -47,7 +49,16 @@ const ALL: readonly Act[] = [
   ...[workAssign, instructionsAdopt],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
-  ...[partnerImport, ledgerImport, paymentImport, paymentEvents, processorImport, emailBounces],
+  ...[
+    partnerImport,
+    ledgerImport,
+    openingImport,
+    openingReverse,
+    paymentImport,
+    paymentEvents,
+    processorImport,
+    emailBounces,
+  ],
 ];
 
 export const ACTS: ReadonlyMap<string, Act> = new Map(ALL.map((act) => [act.name, act]));

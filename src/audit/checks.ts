@@ -9,8 +9,10 @@ import { ACTS_APPROVED, ACTS_COMPARED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
+import { findChangedEInvoices } from './checks/e-invoices.ts';
 import { FACTS_HAVE_EVENTS, ROWS_HAVE_EVENTS, ROWS_OF_MONTH_HAVE_EVENTS } from './checks/events.ts';
 import { FACTS_UNDER_SEALS } from './checks/facts.ts';
+import { findChangedGlFiles, GL_EXPORTS_TIE } from './checks/general-ledger.ts';
 import { APPEND_ONLY_GUARDS } from './checks/guards.ts';
 import type { JournalFindings } from './checks/journal.ts';
 import * as ledger from './checks/ledger.ts';
@@ -24,6 +26,7 @@ import { findChangedSchema } from './checks/schema.ts';
 import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
 import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
+import * as taxes from './checks/taxes.ts';
 import { findBrokenTimeStamps } from './checks/time-stamps.ts';
 
 export interface Difference {
@@ -119,9 +122,12 @@ export const CHECKS: readonly Check[] = [
   { name: 'one_live_document', run: fromQuery(documents.ONE_LIVE_DOCUMENT) },
   { name: 'numbers_without_gaps', run: fromQuery(documents.NUMBERS_WITHOUT_GAPS) },
   { name: 'documents_add_up', run: fromQuery(documents.DOCUMENTS_ADD_UP) },
+  { name: 'openings_as_controlled', run: fromQuery(documents.OPENINGS_AS_CONTROLLED) },
   { name: 'voids_and_replacements', run: fromQuery(documents.VOIDS_AND_REPLACEMENTS) },
   { name: 'balances_within_documents', run: fromQuery(documents.BALANCES_WITHIN_DOCUMENTS) },
   { name: 'disputes_within_invoices', run: fromQuery(documents.DISPUTES_WITHIN_INVOICES) },
+  { name: 'taxes_tie', run: fromQuery(taxes.TAXES_TIE) },
+  { name: 'tax_payable_ties', run: fromQuery(taxes.TAX_PAYABLE_TIES) },
   { name: 'journal_balances', run: ofJournal('journal_balances') },
   { name: 'accounts_tie', run: fromQuery(documents.ACCOUNTS_TIE) },
   { name: 'credit_ties', run: fromQuery(documents.CREDIT_TIES) },
@@ -138,6 +144,8 @@ export const CHECKS: readonly Check[] = [
   { name: 'entries_in_open_books', run: fromQuery(books.ENTRIES_IN_OPEN_BOOKS) },
   { name: 'balances_of_closed_books', run: fromQuery(books.BALANCES_OF_CLOSED_BOOKS) },
   { name: 'closed_books_recomputed', run: books.findBrokenBooks },
+  { name: 'gl_exports_tie', run: fromQuery(GL_EXPORTS_TIE) },
+  { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   {
     name: 'daily_balances_not_negative',
     run: fromQuery(payments.DAILY_BALANCES_NOT_NEGATIVE),
@@ -153,6 +161,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'processor_account_ties', run: ofJournal('processor_account_ties') },
   { name: 'document_pdfs_as_issued', run: findChangedPdfs },
   { name: 'instructions_in_force', run: fromQuery(documents.INSTRUCTIONS_IN_FORCE) },
+  { name: 'e_invoices_as_issued', run: findChangedEInvoices },
   { name: 'emails_consistent', run: fromQuery(delivery.EMAILS_CONSISTENT) },
   { name: 'payment_links_consistent', run: fromQuery(delivery.PAYMENT_LINKS_CONSISTENT) },
   { name: 'checkouts_consistent', run: fromQuery(delivery.CHECKOUTS_CONSISTENT) },

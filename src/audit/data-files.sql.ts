@@ -167,6 +167,7 @@ const partners = (): string =>
           p.contact_name AS "invoicing_contact.name", p.contact_email AS "invoicing_contact.email",
           to_jsonb(p.contact_cc) AS "invoicing_contact.cc", p.currency, p.time_zone, p.payment_terms_days,
           p.inactive_since IS NULL AS active, p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement,
+          p.e_invoice, p.buyer_reference, p.electronic_address,
           a.arrangement, nullif(a.from_month, '0001-01') AS arrangement_from, a.connected_account_id,
           a.merchant_of_record, a.split, a.connected_account_type, a.connected_account_state,
           a.balance_transactions_from

@@ -97,7 +97,7 @@ interface SealedFact extends Fact {
 }
 
 const OF_PAYMENT = SEALED_TABLES.filter(({ columns }) => columns.includes('payment_id')).map(({ name }) => name);
-const OF_DOCUMENT = ['documents', 'document_lines', 'document_pdfs', 'voids'];
+const OF_DOCUMENT = ['documents', 'document_lines', 'document_pdfs', 'document_e_invoices', 'voids'];
 
 const factsIn = (tables: readonly string[], having: string) =>
   `SELECT f."table", f.fact_id, s.month

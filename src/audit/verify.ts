@@ -62,7 +62,11 @@ export async function verify(
 
 /** A ledger without its table of rows is damaged, not empty. */
 function isEmpty(tx: Transaction): Promise<boolean> {
-  const work = () => queryOne<{ empty: boolean }>(tx, `SELECT NOT EXISTS (SELECT FROM ledger_rows) AS empty`);
+  const work = () =>
+    queryOne<{ empty: boolean }>(
+      tx,
+      `SELECT NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM openings) AS empty`,
+    );
   return attempt(
     tx,
     async () => (await work()).empty,

@@ -46,7 +46,7 @@ export async function withProgress<Result>(
 
 function remarksOn({ number, status, detail, link }: Delivery): string[] {
   const remarks = link === undefined ? [] : [`${number} ${link}`];
-  if (status !== 'sent' && status !== 'withdrawn') {
+  if (status !== 'sent' && status !== 'withdrawn' && status !== 'no_email') {
     remarks.push(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
   }
   return remarks;

@@ -21,7 +21,8 @@ export function logFailure(log: Logger, thrown: unknown): void {
 
 /** Logs what happens to documents, e-mails, checkpoints, time stamps and webhooks. */
 export const logOf = (log: Logger): Reporter => ({
-  onDelivery: (delivery) => log[delivery.status === 'sent' ? 'info' : 'warn'](delivery, 'delivery'),
+  onDelivery: (delivery) =>
+    log[delivery.status === 'sent' || delivery.status === 'no_email' ? 'info' : 'warn'](delivery, 'delivery'),
   onEmail: ({ email, status, detail }) => {
     const { kind, partner_id, month } = email;
     log[status === 'sent' || status === 'withdrawn' ? 'info' : 'warn'](

@@ -2,7 +2,7 @@
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
  * same transaction, rolled back. `run.ts` runs it; `src/month-end/month-end.ts` does what follows.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
- * settings_incomplete, and those of `feeds.ts`.
+ * settings_incomplete, tax_rule_missing, and those of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -123,7 +123,7 @@ export async function closeNext(
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
-  await draftMonth(tx, month, previous);
+  await draftMonth(tx, context.settings, month, previous);
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdOddInvoices(tx, context, batch);

@@ -10,7 +10,7 @@ import { Amount } from '../money.ts';
 interface OddInvoice {
   readonly number: string;
   readonly currency: string;
-  readonly invoice_amount: string;
+  readonly gross: string;
   /** The partner's largest month's invoice in this currency, of the 12 months before; null: none. */
   readonly largest: string | null;
   readonly is_above: boolean;
@@ -28,8 +28,8 @@ function reasonOf(odd: OddInvoice, { settings: { holds } }: IssueContext): strin
   const { currency, largest } = odd;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();
   return odd.is_above
-    ? `${people(odd.invoice_amount)} is above ${people(holds.above[currency] as string)} (holds.above)`
-    : `${people(odd.invoice_amount)} is above ${holds.times} times ${people(largest as string)}, the largest invoice of the ` +
+    ? `${people(odd.gross)} is above ${people(holds.above[currency] as string)} (holds.above)`
+    : `${people(odd.gross)} is above ${holds.times} times ${people(largest as string)}, the largest invoice of the ` +
         '12 months before (holds.times)';
 }
 
@@ -43,20 +43,20 @@ function readOddInvoices(
 ): Promise<OddInvoice[]> {
   return query(
     tx,
-    `SELECT d.number, d.currency, d.invoice_amount, b.largest, coalesce(d.invoice_amount > a.amount, false) AS is_above
+    `SELECT d.number, d.currency, d.gross, b.largest, coalesce(d.gross > a.amount, false) AS is_above
      FROM pg_temp.issued_documents JOIN documents d USING (document_id)
      LEFT JOIN json_each_text(:above::json) AS limits (currency, amount) ON limits.currency = d.currency
      CROSS JOIN LATERAL (SELECT limits.amount::numeric AS amount) AS a
      CROSS JOIN LATERAL (
-       SELECT nullif(max(o.invoice_amount - c.credited), 0) AS largest
+       SELECT nullif(max(o.gross - c.credited), 0) AS largest
        FROM live_documents o CROSS JOIN LATERAL (
-         SELECT coalesce(sum(invoice_amount), 0) AS credited FROM live_documents WHERE credits = o.document_id) AS c
+         SELECT coalesce(sum(gross), 0) AS credited FROM live_documents WHERE credits = o.document_id) AS c
        WHERE o.partner_id = d.partner_id AND o.currency = d.currency AND o.document = 'invoice' AND o.purpose = 'month'
          AND o.month < :month
          AND o.month >= to_char(to_date(:month, 'YYYY-MM') - interval '12 months', 'YYYY-MM') COLLATE "C"
          AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = o.document_id)) AS b
      WHERE d.document = 'invoice'
-       AND (d.invoice_amount > a.amount OR d.invoice_amount > :times::numeric * b.largest)
+       AND (d.gross > a.amount OR d.gross > :times::numeric * b.largest)
      ORDER BY d.document_id`,
     { ...rules, above: JSON.stringify(rules.above) },
   );

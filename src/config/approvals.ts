@@ -7,7 +7,8 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
  * are those that jobs and servers do by themselves, and a pause, which must not wait.
  */
 export const APPROVABLE_ACTS: readonly string[] = [
-  ...['month.close', 'books.close', 'invoice.void', 'invoice.rerun', 'invoice.credit', 'invoice.write_off'],
+  ...['month.close', 'books.close', 'gl.export', 'invoice.void', 'invoice.rerun', 'invoice.credit'],
+  ...['invoice.write_off'],
   ...['invoice.write_off_undone', 'invoice.hold', 'invoice.release', 'invoice.resend', 'invoice.link_rotate'],
   ...['invoice.link_revoke', 'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse'],
   ...['payment.assign', 'payment.forget_account', 'payment.settle', 'payment.close_exception', 'credit.apply'],
@@ -15,7 +16,7 @@ export const APPROVABLE_ACTS: readonly string[] = [
   ...['email.dismiss', 'statement.send', 'processor.match', 'processor.unmatch', 'processor.close'],
   ...['processor.reverse', 'processor.reverse_month', 'shares.bill', 'client.create', 'client.rotate', 'client.revoke'],
   ...['webhook.set', 'webhook.rotate', 'webhook.resume', 'webhook.remove', 'partner.import'],
-  'instructions.adopt',
+  ...['opening.import', 'opening.reverse', 'instructions.adopt'],
 ];
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());

@@ -11,9 +11,11 @@ import { PROCESSORS } from '../processors/processors.ts';
 import { approvalsSchema } from './approvals.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
+import { eInvoiceSellerSchema } from './e-invoice.ts';
 import type { Environment } from './environment.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
+import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
 
 /** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
@@ -105,6 +107,8 @@ export const settingsSchema = z.strictObject({
     email: optional(emailAddress).default(''),
     phone: line(40).default(''),
     tax_id: line(60).default(''),
+    /** What e-invoices say besides; left out: nothing. */
+    e_invoice: eInvoiceSellerSchema.optional(),
     /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
     logo: line(1000).default(''),
   }),
@@ -168,6 +172,8 @@ export const settingsSchema = z.strictObject({
    * `credit apply` or a payment that names it.
    */
   credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
+  /** The tax that finance configured (docs/tax.md); null: documents carry none. */
+  tax: taxSchema.nullable().default(null),
   partner_id_header: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')

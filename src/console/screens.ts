@@ -1,6 +1,6 @@
 /** Every screen, with the role that it needs and how far that role must reach. */
 import { z } from 'zod';
-import { readPdf } from '../documents/queries.ts';
+import { readEInvoice, readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
@@ -97,6 +97,11 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
     const content = await readPdf(tx, document_id);
     return content && { type: 'application/pdf', name: `${number}.pdf`, content };
+  });
+  file('/invoices/:number/e-invoice.xml', PARTNERS, async (tx, { scope, params }) => {
+    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+    const content = await readEInvoice(tx, document_id);
+    return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
   });
   file('/invoices/:number/rows.csv', PARTNERS, async (tx, { scope, params }) => {
     const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');

@@ -31,7 +31,8 @@ export async function changeLink(
   const document = await find(tx, number);
   const standing = await readLinkStanding(tx, document.document_id);
   // What another page's provider printed is not ours to change; before the first PDF, nobody has the link.
-  if (standing?.provider !== 'page' || document.pdf_sha256 === null) throw refuse('link_missing', { number });
+  if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
+    throw refuse('link_missing', { number });
   if (to === 'revoke' && standing.token === null) throw refuse('link_revoked', { number });
   const now = environment.now().toISO();
   const action = to === 'rotate' ? 'invoice.link_rotate' : 'invoice.link_revoke';

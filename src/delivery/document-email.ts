@@ -30,7 +30,7 @@ function rowsNote({ purpose }: DocumentRow, count: number): string {
 export function composeDocumentEmail(
   document: DocumentRow,
   email: DocumentEmail,
-  { snapshot, rows, pdf, instructionsOutdated }: PreparedDocument,
+  { snapshot, rows, pdf, eInvoice, instructionsOutdated }: PreparedDocument,
   templates: EmailTemplates,
 ): EmailContent {
   const { number } = document;
@@ -41,6 +41,16 @@ export function composeDocumentEmail(
       content: pdf,
       note: NOTES[document.document],
     },
+    ...(eInvoice === undefined
+      ? []
+      : [
+          {
+            filename: `${number}.xml`,
+            contentType: 'application/xml',
+            content: eInvoice,
+            note: 'the same for your accounting system, as an e-invoice (EN 16931)',
+          },
+        ]),
     ...(rows.length === 0
       ? []
       : [

@@ -30,6 +30,7 @@ import { hasLinkWork, type LinkProvider } from './link.ts';
 import { syncPaymentLink } from './links/sync.ts';
 import type { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { type PreparedDocument, prepareDocument } from './prepare.ts';
+import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import { type DocumentEmail, noteFailure, type PdfToKeep } from './queries.ts';
 import type { DeliverySteps } from './steps.ts';
 
@@ -48,8 +49,10 @@ export interface DeliveryContext {
 }
 
 /** How one look at a document ended. */
-export interface Delivery extends SendResult {
+export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;
+  /** `no_email`: carried over from the system before, whose partner has it; it has only a payment link. */
+  readonly status: SendResult['status'] | 'no_email';
   /** It was so before: this look sent nothing. */
   readonly before?: true;
   /** What is wrong with its link at the processor, and why; absent where nothing is. */
@@ -71,6 +74,10 @@ export async function deliverDocument(context: DeliveryContext, documentId: numb
 
 async function deliverEmail(context: DeliveryContext, documentId: number, worker: number): Promise<Delivery> {
   const { document, email } = await context.steps.find(documentId);
+  if (document?.purpose === 'opening') {
+    await keepLink(context, document);
+    return { number: document.number, status: 'no_email', detail: '', before: true };
+  }
   if (document === undefined || email === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number, status } = document;
   if (email.status === 'sending') {
@@ -83,6 +90,17 @@ async function deliverEmail(context: DeliveryContext, documentId: number, worker
   }
   const result = status === 'void' ? withdraw(context, documentId) : sendOrHold(context, document, email, worker);
   return { number, ...(await result) };
+}
+
+/** Keeps the link of a document's payment page, where the settings give it one. */
+async function keepLink(context: DeliveryContext, document: DocumentRow): Promise<void> {
+  if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
+  if (whyNoLink(context.links, document) !== undefined) return;
+  const link = await linkToPrint(context, document);
+  const { document_id: documentId } = document;
+  if (link !== undefined) {
+    await context.steps.prepare({ documentId, link, instructions: undefined, pdf: false, rows: undefined });
+  }
 }
 
 async function withdraw({ database }: DeliveryContext, documentId: number): Promise<SendResult> {
@@ -172,7 +190,10 @@ function senderOf({ environment, transport, steps, isIdle }: DeliveryContext, wo
   return {
     ...{ environment, transport, worker, isIdle },
     async claim(claim) {
-      const claimed = await steps.keep({ pdf, claim: { ...claim, pdfSha256: pdf?.sha256 } });
+      const claimed = await steps.keep({
+        pdf,
+        claim: { ...claim, pdfSha256: pdf?.sha256, eInvoiceSha256: pdf?.eInvoice?.sha256 },
+      });
       failpoint('delivery.kept');
       return claimed;
     },

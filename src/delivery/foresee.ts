@@ -7,11 +7,12 @@ import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { whyNoEmail } from './document.ts';
+import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { type LinkProvider, linkProvider } from './link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
-import { readDocumentEmails } from './queries.ts';
+import { readDocumentEmails, readPresentBuyers } from './queries.ts';
 
 export interface ForeseenHold {
   readonly number: string;
@@ -34,6 +35,8 @@ export async function foreseeHolds(
     tx,
     documents.map((each) => each.document_id),
   );
+  const wanting = documents.flatMap((each) => (each.e_invoice === 'none' ? [] : each.partner_id));
+  const buyers = wanting.length > 0 ? await readPresentBuyers(tx, wanting) : [];
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const links = linkProvider(context.settings, context.environment);
   const holds: ForeseenHold[] = [];
@@ -46,6 +49,9 @@ export async function foreseeHolds(
       const instructions = instructionsFor(context.settings, document.currency) ?? null;
       const printed = { paymentLink: null, instructions, instructionsChanged: false };
       fontsFor(context.environment, `The PDF of ${number}`, textsOf(documentSnapshot(document, printed)));
+      const buyer = buyers.find((each) => each.partner_id === partner_id);
+      const due = isPayable(document) ? printed : { ...printed, instructions: null };
+      eInvoiceFor(document, documentSnapshot(document, due), context.settings, buyer);
       const missing = email && whyNoEmail(context, document, email);
       if (missing !== undefined) throw missing;
     } catch (error) {

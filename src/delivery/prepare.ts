@@ -7,6 +7,7 @@ import { instructionsOfFile } from '../documents/instructions.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
+import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-renderer-pool.ts';
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
@@ -23,6 +24,8 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
+  /** The e-invoice that goes with it as a file of its own: undefined where there is none, or where the PDF holds it. */
+  readonly eInvoice: Buffer | undefined;
   /** The PDF was kept before, and its bank details are no longer valid. */
   readonly instructionsOutdated: boolean;
   /** The PDF with its facts where it was rendered just now; undefined where it was kept before. */
@@ -44,7 +47,8 @@ export async function prepareDocument(
   const link =
     payable && !rendered && document.printed_link === null ? await linkToPrint(context, document) : undefined;
   const use = payable && !rendered ? instructionsOf(context, document) : undefined;
-  const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows });
+  const buyer = document.e_invoice === 'none' || rendered ? undefined : document.partner_id;
+  const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
   // Adopted by another process since this one looked, with none for the currency any more.
@@ -60,13 +64,18 @@ export async function prepareDocument(
     const instructionsOutdated =
       kept.instructions !== null &&
       !sameInstructions(kept.instructions, instructionsFor(context.settings, document.currency));
-    return { snapshot, rows: prepared.rows, pdf: kept.pdf, instructionsOutdated, pdfToKeep: undefined };
+    const eInvoice = attachedOf(document, kept.xml ?? undefined);
+    return { snapshot, rows: prepared.rows, pdf: kept.pdf, eInvoice, instructionsOutdated, pdfToKeep: undefined };
   }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
+  const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
   // What renders is loaded with the first document that needs it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
-  const pdf = await context.renderer.render(snapshot, { fonts });
+  const pdf = await context.renderer.render(snapshot, {
+    fonts,
+    eInvoice: document.e_invoice === 'facturx' ? eInvoice?.xml : undefined,
+  });
   failpoint('delivery.rendered');
   const pdfToKeep = {
     documentId,
@@ -76,10 +85,15 @@ export async function prepareDocument(
     instructionsChanged: snapshot.instructions_changed,
     sha256: createHash('sha256').update(pdf).digest('hex'),
     pdf,
+    eInvoice,
     now: context.environment.now().toISO(),
   };
-  return { snapshot, rows: prepared.rows, pdf, instructionsOutdated: false, pdfToKeep };
+  const attached = attachedOf(document, eInvoice?.xml);
+  return { snapshot, rows: prepared.rows, pdf, eInvoice: attached, instructionsOutdated: false, pdfToKeep };
 }
+
+const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
+  format === 'facturx' ? undefined : xml;
 
 /** What asks for the bank details that the document prints. Throws a HoldReason if there are none. */
 export function instructionsOf(

@@ -7,6 +7,7 @@ import { execute, prepared, query, queryOne, type Transaction } from '../databas
 import type { EmailState, EmailStatus } from '../mail/email.ts';
 import { EMAIL_STATE, packed } from '../mail/queries.ts';
 import { LIVING_WORKERS } from '../mail/workers.ts';
+import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 import { type LinkWork, linksOutOfSync } from './links/queries.ts';
 
 /** The latest e-mail of a document, and to whom it goes. */
@@ -195,6 +196,7 @@ export interface PdfToKeep {
   readonly instructionsChanged: boolean;
   readonly sha256: string;
   readonly pdf: Buffer;
+  readonly eInvoice?: EInvoiceToKeep | undefined;
   readonly now: string;
 }
 
@@ -214,20 +216,55 @@ const KEEP_PDFS = prepared(
 /** Keeps PDFs. Where another worker kept one first, that one counts. */
 export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): Promise<void> {
   const { bytes, places } = packed(pdfs.map(({ pdf }) => pdf));
-  const facts = pdfs.map(({ pdf: _, ...rest }, index) => ({ ...rest, ...places[index] }));
-  await execute(tx, KEEP_PDFS, { bytes, pdfs: JSON.stringify(facts) });
+  const facts = pdfs.map(({ pdf: _, eInvoice: __, ...rest }, index) => ({ ...rest, ...places[index] }));
+  const eInvoices = pdfs.flatMap(({ documentId, eInvoice, now }) =>
+    eInvoice === undefined ? [] : [{ ...eInvoice, documentId, xml: eInvoice.xml.toString(), now }],
+  );
+  await Promise.all([
+    execute(tx, KEEP_PDFS, { bytes, pdfs: JSON.stringify(facts) }),
+    eInvoices.length > 0 ? execute(tx, KEEP_E_INVOICES, { eInvoices: JSON.stringify(eInvoices) }) : undefined,
+  ]);
 }
+
+const KEEP_E_INVOICES = prepared(
+  'delivery.keep_e_invoices',
+  `INSERT INTO document_e_invoices (document_id, writer_version, parties, sha256, xml, written_at)
+     SELECT "documentId", "writerVersion", parties, sha256, convert_to(xml, 'UTF8'), now
+     FROM json_to_recordset(:eInvoices::json) AS d (
+       "documentId" bigint, "writerVersion" integer, parties jsonb, sha256 text, xml text, now timestamptz)
+     ORDER BY "documentId"
+     ON CONFLICT (document_id) DO NOTHING`,
+);
+
+const PRESENT_BUYERS = prepared(
+  'delivery.present_buyers',
+  `SELECT partner_id, e_invoice, currency, name, contact_name, address_line1 AS line1, address_line2 AS line2,
+          address_city AS city, address_region AS region, address_postal_code AS postal_code,
+          address_country AS country, tax_id, purchase_order, buyer_reference, electronic_address
+     FROM partners
+     WHERE partner_id = ANY (:partnerIds::text[]) OR (:partnerIds::text[] IS NULL AND e_invoice <> 'none'
+       AND inactive_since IS NULL)
+     ORDER BY partner_id`,
+);
+
+/** What e-invoices say of these partners now; null: of all active ones that ask for e-invoices. */
+export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
+  query(tx, PRESENT_BUYERS, { partnerIds });
 
 export interface KeptPdf {
   readonly pdf: Buffer;
+  /** Its e-invoice; null if it has none. */
+  readonly xml: Buffer | null;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
 }
 
 const PDFS = prepared(
   'delivery.pdfs',
-  `SELECT w.document_id, w.pdf, v.content AS instructions, w.instructions_changed
-     FROM document_pdfs w LEFT JOIN instruction_versions v USING (instruction_version_id)
+  `SELECT w.document_id, w.pdf, x.xml, v.content AS instructions, w.instructions_changed
+     FROM document_pdfs w
+     LEFT JOIN instruction_versions v USING (instruction_version_id)
+     LEFT JOIN document_e_invoices x ON x.document_id = w.document_id
      WHERE w.document_id = ANY (:documentIds::bigint[])`,
 );
 
@@ -328,6 +365,12 @@ export async function enqueueUnfinished(
             CASE WHEN count(*) > 0 THEN enqueue_deliveries(array_agg(document_id)) END AS enqueued
      FROM (SELECT DISTINCT document_id FROM emails
            WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[])
+           UNION
+           -- What an opening carried over has no e-mail, but a payment link.
+           SELECT d.document_id FROM documents d
+           WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses::text[])
+             AND d.document_id IN (SELECT document_id FROM open_documents)
+             AND NOT EXISTS (SELECT FROM payment_links k WHERE k.document_id = d.document_id)
            ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished`,
     { statuses },
   );

@@ -1,6 +1,6 @@
 /**
  * Sends a document once more: a new e-mail with a Message-ID of its own, logged beside the ones before.
- * Refusals: document_unknown, document_void, document_on_hold, document_email_unfinished, argument_invalid, recipient_refused.
+ * Refusals: document_unknown, document_void, document_on_hold, document_email_unfinished, carried_over, argument_invalid, recipient_refused.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -19,7 +19,11 @@ export async function resendDocument(
   { number, to }: { number: string; to?: string | undefined },
 ): Promise<number> {
   if (to !== undefined) refuseRecipient({ environment, settings }, to);
-  const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
+  const { document_id: documentId, held_at: since, hold_reason, purpose } = await documentToCorrect(tx, number);
+  if (purpose === 'opening') {
+    const instead = 'Its partner has it from there. Reminders and account statements list it.';
+    throw refuse('carried_over', { number, act: 'sent', instead });
+  }
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const latest = await readDocumentEmail(tx, documentId);
   if (latest !== undefined && ['queued', 'sending', 'held'].includes(latest.status)) {

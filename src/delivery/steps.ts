@@ -9,6 +9,7 @@ import { execute, isFaultOfOne, prepared, type Transaction } from '../database/t
 import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
 import { type Claim, claimEmails } from '../mail/queries.ts';
+import type { PresentBuyer } from './e-invoice.ts';
 import {
   type DocumentEmail,
   type InstructionUse,
@@ -19,6 +20,7 @@ import {
   type RowOfDocument,
   readDocumentEmails,
   readPdfs,
+  readPresentBuyers,
   readRowsOfDocuments,
   recordInstructionVersions,
   recordPaymentLinks,
@@ -43,6 +45,8 @@ export interface Preparation {
   readonly pdf: boolean;
   /** How many rows it bills, where they are wanted. */
   readonly rows: number | undefined;
+  /** Its partner, where its e-invoice is to be written. */
+  readonly buyer?: string | undefined;
 }
 
 export interface Prepared {
@@ -52,6 +56,7 @@ export interface Prepared {
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
+  readonly buyer: PresentBuyer | undefined;
 }
 
 /** A PDF rendered just now, an e-mail to be sent, or both. */
@@ -130,17 +135,20 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
   const idsOf = (those: readonly Preparation[]) => those.map(({ documentId }) => documentId);
   const withPdf = idsOf(wanted.filter(({ pdf }) => pdf));
   const withRows = idsOf(wanted.filter(({ rows }) => rows !== undefined));
-  const [paymentLinks, versions, pdfs, rows] = await Promise.all([
+  const partnerIds = [...new Set(wanted.flatMap(({ buyer }) => buyer ?? []))];
+  const [paymentLinks, versions, pdfs, rows, buyers] = await Promise.all([
     links.length > 0 ? recordPaymentLinks(tx, links) : undefined,
     uses.length > 0 ? recordInstructionVersions(tx, uses) : undefined,
     withPdf.length > 0 ? readPdfs(tx, withPdf) : undefined,
     withRows.length > 0 ? readRowsOfDocuments(tx, withRows) : undefined,
+    partnerIds.length > 0 ? readPresentBuyers(tx, partnerIds) : undefined,
   ]);
-  return wanted.map(({ documentId: id }) => ({
+  return wanted.map(({ documentId: id, buyer }) => ({
     paymentLink: paymentLinks?.get(id),
     instructions: versions?.get(id),
     pdf: pdfs?.get(id),
     rows: rows?.get(id) ?? [],
+    buyer: buyers?.find(({ partner_id }) => partner_id === buyer),
   }));
 }
 

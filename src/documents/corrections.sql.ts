@@ -46,7 +46,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
 export function readCreditsAgainst(
   tx: Transaction,
   documentId: number,
-): Promise<{ number: string; amount: string; reason: string; issued_on: string }[]> {
+): Promise<{ number: string; amount: string; gross: string; reason: string; issued_on: string }[]> {
   return query(
     tx,
     `WITH RECURSIVE chain AS (
@@ -54,7 +54,7 @@ export function readCreditsAgainst(
        UNION ALL
        SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
      )
-     SELECT n.number, n.invoice_amount AS amount, n.reason, n.issued_on
+     SELECT n.number, n.invoice_amount AS amount, n.gross, n.reason, n.issued_on
      FROM chain c JOIN live_documents n ON n.credits = c.document_id
      ORDER BY n.document_id`,
     { documentId },

@@ -13,12 +13,14 @@ import { readCreditsAgainst } from './corrections.sql.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
 import { draftAdjustment } from './issue/drafts.ts';
 import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
+import { readCreditedTaxes } from './issue/taxes.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 import type { DocumentRow } from './queries.ts';
+import { shareCredit } from './tax.ts';
 
 export interface CreditRequest {
   readonly number: string;
-  /** In the invoice's currency. */
+  /** In the invoice's currency, before tax: the tax of what is credited is added. */
   readonly amount: string;
   readonly reason: string;
   /** Allows the same amount for the same reason a second time. */
@@ -39,19 +41,25 @@ export async function creditInvoice(
   const invoice = await invoiceToCorrect(tx, number, 'credited');
   const { currency, document_id: documentId, month } = invoice;
   const amount = positiveAmount(text, currency);
-  await checkCredit(tx, invoice, amount, { reason, again });
+  const shares =
+    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, documentId));
+  const tax = shares.reduce((sum, each) => sum.plus(each.tax), Amount.zero(currency));
+  const gross = amount.plus(tax);
+  await checkCredit(tx, invoice, { amount, gross }, { reason, again });
   const details = { amount: amount.toString(), currency, reason };
   const batch = await beginIssue(tx, context, { month, purpose: 'adjustment', askedFor: 'credit' }, (now) =>
     recordEvent(tx, context.actor, { action: 'invoice.credit', subject: number, details, now }),
   );
   const balance = Amount.of(invoice.balance, currency);
-  const applied = balance.minus(amount).isNegative() ? balance : amount;
+  const applied = balance.minus(gross).isNegative() ? balance : gross;
   await draftAdjustment(tx, {
     documentId,
     amount: amount.toString(),
     reason,
     loweredBy: applied.toString(),
     left: balance.minus(applied).toString(),
+    tax: tax.toString(),
+    shares,
   });
   const [note] = (await issueDocuments(tx, batch)) as [IssuedDocument];
   if (applied.isPositive()) {
@@ -72,7 +80,7 @@ export async function creditInvoice(
 async function checkCredit(
   tx: Transaction,
   invoice: DocumentRow,
-  amount: Amount,
+  { amount, gross }: { amount: Amount; gross: Amount },
   { reason, again }: { reason: string; again: boolean },
 ): Promise<void> {
   const { number, currency } = invoice;
@@ -81,12 +89,24 @@ async function checkCredit(
   if (same !== undefined && !again) {
     throw refuse('credit_repeated', { number, amount: amount.forPeople(), by: same.number, on: same.issued_on });
   }
-  const lowered = credits.reduce(
-    (sum, each) => sum.plus(Amount.of(each.amount, currency)),
-    Amount.of(invoice.written_off, currency),
+  const of = (text: string) => Amount.of(text, currency);
+  const leftOf = (whole: string, credited: readonly string[], less = '0') =>
+    credited.reduce((left, each) => left.minus(of(each)), of(whole)).minus(of(less));
+  const left = leftOf(
+    invoice.invoice_amount,
+    credits.map((each) => each.amount),
+    invoice.taxes.length === 0 ? invoice.written_off : '0',
   );
-  const left = Amount.of(invoice.invoice_amount, currency).minus(lowered);
   if (left.minus(amount).isNegative()) {
     throw refuse('credit_exceeds_invoice', { number, amount: amount.forPeople(), left: left.forPeople() });
+  }
+  // A write-off has tax in it.
+  const owed = leftOf(
+    invoice.gross,
+    credits.map((each) => each.gross),
+    invoice.written_off,
+  );
+  if (owed.minus(gross).isNegative()) {
+    throw refuse('credit_exceeds_invoice', { number, amount: gross.forPeople(), left: owed.forPeople() });
   }
 }

@@ -3,6 +3,7 @@ import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import type { DocumentRow } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
+import { documentTax, lineTax } from './tax.ts';
 
 /** The JSON of a document, the same in the command line, the HTTP API and the export (contract, Documents). */
 export type DocumentJson = ReturnType<typeof documentJson>;
@@ -15,6 +16,11 @@ const sums = (
   partnerCut: text(row.partner_cut),
   invoiceAmount: text(row.invoice_amount),
 });
+
+const taxOf = ({ taxes }: DocumentRow, { tax }: DocumentRow['lines'][number]) => {
+  const found = lineTax(tax, taxes);
+  return found === undefined ? {} : { tax: found };
+};
 
 export function documentJson(row: DocumentRow) {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
@@ -32,6 +38,7 @@ export function documentJson(row: DocumentRow) {
     due_on: row.due_on,
     enrollments: row.enrollments,
     ...sums(row, text),
+    ...documentTax(row),
     credit_applied: text(row.credit_applied),
     amount_due: text(row.amount_due),
     credited: text(row.credited),
@@ -43,6 +50,7 @@ export function documentJson(row: DocumentRow) {
       month: line.month,
       count: line.count,
       ...sums(line, text),
+      ...taxOf(row, line),
     })),
     payment_link: row.payment_link,
     pdf: row.pdf_sha256 === null ? null : { sha256: row.pdf_sha256, bytes: row.pdf_bytes ?? 0 },
@@ -108,9 +116,11 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
       month: line.month,
       count: line.count,
       ...sums(line, text),
+      ...taxOf(row, line),
     })),
     enrollments: row.enrollments,
     ...sums(row, text),
+    ...documentTax(row),
     credit_applied: text(row.credit_applied),
     credit_notes: row.credit_notes.map((each) => ({ ...each, amount: text(each.amount) })),
     amount_due: text(row.amount_due),

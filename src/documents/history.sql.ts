@@ -16,15 +16,15 @@ export interface Happening {
 /** What happened to the document itself. The ranks order what happened at the same instant. */
 const OWN_ACTS = `
        SELECT 1, d.issued_at, 'issued',
-              jsonb_build_object('replaces', r.number, 'credits', c.number),
-              (SELECT s.event_id FROM document_emails s
-               WHERE s.document_id = d.document_id AND s.asked_for <> 'resend')
-       FROM documents d
+              jsonb_build_object('replaces', r.number, 'credits', c.number, 'carried', o.cut_over_on),
+              coalesce(o.event_id, (SELECT s.event_id FROM document_emails s
+                                    WHERE s.document_id = d.document_id AND s.asked_for <> 'resend'))
+       FROM documents d LEFT JOIN openings o USING (opening_id)
        LEFT JOIN documents r ON r.document_id = d.replaces LEFT JOIN documents c ON c.document_id = d.credits
        WHERE d.document_id = :documentId
        UNION ALL
        SELECT 3, n.issued_at, 'credited',
-              jsonb_build_object('amount', n.invoice_amount::text, 'other', n.number, 'reason', n.reason),
+              jsonb_build_object('amount', n.gross::text, 'other', n.number, 'reason', n.reason),
               (SELECT s.event_id FROM document_emails s WHERE s.document_id = n.document_id AND s.asked_for = 'credit')
        FROM documents n WHERE n.credits = :documentId
        UNION ALL

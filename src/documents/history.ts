@@ -18,7 +18,10 @@ export type Act = keyof typeof SENTENCES;
 
 /** One sentence for each act, from the facts that `readHappenings` returns. */
 const SENTENCES = {
-  issued: (f: Facts) => `issued${given(' to replace ', f['replaces'])}${given(' as a credit against ', f['credits'])}`,
+  issued: (f: Facts) =>
+    f['carried']
+      ? `carried over from the system before, as of ${f['carried']}`
+      : `issued${given(' to replace ', f['replaces'])}${given(' as a credit against ', f['credits'])}`,
   credit_used: (f: Facts) => `${f['amount']} of credit from ${f['other']} applied`,
   credit_given: (f: Facts) => `${f['amount']} applied to ${f['other']}`,
   credit_returned: (f: Facts) => `${f['amount']} of credit released to ${f['other']} by the void`,

@@ -1,9 +1,12 @@
 /** SQL that reads documents. */
+
+import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { DocumentKind, RowKind, SnapshotSeal } from './snapshot.ts';
+import type { DocumentKind, Purpose, RowKind, SnapshotSeal } from './snapshot.ts';
+import type { TaxRow } from './tax.ts';
 
 export interface DocumentRow {
   readonly document_id: number;
@@ -11,7 +14,7 @@ export interface DocumentRow {
   readonly series: string;
   readonly sequence: number;
   readonly document: DocumentKind;
-  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
+  readonly purpose: Purpose;
   readonly status: 'open' | 'paid' | 'void';
   readonly partner_id: string;
   readonly month: Month;
@@ -24,6 +27,9 @@ export interface DocumentRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  readonly gross: string;
+  /** Its tax totals, in order; none on a document without tax. */
+  readonly taxes: readonly TaxRow[];
   readonly credit_applied: string;
   /** The credit notes that were applied when it was issued. */
   readonly credit_notes: readonly { readonly number: string; readonly amount: string }[];
@@ -42,6 +48,10 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
+  /** The e-invoice that its partner asked for, and what that says of the partner. */
+  readonly e_invoice: 'none' | EInvoiceFormat;
+  readonly buyer_reference: string;
+  readonly electronic_address: string;
   readonly issuer: Omit<Issuer, 'logo'>;
   /** Null if there is none, or if it was not asked for. */
   readonly logo: Logo | null;
@@ -64,11 +74,16 @@ export interface DocumentRow {
   readonly replaced_by: string | null;
   /** Number of the invoice that an adjustment credits. */
   readonly credits: string | null;
+  /** The day of issue of the one that it credits or replaces. */
+  readonly corrects_issued_on: string | null;
   /** What an adjustment took off its invoice at once, and what then remained to be paid on it; null on others. */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
   /** Why an adjustment was made; empty for other documents. */
   readonly reason: string;
+  /** Of an item that an opening carried over: the end of the day as of which, and what it was issued over; null on others. */
+  readonly carried_over_on: string | null;
+  readonly original_amount: string | null;
   readonly void_reason: string | null;
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly voided_on: string | null;
@@ -84,6 +99,14 @@ export interface DocumentRow {
   readonly hold_reason: string | null;
 }
 
+/** The kept e-invoice of a document, undefined where it has none (yet). */
+export async function readEInvoice(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
+  const rows = await query<{ xml: Buffer }>(tx, `SELECT xml FROM document_e_invoices WHERE document_id = :documentId`, {
+    documentId,
+  });
+  return rows[0]?.xml;
+}
+
 /** Of a document's e-mail that was not withdrawn. */
 export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
@@ -97,6 +120,8 @@ export interface LineRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  /** The position of its tax total; null on a document without tax. */
+  readonly tax: number | null;
 }
 
 export interface DocumentFilter {
@@ -127,13 +152,17 @@ export interface DocumentFilter {
 const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
-            d.invoice_amount, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance, d.partner_name,
+            d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
+            d.partner_name,
             d.contact_name, d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
-            d.address_country, d.tax_id, d.purchase_order, d.legal_note, i.content AS issuer, g.logo, d.sandbox,
+            d.address_country, d.tax_id, d.purchase_order, d.legal_note, d.e_invoice, d.buyer_reference,
+            d.electronic_address, coalesce(credited.issued_on, replaced.issued_on) AS corrects_issued_on,
+            i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS printed_link, u.url AS payment_link,
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
+            CASE WHEN d.opening_id IS NOT NULL THEN d.entry_on END AS carried_over_on, d.original_amount,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
             successor.number AS replaced_by,
@@ -154,8 +183,15 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
        SELECT coalesce(json_agg(json_build_object(
                 'policy_id', l.policy_id, 'policy_name', l.policy_name, 'kind', l.kind, 'month', l.month,
                 'count', l.count, 'spot_price', l.spot_price::text, 'partner_cut', l.partner_cut::text,
-                'invoice_amount', l.invoice_amount::text) ORDER BY l.position), '[]') AS lines
+                'invoice_amount', l.invoice_amount::text, 'tax', l.tax) ORDER BY l.position), '[]') AS lines
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     CROSS JOIN LATERAL (
+       SELECT coalesce(json_agg(json_build_object('position', t.position, 'country', t.country,
+                'registration', t.registration, 'name', t.name, 'category', t.category,
+                'rate', trim_scale(t.rate)::text, 'reduced', t.reduced, 'reason', t.reason,
+                'reason_code', t.reason_code, 'taxable', t.taxable::text, 'tax', t.tax::text)
+                ORDER BY t.position), '[]') AS taxes
+       FROM document_taxes t WHERE t.document_id = d.document_id) AS x
      CROSS JOIN LATERAL (
        SELECT coalesce(json_agg(json_build_object('number', n.number, 'amount', a.amount::text)
                                 ORDER BY a.credit_application_id), '[]') AS credit_notes

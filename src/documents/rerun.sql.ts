@@ -32,6 +32,42 @@ export interface RerunQuestion {
   readonly newTerms: boolean;
 }
 
+/** Inside of a WITH: the lines and the tax of each draft, as JSON. A change of tax can divide a line. */
+const DRAFTED = `summed AS (
+       SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
+              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+       FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement, policy_id, kind, month
+     ), by_rows AS (
+       SELECT l.partner_id, l.currency, l.arrangement,
+              jsonb_object_agg(l.policy_id, o.name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut,
+                                          l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM summed l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+       GROUP BY l.partner_id, l.currency, l.arrangement
+     ), by_rules AS (
+       SELECT partner_id, currency, arrangement,
+              jsonb_agg(jsonb_build_array(country, registration, name, category, rate, reduced, reason, reason_code,
+                                          taxable, tax) ORDER BY category, rate) AS taxes
+       FROM pg_temp.draft_taxes GROUP BY partner_id, currency, arrangement
+     )`;
+
+/** The same as the document `d` has printed them, with the ledger's signs, `s.sign`. */
+const PRINTED = `CROSS JOIN LATERAL (
+       SELECT jsonb_agg(jsonb_build_array(t.country, t.registration, t.name, t.category, t.rate, t.reduced, t.reason,
+                                          t.reason_code, s.sign * t.taxable, s.sign * t.tax)
+                        ORDER BY t.category, t.rate) AS taxes
+       FROM document_taxes t WHERE t.document_id = d.document_id) AS x
+     CROSS JOIN LATERAL (
+       SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,
+              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
+                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
+                        ORDER BY l.policy_id, l.kind, l.month) AS lines
+       FROM (SELECT policy_id, min(policy_name) AS policy_name, kind, month, sum(count)::bigint AS count,
+                    sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+                    sum(invoice_amount) AS invoice_amount
+             FROM document_lines WHERE document_id = d.document_id GROUP BY policy_id, kind, month) AS l) AS f`;
+
 /**
  * The last document of each chain of replacements in the month of the drafts, compared with its draft. The ledger is
  * compared too: the rows of a closed month cannot change, and if they did it must show here.
@@ -52,21 +88,14 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
   await execute(tx, 'ANALYZE pg_temp.last_documents');
   return query(
     tx,
-    `WITH by_rows AS (
-       SELECT l.partner_id, l.currency, l.arrangement,
-              jsonb_object_agg(l.policy_id, o.name) AS names,
-              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut,
-                                          l.invoice_amount)
-                        ORDER BY l.policy_id, l.kind, l.month) AS lines
-       FROM pg_temp.draft_lines l JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
-       GROUP BY l.partner_id, l.currency, l.arrangement
-     )
+    `WITH ${DRAFTED}
      SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid,
             b.credited,
             (SELECT coalesce(sum(amount), 0) FROM live_write_offs o WHERE o.document_id = d.document_id) AS written_off,
             h.held_at, h.reason AS hold_reason, t.disputed_on, t.amount AS disputed,
             array_remove(ARRAY[
               CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,
+              CASE WHEN x.taxes IS DISTINCT FROM m.taxes THEN 'the tax' END,
               CASE WHEN f.names IS DISTINCT FROM r.names THEN 'the policies'' names' END,
               CASE WHEN d.partner_name <> p.name THEN 'the partner''s name' END,
               CASE WHEN (d.address_line1, d.address_line2, d.address_city, d.address_region, d.address_postal_code,
@@ -75,6 +104,9 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
               CASE WHEN d.tax_id <> p.tax_id THEN 'the tax id' END,
               CASE WHEN d.purchase_order <> p.purchase_order THEN 'the purchase order' END,
               CASE WHEN d.legal_note <> p.legal_note THEN 'the legal note' END,
+              CASE WHEN d.document <> 'statement' AND (d.e_invoice, d.buyer_reference, d.electronic_address)
+                        IS DISTINCT FROM (p.e_invoice, p.buyer_reference, p.electronic_address)
+                   THEN 'the details of e-invoices' END,
               CASE WHEN d.issuer_version_id <> :issuerVersionId::bigint THEN 'the issuer''s details' END,
               CASE WHEN i.content IS NOT NULL AND i.content IS DISTINCT FROM (:instructions::jsonb -> d.currency)
                    THEN 'the payment instructions' END,
@@ -84,13 +116,9 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      FROM pg_temp.last_documents
      JOIN documents d USING (document_id)
      JOIN by_rows r ON r.partner_id = d.partner_id AND r.currency = d.currency AND r.arrangement = d.arrangement
+     LEFT JOIN by_rules m ON m.partner_id = d.partner_id AND m.currency = d.currency AND m.arrangement = d.arrangement
      CROSS JOIN LATERAL (SELECT document_sign(d.document) AS sign) AS s
-     CROSS JOIN LATERAL (
-       SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,
-              jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, s.sign * l.spot_price,
-                                          s.sign * l.partner_cut, s.sign * l.invoice_amount)
-                        ORDER BY l.policy_id, l.kind, l.month) AS lines
-       FROM document_lines l WHERE l.document_id = d.document_id) AS f
+     ${PRINTED}
      CROSS JOIN LATERAL (
        SELECT amount_paid, credited FROM document_balances WHERE document_id = d.document_id OFFSET 0) AS b
      JOIN partners p ON p.partner_id = d.partner_id

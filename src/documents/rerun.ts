@@ -2,7 +2,8 @@
  * Running documents again: they are recomputed from the ledger and the partners' present details. A void document without
  * a replacement is issued again; a live one that would differ is voided and replaced. Refusals: document_unknown,
  * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
- * month_not_closed, partner_unknown, settings_incomplete, clock_behind.
+ * month_not_closed, partner_unknown, settings_incomplete, clock_behind,
+ * tax_rule_missing.
  */
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -90,6 +91,10 @@ async function documentToRerun(
     const replaced_by = last.number === number ? null : last.number;
     throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   }
+  if (purpose === 'opening') {
+    const instead = `'reckoner opening reverse ${number} --reason R' takes it back; a corrected file carries it over again.`;
+    throw refuse('carried_over', { number, act: 'run again', instead });
+  }
   if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
   return { number: last.number, month, partner_id };
 }
@@ -121,7 +126,7 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
-  await draftMonth(tx, month, closed.previous, partnerId);
+  await draftMonth(tx, settings, month, closed.previous, partnerId);
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
     month,

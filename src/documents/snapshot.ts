@@ -7,11 +7,13 @@ import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
 import { daysBetween, type Month } from '../month.ts';
+import type { DocumentTax, LineTax } from './tax.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
-export type Purpose = 'month' | 'adjustment' | 'missing_shares';
+/** `opening`: carried over from the system before; it has no PDF of ours. */
+export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
 export interface SnapshotLine {
@@ -24,6 +26,8 @@ export interface SnapshotLine {
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
+  /** Left out on a document without tax. */
+  readonly tax?: LineTax;
 }
 
 /** The seal of a closed month, by which anybody can verify that the ledger up to that month has not changed. */
@@ -33,7 +37,8 @@ export interface SnapshotSeal {
   readonly root: string;
 }
 
-export interface DocumentSnapshot {
+/** With tax, the fields of `DocumentTax` too, and `amount_due` is gross less credit. */
+export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly document: DocumentKind;
   readonly purpose: Purpose;
   readonly number: string;

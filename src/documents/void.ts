@@ -1,10 +1,11 @@
 /**
  * Voiding a document: a new fact dated today. The document keeps its number and its content; its rows are unbilled until
  * a replacement bills them. Refusals: document_unknown, document_void, payment_applied, credit_used,
- * document_written_off, clock_behind.
+ * document_written_off, carried_over, clock_behind.
  */
 
 import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
@@ -17,6 +18,10 @@ export async function voidDocument(
   { number, reason }: { number: string; reason: string },
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
+  if (document.purpose === 'opening') {
+    const instead = `'reckoner opening reverse ${number} --reason R' takes it back.`;
+    throw refuse('carried_over', { number, act: 'voided', instead });
+  }
   refuseSettled(document, 'voided');
   const today = await dateOfAct(tx, context);
   const now = context.environment.now().toISO();

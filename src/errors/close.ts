@@ -36,6 +36,20 @@ export const CLOSE = {
       `${f.month} cannot be closed while ${f.open} is open with ${plural(f.entries, 'ledger row')}. ` +
       `Close ${f.open} first, or run 'reckoner close' without a month to close all due months in order.`,
   ),
+  tax_rule_missing: refused<{
+    month: string;
+    lines: readonly { partner_id: string; policy_id: string; country: string; date: string }[];
+  }>((f) => {
+    const named = f.lines.slice(0, 10).map(({ partner_id, policy_id, country, date }) => {
+      return `${partner_id} (${country || 'no country'}), policy ${policy_id}, on ${date}`;
+    });
+    const rest = f.lines.length - named.length;
+    return (
+      `No tax rule applies to ${f.lines.length === 1 ? 'a sale' : `${f.lines.length} sales`} billed in ${f.month}: ` +
+      `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ` +
+      'Add a rule under tax.rules of settings.json for each, or one for all without partner, policy and country.'
+    );
+  }),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) => `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit --first-month.`,
   ),

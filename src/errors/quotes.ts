@@ -13,6 +13,10 @@ export const QUOTES = {
     503,
     (f) => `The PDF of ${f.number} is not drawn yet. Retry in ${plural(f.retry_after, 'second')}.`,
   ),
+  e_invoice_unknown: defineAnswer<{ number: string }>(
+    404,
+    (f) => `${f.number} has no e-invoice: none was asked for when it was issued, or it has not been sent yet.`,
+  ),
   policy_unknown: defineAnswer<{ policy_id: string }>(
     404,
     (f) => `No such policy: ${f.policy_id}. Use a policy that is configured for your account.`,

@@ -6,7 +6,9 @@ import { CLOSE } from './close.ts';
 import { type Definition, EXIT, type ExitStatus } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
+import { GENERAL_LEDGER } from './general-ledger.ts';
 import { HTTP } from './http.ts';
+import { OPENING } from './opening.ts';
 import { PARTNERS } from './partners.ts';
 import { PAUSES } from './pauses.ts';
 import { PAYMENTS } from './payments.ts';
@@ -27,8 +29,10 @@ const CATALOGUE = {
   ...PARTNERS,
   ...DOCUMENTS,
   ...CLOSE,
+  ...GENERAL_LEDGER,
   ...PAUSES,
   ...PAYMENTS,
+  ...OPENING,
   ...SPLITS,
   ...CALLS,
   ...CONSOLE,

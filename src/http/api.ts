@@ -4,7 +4,7 @@ import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments, readPdf } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
@@ -123,6 +123,12 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const pdf = await readPdf(tx, id);
     if (pdf === undefined) throw refuse('pdf_not_ready', { number, retry_after: PDF_SECONDS });
     return new Content(pdf, file(`${number}.pdf`, 'application/pdf'));
+  });
+  serve(app, shared, operations.readEInvoice, async (tx, { caller, params }) => {
+    const { document_id: id, number } = await documentOf(tx, caller, params.number);
+    const xml = await readEInvoice(tx, id);
+    if (xml === undefined) throw refuse('e_invoice_unknown', { number });
+    return new Content(xml, file(`${number}.xml`, 'application/xml'));
   });
   serve(app, shared, operations.readInvoiceRows, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);

@@ -153,7 +153,7 @@ function boundFor({ act, file, answer, query }: Operation): BoundName {
   if (act === 'accepts') return 'acceptances';
   if (act === 'makes') return file === undefined ? 'changes' : 'uploads';
   if (answer === 'text/csv') return 'rows';
-  if (answer === 'application/pdf') return 'files';
+  if (answer === 'application/pdf' || answer === 'application/xml') return 'files';
   return 'limit' in ((query as { shape?: object }).shape ?? {}) ? 'lists' : 'reads';
 }
 

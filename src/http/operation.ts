@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { CallRefusalCode } from '../errors/refusals.ts';
 
 /** What an operation answers with: JSON by a schema, or a file. */
-export type AnswerKind = z.ZodType | 'application/pdf' | 'text/csv';
+export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 
 export interface Operation<
   Params extends z.ZodType = z.ZodType,

@@ -405,6 +405,19 @@ export const readInvoicePdf = operation({
   refusals: ['invoice_unknown', 'pdf_not_ready'],
 });
 
+export const readEInvoice = operation({
+  ...ownDocument,
+  id: 'readEInvoice',
+  path: '/api/v1/invoices/{number}/e-invoice',
+  summary: 'The e-invoice of a document',
+  description:
+    'The XML of EN 16931 that went with the document, byte for byte: CII for Factur-X, where the PDF holds it too, or UBL for ' +
+    'Peppol BIS and XRechnung. Look at the status before you pay by it: a void document keeps its e-invoice.',
+  answer: 'application/xml',
+  example: undefined,
+  refusals: ['invoice_unknown', 'e_invoice_unknown'],
+});
+
 export const readInvoiceRows = operation({
   ...ownDocument,
   id: 'readInvoiceRows',
@@ -430,6 +443,7 @@ export const OPERATIONS: readonly Operation[] = [
   listInvoices,
   readInvoice,
   readInvoicePdf,
+  readEInvoice,
   readInvoiceRows,
   listEvents,
   sendFile,

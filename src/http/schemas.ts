@@ -183,7 +183,7 @@ export const documentAnswer = named(
     series: text,
     sequence: z.int(),
     document: z.enum(['invoice', 'credit_note', 'statement']),
-    purpose: z.enum(['month', 'adjustment', 'missing_shares']),
+    purpose: z.enum(['month', 'adjustment', 'missing_shares', 'opening']),
     status: z.enum(['open', 'paid', 'void']),
     partner_id: text,
     month: text.meta({ description: 'The month that it bills, YYYY-MM' }),

@@ -212,6 +212,8 @@ export interface Claim {
   readonly sha256: string;
   /** Of the PDF in the message, where this worker rendered it just now: another worker may have kept its own first. */
   readonly pdfSha256?: string | undefined;
+  /** The same of its e-invoice. */
+  readonly eInvoiceSha256?: string | undefined;
   /** ISO instant. */
   readonly now: string;
 }
@@ -224,11 +226,14 @@ const CLAIM = prepared(
             message_sha256 = c.sha256, attempts = e.attempts + 1, attempted_at = c.now, reason = NULL
      FROM json_to_recordset(:claims::json) AS c (
        "emailId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
-       length integer, sha256 text, "pdfSha256" text, now timestamptz)
+       length integer, sha256 text, "pdfSha256" text, "eInvoiceSha256" text, now timestamptz)
      WHERE e.email_id = c."emailId" AND e.status IN ('queued', 'held') AND e.attempts = c.attempts
        AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
        AND (c."pdfSha256" IS NULL
             OR EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = e.document_id AND w.sha256 = c."pdfSha256"))
+       AND (c."eInvoiceSha256" IS NULL
+            OR EXISTS (SELECT FROM document_e_invoices x
+                       WHERE x.document_id = e.document_id AND x.sha256 = c."eInvoiceSha256"))
        AND c.worker IN (SELECT number FROM living)
      RETURNING e.email_id, e.worker`,
 );

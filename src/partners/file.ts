@@ -1,5 +1,6 @@
 /** The shape of partners.json, an array of partners (contract, Partners), and its check. Refusal: partners_invalid. */
 import { z } from 'zod';
+import { E_INVOICE_FORMATS, electronicAddress } from '../config/e-invoice.ts';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
@@ -60,6 +61,10 @@ const partnerSchema = z
       .regex(/^[\P{Cc}\n]*$/u, 'must be text without control characters')
       .default(''),
     account_statement: z.enum(['none', 'monthly']).default('none'),
+    e_invoice: z.enum(['none', ...E_INVOICE_FORMATS]).default('none'),
+    /** Leitweg-ID, or what the partner wants named (BT-10). */
+    buyer_reference: text,
+    electronic_address: z.union([z.literal(''), electronicAddress]).default(''),
     arrangement: z.enum(['invoicing', 'connected_account']).default('invoicing'),
     arrangement_from: z
       .string()

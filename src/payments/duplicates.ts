@@ -297,16 +297,14 @@ class Comparison {
   /** The document number that is the reference of both, which are for that document. */
   get documentNumber(): string | undefined {
     if (this.byBank) {
-      return this.candidate.references.find(
-        (known) =>
-          isDocumentNumber(known) &&
-          [this.candidate.documents, this.reported.documents].every((numbers) =>
-            numbers.some((number) => normalizeReference(number) === normalizeReference(known)),
-          ),
+      return this.candidate.references.find((known) =>
+        [this.candidate.documents, this.reported.documents].every((numbers) =>
+          numbers.some((number) => normalizeReference(number) === normalizeReference(known)),
+        ),
       );
     }
     const given = this.referenceInCandidate;
-    return given !== undefined && isDocumentNumber(given) && this.sameDocument ? given : undefined;
+    return given !== undefined && this.isDocumentNumber(given) && this.sameDocument ? given : undefined;
   }
 
   /**
@@ -317,12 +315,12 @@ class Comparison {
     const { candidate, reported } = this;
     if (this.byBank) {
       return candidate.references.find(
-        (known) => !isDocumentNumber(known) && containsReference(reported.references, known),
+        (known) => !this.isDocumentNumber(known) && containsReference(reported.references, known),
       );
     }
     const onlyByHand = candidate.reported_by_hand && !candidate.reported_by_bank && !candidate.reported_by_processor;
     return reported.references.find((given) => {
-      if (!isDistinctive(given) || isDocumentNumber(given)) return false;
+      if (!isDistinctive(given) || this.isDocumentNumber(given)) return false;
       const contained = containsReference(candidate.references, given);
       return this.sameDocument ? contained || this.sameWords : contained && !onlyByHand;
     });
@@ -332,6 +330,12 @@ class Comparison {
   get sharedReference(): string | undefined {
     const number = this.days <= DOCUMENT_NUMBER_DAYS ? this.documentNumber : undefined;
     return number ?? (this.days <= REFERENCE_DAYS ? this.reference : undefined);
+  }
+
+  /** Of ours by its form; of the system before if one of the two is for it. */
+  private isDocumentNumber(text: string): boolean {
+    const named = [...this.candidate.documents, ...this.reported.documents];
+    return isDocumentNumber(text) || named.some((each) => normalizeReference(each) === normalizeReference(text));
   }
 
   private get byBank(): boolean {

@@ -4,7 +4,7 @@ export type Method = 'ach' | 'wire' | 'link' | 'other';
 export const METHODS: readonly Method[] = ['ach', 'wire', 'link', 'other'];
 
 /** What reported a payment. */
-export type Source = 'hand' | 'bank' | 'processor';
+export type Source = 'hand' | 'bank' | 'processor' | 'opening';
 
 export type PaymentStatus = 'applied' | 'partly_applied' | 'unapplied' | 'reversed';
 export const PAYMENT_STATUSES: readonly PaymentStatus[] = ['applied', 'partly_applied', 'unapplied', 'reversed'];

@@ -18,7 +18,7 @@ import {
 } from './evidence.ts';
 import { byDueDate, type OpenItems, type Payable, type PlacedCredit } from './open-items.ts';
 import { namePlausible } from './payer-names.ts';
-import { findReferences, MISSPELLED, type ShortReference } from './reference.ts';
+import { MISSPELLED, type ShortReference } from './reference.ts';
 import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
 import { likelyPayers, suggest, suggestRest } from './suggest.ts';
 
@@ -36,7 +36,7 @@ export interface Match {
 }
 
 export function match(receipt: Receipt, items: OpenItems): Match {
-  const { references, partial, short } = findReferences(receipt.references);
+  const { references, partial, short } = items.references(receipt.references);
   const { currency } = receipt.amount;
   const named = references.flatMap((reference): NamedDocument[] => {
     const document = items.byNumber(reference.number);

@@ -55,6 +55,18 @@ export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Pr
   );
 }
 
+/** What was carried over from the system before: the number there, and that of the document as it stands. */
+export function readCarriedNumbers(
+  tx: Transaction,
+): Promise<{ document: 'invoice' | 'credit_note'; written: string; number: string }[]> {
+  return query(
+    tx,
+    `SELECT d.document, d.opening_number AS written, d.number FROM documents d
+     WHERE d.opening_id IS NOT NULL AND NOT EXISTS (SELECT FROM documents n WHERE n.opening_follows = d.document_id)
+     ORDER BY d.document_id`,
+  );
+}
+
 /** All partners, with the partner that pays for each, if any. */
 export function readPayers(tx: Transaction): Promise<KnownPayer[]> {
   return query(tx, `SELECT partner_id, name, parent FROM partners ORDER BY partner_id`);

@@ -1,6 +1,15 @@
 /** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
+import type { ReferenceField } from './bank/statement.ts';
 import { distinctiveWords, namePlausible, words } from './payer-names.ts';
+import {
+  CarriedNumbers,
+  type FoundCreditNote,
+  type FoundReference,
+  type FoundReferences,
+  findCreditNotes,
+  findReferences,
+} from './reference.ts';
 import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
 
 /** An invoice that a payment may be for: open, or named by the payment. */
@@ -40,6 +49,13 @@ export interface KnownPayer {
   readonly parent?: string | null;
 }
 
+/** The numbers of what was carried over from the system before. */
+export interface Carried {
+  readonly invoices: CarriedNumbers;
+  readonly credits: CarriedNumbers;
+}
+export const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
+
 /** What a payment is matched against; kept current while the lines of a file are matched one after another. */
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
@@ -48,17 +64,23 @@ export class OpenItems {
   private readonly accounts: Map<string, string | null>;
   private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
+  private readonly carried: Carried;
   private readonly childrenOf = new Map<string, string[]>();
   private readonly partnersByWord = new Map<string, Set<string>>();
 
-  /** `accounts` maps an account that payments have come from to its partner; null: to several. */
+  /**
+   * `carried` are the numbers of invoices and of credits that were carried over from the system before.
+   * `accounts` maps an account that payments have come from to its partner; null: to several.
+   */
   constructor(
     payables: readonly Payable[],
     payers: readonly KnownPayer[],
     accounts: ReadonlyMap<string, string | null>,
     smallDifferences: SmallDifferences,
     creditNotes: readonly OpenCredit[] = [],
+    carried: Carried = NONE_CARRIED,
   ) {
+    this.carried = carried;
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
     this.accounts = new Map(accounts);
     this.smallDifferences = smallDifferences;
@@ -77,6 +99,26 @@ export class OpenItems {
     const { number, partner_id } = payable;
     this.payables.set(number, payable);
     this.numbersOfPartner.set(partner_id, (this.numbersOfPartner.get(partner_id) ?? new Set()).add(number));
+  }
+
+  /** The invoices that a remittance names. */
+  references(fields: readonly ReferenceField[]): FoundReferences {
+    const found = findReferences(fields);
+    const own = found.references;
+    // Part of a number of ours, or the same number.
+    const isInOurs = (each: FoundReference) =>
+      own.some(
+        ({ number, guess, field, found: written }) =>
+          number === each.number || (guess === undefined && field === each.field && written.includes(each.found)),
+      );
+    const carried = this.carried.invoices.find(fields).filter((each) => !isInOurs(each));
+    return { ...found, references: [...carried, ...own] };
+  }
+
+  /** The credit notes that a remittance names. */
+  creditReferences(fields: readonly ReferenceField[]): FoundCreditNote[] {
+    const carried = this.carried.credits.find(fields).filter(({ guess }) => guess === undefined);
+    return [...findCreditNotes(fields), ...carried];
   }
 
   byNumber(number: string): Payable | undefined {

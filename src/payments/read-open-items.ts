@@ -3,10 +3,10 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
-import { OpenItems, type Payable } from './open-items.ts';
+import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
+import { type Carried, OpenItems, type Payable } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.sql.ts';
-import { findCreditNotes, findReferences } from './reference.ts';
+import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
 /** `remittances` are the fields of each payment that may name documents; `payers` the accounts that they were paid from. */
 export async function readOpenItems(
@@ -15,7 +15,10 @@ export async function readOpenItems(
   remittances: readonly (readonly ReferenceField[])[],
   payers: readonly (string | null | undefined)[],
 ): Promise<OpenItems> {
-  const numbers = remittances.flatMap((fields) => findReferences(fields).references.map((each) => each.number));
+  const carried = await readCarried(tx);
+  const numbers = remittances.flatMap((fields) =>
+    [...findReferences(fields).references, ...carried.invoices.find(fields)].map((each) => each.number),
+  );
   const payables = (await readPayables(tx, [...new Set(numbers)])).map(
     ({ document: _, ...row }): Payable => ({
       ...row,
@@ -23,7 +26,9 @@ export async function readOpenItems(
       due_on: row.due_on ?? '',
     }),
   );
-  const creditNumbers = remittances.flatMap((fields) => findCreditNotes(fields).map((each) => each.number));
+  const creditNumbers = remittances.flatMap((fields) =>
+    [...findCreditNotes(fields), ...carried.credits.find(fields)].map((each) => each.number),
+  );
   const creditNotes = (await readCreditNotes(tx, [...new Set(creditNumbers)])).map(({ balance, ...row }) => ({
     ...row,
     balance: Amount.of(balance, row.currency),
@@ -36,5 +41,11 @@ export async function readOpenItems(
   ).flatMap(({ payer_account, partners: [only, ...others] }) =>
     only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
   );
-  return new OpenItems(payables, await readPayers(tx), new Map(accounts), small_difference, creditNotes);
+  return new OpenItems(payables, await readPayers(tx), new Map(accounts), small_difference, creditNotes, carried);
+}
+
+async function readCarried(tx: Transaction): Promise<Carried> {
+  const numbers = await readCarriedNumbers(tx);
+  const of = (document: string) => new CarriedNumbers(numbers.filter((each) => each.document === document));
+  return { invoices: of('invoice'), credits: of('credit_note') };
 }

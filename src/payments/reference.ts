@@ -109,6 +109,74 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   return { references: [...references.values()], partial, short: [...short.values()] };
 }
 
+/**
+ * The numbers of documents that were carried over from the system before, each in a form of its own. Such a number is found
+ * however its parts are separated. A short one may stand in a text by chance: it is a guess.
+ */
+export class CarriedNumbers {
+  private readonly numbers = new Map<string, string>();
+  private mostParts = 0;
+
+  /** `written` is the number of the system before, `number` that of the document as it stands. */
+  constructor(carried: readonly { readonly written: string; readonly number: string }[]) {
+    for (const { written, number } of carried) {
+      const parts = partsOf(written.toUpperCase());
+      this.numbers.set(parts.map((each) => each.text).join(''), number);
+      this.mostParts = Math.max(this.mostParts, parts.length);
+    }
+  }
+
+  find(fields: readonly ReferenceField[]): FoundReference[] {
+    if (this.numbers.size === 0) return [];
+    const found = new Map<string, FoundReference>();
+    for (const { field, text } of fields) {
+      const parts = partsOf(text.toUpperCase());
+      for (const first of parts.keys()) {
+        for (const [joined, start, end] of this.runsFrom(parts, first)) {
+          const number = this.numbers.get(joined);
+          if (number === undefined) continue;
+          const guess = isTelling(joined) ? undefined : 'so short a number may be another';
+          const known = found.get(number);
+          if (known === undefined || known.guess !== undefined) {
+            found.set(number, { number, field, found: text.slice(start, end), guess });
+          }
+        }
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** The runs of parts that begin with one of them, joined; a payer may write one part of a number as two. */
+  private *runsFrom(parts: readonly Part[], first: number): Generator<[joined: string, start: number, end: number]> {
+    let [joined, before] = ['', parts[first]?.start ?? 0];
+    for (const { text, start, end } of parts.slice(first, first + this.mostParts + 1)) {
+      if (start - before > MOST_BETWEEN_PARTS) return;
+      joined += text;
+      before = end;
+      yield [joined, parts[first]?.start ?? 0, end];
+    }
+  }
+}
+
+/** A run of letters and digits. */
+interface Part {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+const MOST_BETWEEN_PARTS = 3;
+
+const partsOf = (text: string): Part[] =>
+  [...text.matchAll(/[A-Z0-9]+/g)].map(({ 0: part, index }) => ({
+    text: part,
+    start: index,
+    end: index + part.length,
+  }));
+
+/** Whether a number is not found by chance: six digits, or five characters of which some are letters and some digits. */
+const isTelling = (joined: string): boolean =>
+  (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
+
 /** What follows the first complete number in a run of digits and separators. */
 function afterNumber(run: string): string {
   const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);

@@ -29,7 +29,7 @@ export interface OwedRow {
   readonly currency: string;
   readonly due_on: string;
   /** As issued, before any credit. */
-  readonly invoice_amount: string;
+  readonly gross: string;
   readonly balance: string;
   readonly amount_paid: string;
   /** What of the balance the partner disputes: it is not dunned. */
@@ -56,7 +56,7 @@ const FAMILY = `(
 /** Open invoices, and why each is not reminded of whatever covers it. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
-            d.invoice_amount, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
+            d.gross, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
                    SELECT FROM reminders r
@@ -75,7 +75,7 @@ const OWED = `owed AS (
                  THEN 'card_dispute'
                  WHEN p.is_duplicate THEN 'possible_duplicate'
                  WHEN p.payment_id IS NOT NULL THEN 'payment_to_confirm'
-                 WHEN NOT EXISTS (
+                 WHEN d.purpose <> 'opening' AND NOT EXISTS (
                    SELECT FROM emails e WHERE e.document_id = d.document_id AND e.status = 'sent') THEN 'not_sent'
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
@@ -180,7 +180,7 @@ export function readOwed(
   return query(
     tx,
     `WITH ${OWED}, ${MONEY}, ${COVERED}
-     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.invoice_amount, o.balance,
+     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.gross, o.balance,
             o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.counted_from, o.returned_payment_on,
             o.returned_on, coalesce(c.by, o.skip_reason) AS skip_reason
      FROM owed o LEFT JOIN covered c USING (document_id)

@@ -165,7 +165,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
   const days = daysApart(row.due_on, day);
   const amount = (text: string) => Amount.of(text, row.currency);
   const paid = amount(row.amount_paid);
-  const credited = amount(row.invoice_amount).minus(amount(row.balance)).minus(paid);
+  const credited = amount(row.gross).minus(amount(row.balance)).minus(paid);
   const disputed = amount(row.disputed);
   return {
     number: row.number,
@@ -177,9 +177,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
     oneDay: days === 1,
     amount: locale.amount(dunned(row)),
     // The amounts add up: the original amount, less what is paid, credited and in dispute, is what is asked for.
-    original: [paid, credited, disputed].every((each) => each.isZero())
-      ? ''
-      : locale.amount(amount(row.invoice_amount)),
+    original: [paid, credited, disputed].every((each) => each.isZero()) ? '' : locale.amount(amount(row.gross)),
     paid: paid.isZero() ? '' : locale.amount(paid),
     credited: credited.isZero() ? '' : locale.amount(credited),
     disputed: disputed.isZero() ? '' : locale.amount(disputed),

@@ -5,7 +5,6 @@
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { OpenCredit, OpenItems, Payable, PlacedCredit } from './open-items.ts';
-import { findCreditNotes } from './reference.ts';
 
 /** The open credit notes of a partner that a remittance names. */
 export function namedCredit(
@@ -13,7 +12,7 @@ export function namedCredit(
   { partnerId, currency }: { partnerId: string; currency: string },
   items: OpenItems,
 ): OpenCredit[] {
-  return findCreditNotes(references).flatMap(({ number }) => {
+  return items.creditReferences(references).flatMap(({ number }) => {
     const credit = items.creditNote(number);
     const usable = credit?.partner_id === partnerId && credit.currency === currency && credit.balance.isPositive();
     return credit !== undefined && usable ? [credit] : [];

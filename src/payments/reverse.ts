@@ -161,7 +161,7 @@ export async function reversePayment(
 
 /** Accounts that only what is invoiced and paid may move. */
 const OWN_ACCOUNT =
-  /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied)|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
+  /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
 
 /** Refuses to book a payment to an account that is none, or that follows from invoices and payments. */
 function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {

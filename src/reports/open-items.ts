@@ -53,8 +53,8 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
        SELECT document_id, sum(amount) AS amount FROM lowered GROUP BY document_id
      )
      SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on,
-            d.invoice_amount - coalesce(s.amount, 0) AS balance,
-            least(coalesce(t.amount, 0), d.invoice_amount - coalesce(s.amount, 0)) AS disputed
+            d.gross - coalesce(s.amount, 0) AS balance,
+            least(coalesce(t.amount, 0), d.gross - coalesce(s.amount, 0)) AS disputed
      FROM documents d
      LEFT JOIN voids v ON v.document_id = d.document_id AND v.entry_on <= :asOf::date
      LEFT JOIN sums s ON s.document_id = d.document_id
@@ -65,7 +65,7 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
          AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
        ORDER BY t.invoice_dispute_id DESC LIMIT 1) AS t ON true
      WHERE d.entry_on <= :asOf::date AND v.document_id IS NULL AND d.document <> 'statement'
-       AND d.invoice_amount <> coalesce(s.amount, 0)
+       AND d.gross <> coalesce(s.amount, 0)
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY d.series, d.sequence`,
     { asOf, scope },

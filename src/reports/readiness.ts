@@ -6,6 +6,8 @@ import { missingSettings } from '../config/missing-settings.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { query, type Transaction } from '../database/transaction.ts';
+import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
+import { readPresentBuyers } from '../delivery/queries.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -72,6 +74,7 @@ export async function readReadiness(
         ),
       ),
       ...partners.flatMap(partnerGaps),
+      ...eInvoiceGaps(settings, await readPresentBuyers(tx, null)),
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],
     link_limits:
@@ -172,6 +175,29 @@ function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnTyp
       const needs = "a first reading: run 'reckoner processor poll' to check the key";
       return read_to === null ? [{ scope: 'account', id: account, needs, partners }] : [];
     });
+}
+
+/** What EN 16931 and the profile demand, once for each setting, and for each partner. */
+function eInvoiceGaps(settings: Settings, buyers: readonly PresentBuyer[]): Gap[] {
+  const ofSettings = new Map<string, Gap & { readonly partners: string[] }>();
+  const ofPartners = buyers.flatMap((buyer) => {
+    const { partner_id: id, e_invoice: format } = buyer;
+    return lacksOfPartner(settings, buyer).flatMap(({ file, field, term }): Gap[] => {
+      if (file === 'partners.json')
+        return [{ scope: 'partner', id, needs: `${field}, for e-invoices (${format}, ${term})` }];
+      const gap = ofSettings.get(field);
+      if (gap !== undefined) gap.partners.push(id);
+      else
+        ofSettings.set(field, {
+          scope: 'settings',
+          id: field,
+          needs: `a value, for e-invoices (${term})`,
+          partners: [id],
+        });
+      return [];
+    });
+  });
+  return [...ofSettings.values(), ...ofPartners];
 }
 
 function partnerGaps(partner: ActivePartner): Gap[] {

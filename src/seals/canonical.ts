@@ -84,14 +84,27 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed('pauses', 'pause_id cause reason state_of paused_at event_id'),
   sealed('resumptions', 'pause_id resumed_at event_id'),
   sealed('issuer_versions', 'issuer_version_id content first_used_at', { logo_sha256: 'computed from the content' }),
+  sealed('openings', 'opening_id cut_over_on sha256 name recorded_at event_id'),
+  sealed('opening_totals', 'opening_id currency items invoices credits cash control'),
   sealed(
     'documents',
     `document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on
      terms_days enrollments entries ${AMOUNTS} credit_applied partner_name contact_name ${ADDRESS} tax_id purchase_order legal_note
-     issuer_version_id sandbox issued_at replaces credits invoice_lowered_by invoice_left reason reopened_on entry_on`,
+     e_invoice buyer_reference electronic_address issuer_version_id sandbox issued_at replaces credits invoice_lowered_by
+     invoice_left reason reopened_on entry_on opening_id opening_number opening_revision opening_follows original_amount`,
+    { tax: 'the sum of its document_taxes, which are sealed', gross: 'computed from invoice_amount and tax' },
   ),
   sealed('skipped_numbers', 'series first_sequence last_sequence pause_id recorded_at event_id'),
-  sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`),
+  sealed('document_lines', `document_id position policy_id policy_name kind month count ${AMOUNTS}`, {
+    tax: 'document_taxes are sealed with the positions of their lines',
+  }),
+  // A document without tax has none, so that its seal says nothing of tax.
+  sealed(
+    'document_taxes',
+    `document_id position currency country registration name category rate reduced reason reason_code taxable tax`,
+    undefined,
+    { lines: 'lines_of_tax(document_id, position)' },
+  ),
   sealed(
     'credit_applications',
     'credit_application_id credit_note_id invoice_id amount applied_on recorded_at at_issue event_id reopened_on entry_on',
@@ -119,6 +132,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_id renderer_version libraries instruction_version_id instructions_changed sha256 rendered_at',
     { pdf: 'its hash is sealed' },
   ),
+  sealed('document_e_invoices', 'document_id writer_version parties sha256 written_at', { xml: 'its hash is sealed' }),
   // Closed books.
   sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
   sealed('book_balances', 'month control account currency amount'),
@@ -150,7 +164,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   sealed(
     'payments',
     `payment_id identity source partner_id currency amount method account received_on entry_on reference payer_name
-     payer_account recorded_at event_id`,
+     payer_account recorded_at event_id opening_id opening_number`,
   ),
   sealed('payment_sources', 'identity payment_id source reference bank_line_id recorded_at event_id'),
   sealed(
@@ -252,6 +266,16 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   }),
   sealed('quote_acceptances', 'quote_id partner_id client_id posted_month entry_id'),
   sealed('requote_acceptances', 'quote_id step previous_step requote_id partner_id client_id posted_month entry_id'),
+  // The general-ledger hand-off.
+  sealed(
+    'gl_exports',
+    'gl_export_id month format part previous kind seal books_closed accounts writer recorded_at event_id',
+  ),
+  sealed(
+    'gl_export_lines',
+    `gl_export_id line control account partner_id policy_id currency amount to_account class location name memo`,
+  ),
+  sealed('gl_export_files', 'gl_export_id position name sha256', { content: 'its hash is sealed' }),
   // E-mails.
   sealed(
     'email_attempts',

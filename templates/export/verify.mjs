@@ -182,7 +182,10 @@ const MOVED = 'entry_on recorded_at';
 const INTERPRETED = {
   documents:
     'document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on entry_on ' +
-    'enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason',
+    'enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason ' +
+    'opening_id opening_number opening_revision',
+  openings: 'opening_id cut_over_on',
+  opening_totals: 'opening_id currency items invoices credits cash control',
   skipped_numbers: 'series first_sequence last_sequence event_id',
   user_roles: 'user_role_id user_id act role partner_id source',
   user_ends: 'user_id',
@@ -195,7 +198,7 @@ const INTERPRETED = {
   credit_releases: `credit_application_id released_on event_id ${MOVED}`,
   write_offs: `write_off_id document_id amount reason written_off_on event_id ${MOVED}`,
   write_off_reversals: `write_off_id reason reversed_on event_id ${MOVED}`,
-  payments: PAYMENT.join(' '),
+  payments: `${PAYMENT.join(' ')} opening_id`,
   payment_assignments: `payment_assignment_id payment_id from_partner_id partner_id amount assigned_on ${MOVED}`,
   payment_applications: `payment_application_id payment_id document_id partner_id currency amount applied_on evidence ${MOVED}`,
   payment_unapplications: `payment_application_id payment_reversal_id unapplied_on ${MOVED}`,
@@ -284,8 +287,8 @@ const DATA_COLUMNS = {
   partners: words(
     'partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country ' +
       'invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active ' +
-      'tax_id purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id ' +
-      'merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
+      'tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement ' +
+      'arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
   ),
   policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price'),
   'partner-changes': words(
@@ -1192,7 +1195,7 @@ function checkDocuments(pack) {
   const billed = new Set();
   for (const document of pack.documents.values()) {
     const { number, series, sequence, purpose } = document;
-    if (number !== `${series}-${sequence.padStart(6, '0')}`) found(`${number} is number ${sequence} of ${series}`);
+    if (number !== numberGiven(document)) found(`${number} is number ${sequence} of ${series}`);
     groupBy(sequences, series).push([Number(sequence), Number(sequence)]);
     if (document.replaces !== null) checkReplaced(pack, document, found);
     if (purpose !== 'month') continue;
@@ -1208,8 +1211,50 @@ function checkDocuments(pack) {
     const [partner, month, currency] = key.split('\t');
     if (!billed.has(key)) found(`rows of ${partner} in ${month} in ${currency} are on no document`);
   }
+  checkOpenings(pack, found);
   checkNumbers(sequences, pack.fromTheStart, found);
   return `${many(pack.documents.size, 'document')}, ${sequences.size} series`;
+}
+
+/** Of what an opening carried over the number of the system before, and which revision of it; otherwise our own. */
+const numberGiven = ({ purpose, series, sequence, opening_number: own, opening_revision: revision }) =>
+  purpose !== 'opening' ? `${series}-${sequence.padStart(6, '0')}` : revision === '1' ? own : `${own}~${revision}`;
+
+/** What an opening carried over adds up to its totals, bills nothing, and is entered on the day of the cut-over. */
+function checkOpenings(pack, found) {
+  const openings = byId(pack, 'openings', 'opening_id');
+  const sums = new Map();
+  const add = (item, what, amount, at) => {
+    const key = `${item.opening_id}\t${item.currency}`;
+    if (!sums.has(key)) sums.set(key, { items: 0n, invoices: 0n, credits: 0n, cash: 0n });
+    const sum = sums.get(key);
+    sum.items += 1n;
+    sum[what] += units(amount);
+    if (openings.get(item.opening_id)?.cut_over_on !== item.entry_on) found(`${at} is not entered at its cut-over`);
+  };
+  for (const document of pack.documents.values()) {
+    const { number, purpose, series, lines, entries, partner_cut: cut } = document;
+    if ((purpose === 'opening') !== (document.opening_id !== null)) found(`${number} is of no opening, or of one`);
+    if (purpose !== 'opening') continue;
+    if (series !== 'OPENING' || lines.length > 0 || entries !== '0' || cut !== '0') found(`${number} bills something`);
+    add(document, document.document === 'invoice' ? 'invoices' : 'credits', document.invoice_amount, number);
+  }
+  for (const payment of pack.of('payments')) {
+    const { payment_id: id, source, opening_id: opening } = payment;
+    if ((source === 'opening') !== (opening !== null)) found(`payment ${id} is of no opening, or of one`);
+    if (source === 'opening') add(payment, 'cash', payment.amount, `payment ${id}`);
+  }
+  for (const total of pack.of('opening_totals')) {
+    const { opening_id: id, currency } = total;
+    const sum = sums.get(`${id}\t${currency}`);
+    sums.delete(`${id}\t${currency}`);
+    const [invoices, credits, cash, control] = words('invoices credits cash control').map((name) => units(total[name]));
+    const stated = String([BigInt(total.items), invoices, credits, cash]);
+    if (sum === undefined || String([sum.items, sum.invoices, sum.credits, sum.cash]) !== stated)
+      found(`opening ${id} is not the sum of its items in ${currency}`);
+    if (control !== invoices - credits - cash) found(`opening ${id} does not meet its control total in ${currency}`);
+  }
+  for (const key of sums.keys()) found(`opening ${key.replace('\t', ' has no total in ')}`);
 }
 
 /** A document is the sum of its lines, and each line the sum of its rows. */
@@ -1396,7 +1441,7 @@ const [BILLED, UNBILLED, OWED] = ['billed', 'unbilled', 'processor'].map(receiva
 const [CREDIT, UNAPPLIED] = ['liabilities:partner-credit', 'liabilities:unapplied'];
 const [BANK, PROCESSOR, CONVERSION] = ['assets:bank', 'assets:processor', 'equity:conversion'];
 const [BAD_DEBTS, CHARGES, FEES] = ['expenses:bad-debts', 'expenses:bank-charges', 'expenses:processor-fees'];
-const ADJUSTMENTS = 'income:adjustments';
+const [ADJUSTMENTS, OPENING] = ['income:adjustments', 'equity:opening-balances'];
 const ANY = undefined;
 
 /** A fact from before the pack: nothing of it is known, and what follows from it is undefined, which is not compared. */
@@ -1407,11 +1452,13 @@ const of = (control, { partner_id }) => account(control, partner_id);
 function issuedFrom(document) {
   if (document === OLDER) return undefined;
   if (document.document === 'credit_note') return of(CREDIT, document);
+  if (document.purpose === 'opening') return OPENING;
   return of(document.purpose === 'missing_shares' ? OWED : UNBILLED, document);
 }
 function issuedTo(document) {
   if (document === OLDER) return undefined;
   if (document.document === 'invoice') return of(BILLED, document);
+  if (document.purpose === 'opening') return OPENING;
   return of(document.purpose === 'adjustment' ? ADJUSTMENTS : UNBILLED, document);
 }
 function moneyOf({ method, account: own }, match) {
@@ -1435,11 +1482,13 @@ const documentEntry = (document, debit, credit, datedOn) => {
  * gives the fact of a table with this number. It is the table "Posting rules" of docs/pack-format.md, line by line.
  */
 const posting = (fact, table, debits, credits, entriesOf) => ({ fact, table, debits, credits, entriesOf });
+const ISSUED_TO = [BILLED, ADJUSTMENTS, OPENING, UNBILLED];
+const ISSUED_FROM = [CREDIT, OWED, OPENING, UNBILLED];
 const POSTINGS = [
-  posting('document_issued', 'documents', [BILLED, ADJUSTMENTS, UNBILLED], [CREDIT, OWED, UNBILLED], (each) =>
+  posting('document_issued', 'documents', ISSUED_TO, ISSUED_FROM, (each) =>
     documentEntry(each, issuedTo(each), issuedFrom(each), each.issued_on),
   ),
-  posting('document_voided', 'voids', [CREDIT, OWED, UNBILLED], [BILLED, ADJUSTMENTS, UNBILLED], (each, join) => {
+  posting('document_voided', 'voids', ISSUED_FROM, ISSUED_TO, (each, join) => {
     const document = join('documents', each.document_id);
     return documentEntry(document, issuedFrom(document), issuedTo(document), each.voided_on);
   }),
@@ -1465,8 +1514,15 @@ const POSTINGS = [
     const money = { currency: document.currency, amount: writeOff.amount };
     return [entryOf(of(BILLED, document), BAD_DEBTS, money, document.number, null, each.reversed_on)];
   }),
-  posting('payment_received', 'payments', [PROCESSOR, BANK], [UNAPPLIED], (each) => [
-    entryOf(moneyOf(each), of(UNAPPLIED, each), each, null, each.reference, each.received_on),
+  posting('payment_received', 'payments', [PROCESSOR, BANK, OPENING], [UNAPPLIED], (each) => [
+    entryOf(
+      each.source === 'opening' ? OPENING : moneyOf(each),
+      of(UNAPPLIED, each),
+      each,
+      null,
+      each.reference,
+      each.received_on,
+    ),
   ]),
   posting('payment_assigned', 'payment_assignments', [UNAPPLIED], [UNAPPLIED], (each, join) => {
     const payment = join('payments', each.payment_id);
@@ -1501,7 +1557,8 @@ const POSTINGS = [
   }),
   posting('payment_reversed', 'payment_reversals', [UNAPPLIED], ANY, (each, join) => {
     const payment = join('payments', each.payment_id);
-    const credit = each.kind === 'other' ? each.booked_to : moneyOf(payment);
+    const neverCame = payment.source === 'opening' && (each.kind === 'mistake' || each.kind === 'duplicate');
+    const credit = each.kind === 'other' ? each.booked_to : neverCame ? OPENING : moneyOf(payment);
     return [entryOf(of(UNAPPLIED, each), credit, each, null, payment.reference, each.reversed_on)];
   }),
   posting('payment_reinstated', 'payment_reinstatements', [PROCESSOR, BANK], [UNAPPLIED], (each, join) => {
@@ -2890,21 +2947,26 @@ const BELONGS = {
     if (document === undefined || others.length > 0 || document.values.number !== number)
       malformed('facts', `are not document ${number}`);
     const header = taken(document.values, words(INTERPRETED.documents));
-    if (number !== `${header.series}-${header.sequence.padStart(6, '0')}`) malformed(number, 'is not its own number');
+    if (number !== numberGiven(header)) malformed(number, 'is not its own number');
     for (const { table, month, values } of facts) {
-      const known = ['documents', 'document_lines', 'document_pdfs', 'voids'].includes(table);
+      const known = ['documents', 'document_lines', 'document_pdfs', 'document_e_invoices', 'voids'].includes(table);
       if (!known || values.document_id !== header.document_id || month < document.month)
         malformed('facts', `one of ${table} does not belong to ${number}`);
       if (table === 'document_lines' && month !== document.month) malformed('facts', 'a line is of another month');
     }
-    if (of('document_pdfs').length > 1 || of('voids').length > 1) malformed('facts', `${number} has two PDFs or voids`);
+    for (const [table, what] of Object.entries({
+      document_pdfs: 'PDFs',
+      document_e_invoices: 'e-invoices',
+      voids: 'voids',
+    }))
+      if (of(table).length > 1) malformed('facts', `${number} has two ${what}`);
     checkLinesOfProof(number, header, of('document_lines'));
   },
 };
 
 /** All lines of a document are there: they add up to it. */
 function checkLinesOfProof(number, header, facts) {
-  if (header.purpose === 'adjustment') {
+  if (header.purpose === 'adjustment' || header.purpose === 'opening') {
     if (facts.length > 0) malformed('facts', `${number} has no lines`);
     return;
   }

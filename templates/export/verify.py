@@ -683,8 +683,11 @@ OUTCOME = "outcome payment_id payout_id payment_reversal_id needs_review reason"
 COLUMNS = {
     "documents": (
         "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
-        "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on"
+        "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on "
+        "opening_id opening_number opening_revision"
     ).split(),
+    "openings": ["opening_id", "cut_over_on"],
+    "opening_totals": "opening_id currency items invoices credits cash control".split(),
     "skipped_numbers": "series first_sequence last_sequence event_id".split(),
     "user_roles": "user_role_id user_id act role partner_id source".split(),
     "user_ends": ["user_id"],
@@ -703,7 +706,7 @@ COLUMNS = {
     "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
     "write_offs": "fact_id write_off_id document_id amount reason written_off_on entry_on recorded_at event_id".split(),
     "write_off_reversals": "fact_id write_off_id reason reversed_on entry_on recorded_at event_id".split(),
-    "payments": PAYMENT,
+    "payments": PAYMENT + ["opening_id"],
     "payment_assignments": (
         "payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
     ).split(),
@@ -1538,6 +1541,51 @@ def was_approver(pack, user, fact):
     return "grant" in latest.values()
 
 
+def number_of(document):
+    """Of what an opening carried over, the number of the system before with its revision; otherwise our own."""
+    if document["purpose"] != "opening":
+        return numbered(document["series"], document["sequence"])
+    own, revision = document["opening_number"], document["opening_revision"]
+    return own if revision == "1" else "%s~%s" % (own, revision)
+
+
+def check_openings(pack, problem):
+    """What an opening carried over adds up to its totals, bills nothing, and is entered on the day of the cut-over."""
+    days = {opening["opening_id"]: opening["cut_over_on"] for opening in pack.facts["openings"]}
+    sums = defaultdict(lambda: [0, Decimal(0), Decimal(0), Decimal(0)])
+
+    def add(item, name, place, amount):
+        total = sums[item["opening_id"], item["currency"]]
+        total[0] += 1
+        total[place] += Decimal(amount)
+        if days.get(item["opening_id"]) != item["entry_on"]:
+            problem(name + " is not entered on the day of its cut-over")
+
+    for document in pack.documents.values():
+        number, is_opening = document["number"], document["purpose"] == "opening"
+        if is_opening != (document["opening_id"] is not None):
+            problem(number + " is of an opening, or it is not")
+        elif is_opening:
+            if document["series"] != "OPENING" or document["lines"] or (document["entries"], document["partner_cut"]) != ("0", "0"):
+                problem(number + " was carried over, and bills something")
+            add(document, number, 1 if document["document"] == "invoice" else 2, document["invoice_amount"])
+    for payment in pack.facts["payments"]:
+        name, is_opening = "payment %s" % payment["payment_id"], payment["source"] == "opening"
+        if is_opening != (payment["opening_id"] is not None):
+            problem(name + " is of an opening, or it is not")
+        elif is_opening:
+            add(payment, name, 3, payment["amount"])
+    for total in pack.facts["opening_totals"]:
+        name = "opening %s in %s" % (total["opening_id"], total["currency"])
+        invoices, credits, cash, control = (Decimal(total[each]) for each in ("invoices", "credits", "cash", "control"))
+        if sums.pop((total["opening_id"], total["currency"]), None) != [int(total["items"]), invoices, credits, cash]:
+            problem(name + " is not the sum of its items")
+        if control != invoices - credits - cash:
+            problem(name + " does not meet its control total")
+    for opening, currency in sums:
+        problem("opening %s has no total in %s" % (opening, currency))
+
+
 def check_documents(pack, problem):
     arrange_documents(pack, problem)
     check_skipped(pack, problem)
@@ -1551,7 +1599,7 @@ def check_documents(pack, problem):
         problem.notes.append("%s: %d to %d skipped, by event %s" % (skip["series"], first, last, skip["event_id"]))
     for document in pack.documents.values():
         number = document["number"]
-        if number != "%s-%s" % (document["series"], document["sequence"].rjust(6, "0")):
+        if number != number_of(document):
             problem("%s is number %s of %s" % (number, document["sequence"], document["series"]))
         series[document["series"]].append(given(document))
         if document["purpose"] != "month":
@@ -1583,6 +1631,7 @@ def check_documents(pack, problem):
             problem.notes.append("%s is void, and no sealed document replaces it" % chain[-1]["number"])
     for key in pack.groups.keys() - billed:
         problem("rows of %s in %s in %s are on no document" % key[:3])
+    check_openings(pack, problem)
     for name, numbers in series.items():
         numbers.sort()
         first = 1 if pack.from_the_start else numbers[0][0]
@@ -1646,17 +1695,20 @@ def check_books(pack, problem):
 RECEIVABLE, UNBILLED, DUE_FROM_PROCESSOR = ("assets:receivable:" + each for each in ("billed", "unbilled", "processor"))
 CREDIT, UNAPPLIED, ADJUSTMENTS = "liabilities:partner-credit", "liabilities:unapplied", "income:adjustments"
 BANK, PROCESSOR, CONVERSION = "assets:bank", "assets:processor", "equity:conversion"
+OPENING = "equity:opening-balances"
 BAD_DEBTS, BANK_CHARGES, FEES = "expenses:bad-debts", "expenses:bank-charges", "expenses:processor-fees"
 MONEY_AT = (BANK, PROCESSOR)
+BILLED_TO = (RECEIVABLE, ADJUSTMENTS, OPENING, UNBILLED)
+BILLED_FROM = (CREDIT, DUE_FROM_PROCESSOR, OPENING, UNBILLED)
 # The table of each fact, and the control accounts that it may debit and credit; None is any.
 POSTED = {
-    "document_issued": ("documents", (RECEIVABLE, ADJUSTMENTS, UNBILLED), (CREDIT, DUE_FROM_PROCESSOR, UNBILLED)),
-    "document_voided": ("voids", (CREDIT, DUE_FROM_PROCESSOR, UNBILLED), (RECEIVABLE, ADJUSTMENTS, UNBILLED)),
+    "document_issued": ("documents", BILLED_TO, BILLED_FROM),
+    "document_voided": ("voids", BILLED_FROM, BILLED_TO),
     "credit_applied": ("credit_applications", (CREDIT,), (RECEIVABLE,)),
     "credit_released": ("credit_releases", (RECEIVABLE,), (CREDIT,)),
     "written_off": ("write_offs", (BAD_DEBTS,), (RECEIVABLE,)),
     "write_off_undone": ("write_off_reversals", (RECEIVABLE,), (BAD_DEBTS,)),
-    "payment_received": ("payments", MONEY_AT, (UNAPPLIED,)),
+    "payment_received": ("payments", (*MONEY_AT, OPENING), (UNAPPLIED,)),
     "payment_assigned": ("payment_assignments", (UNAPPLIED,), (UNAPPLIED,)),
     "payment_applied": ("payment_applications", (UNAPPLIED,), (RECEIVABLE,)),
     "payment_unapplied": ("payment_unapplications", (RECEIVABLE,), (UNAPPLIED,)),
@@ -1693,6 +1745,8 @@ def billed_to(document):
     if document is OLDER:
         return OLDER
     is_adjustment = document["purpose"] == "adjustment"
+    if document["purpose"] == "opening" and document["document"] == "credit_note":
+        return OPENING
     control = RECEIVABLE if document["document"] == "invoice" else ADJUSTMENTS if is_adjustment else UNBILLED
     return account_of(control, document["partner_id"])
 
@@ -1700,6 +1754,8 @@ def billed_to(document):
 def billed_from(document):
     if document is OLDER:
         return OLDER
+    if document["purpose"] == "opening" and document["document"] == "invoice":
+        return OPENING
     of_processor = document["purpose"] == "missing_shares"
     control = CREDIT if document["document"] == "credit_note" else DUE_FROM_PROCESSOR if of_processor else UNBILLED
     return account_of(control, document["partner_id"])
@@ -1808,7 +1864,8 @@ def derive_entries(facts):
                 yield ("write_off_undone", own, own["reversed_on"], billed, BAD_DEBTS, *money)
     for p in each("payments"):
         money = p["currency"], p["amount"], None, p["reference"]
-        yield ("payment_received", p, p["received_on"], money_of(p), account_of(UNAPPLIED, p["partner_id"]), *money)
+        debit = OPENING if p["source"] == "opening" else money_of(p)
+        yield ("payment_received", p, p["received_on"], debit, account_of(UNAPPLIED, p["partner_id"]), *money)
     for own in each("payment_assignments"):
         p = of(own, "payment_id", "payments")
         if Decimal(own["amount"]) > 0:
@@ -1818,7 +1875,8 @@ def derive_entries(facts):
     yield from derive_applications(facts)
     for own in each("payment_reversals"):
         p = of(own, "payment_id", "payments")
-        credit = own["booked_to"] if own["kind"] == "other" else money_of(p)
+        never_came = p["source"] == "opening" and own["kind"] in ("mistake", "duplicate")
+        credit = own["booked_to"] if own["kind"] == "other" else OPENING if never_came else money_of(p)
         money = own["currency"], own["amount"], None, p["reference"]
         yield ("payment_reversed", own, own["reversed_on"], account_of(UNAPPLIED, own["partner_id"]), credit, *money)
     for own in each("payment_reinstatements"):
@@ -2640,8 +2698,8 @@ BANK_ROW = ["bank_statement_id", "position", "bank_line_id"] + BANK_LINE + OUTCO
 PARTNER = (
     "partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country "
     "invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active tax_id "
-    "purchase_order legal_note parent account_statement arrangement arrangement_from connected_account_id merchant_of_record "
-    "split connected_account_type connected_account_state balance_transactions_from"
+    "purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement "
+    "arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from"
 ).split()
 POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price".split()
 CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
@@ -3198,18 +3256,19 @@ def check_subject(kind, number, facts):
 
 def check_proven_document(document, by_table):
     own = document.row.get("document_id")
-    lines, pdfs, voids = (by_table.pop(table, []) for table in ("document_lines", "document_pdfs", "voids"))
-    if own is None or any(fact.row.get("document_id") != own for fact in lines + pdfs + voids):
+    lines = by_table.pop("document_lines", [])
+    others = [by_table.pop(table, []) for table in ("document_pdfs", "document_e_invoices", "voids")]
+    if own is None or any(fact.row.get("document_id") != own for facts in [lines] + others for fact in facts):
         raise Malformed("facts: not all are of the document")
-    if len(pdfs) > 1 or len(voids) > 1 or any(fact.month < document.month for fact in pdfs + voids):
-        raise Malformed("facts: the PDF or the void is there twice, or older than the document")
-    number = "%s-%s" % (document.row.get("series"), document.value("sequence").rjust(6, "0"))
+    if any(len(facts) > 1 or any(fact.month < document.month for fact in facts) for facts in others):
+        raise Malformed("facts: the PDF, the e-invoice or the void is there twice, or older than the document")
+    purpose = document.row.get("purpose")
+    number = number_of({**document.row, "purpose": purpose, "sequence": document.value("sequence")})
     if document.row["number"] != number:
         raise Malformed("facts: the document is number %s" % number)
-    purpose = document.row.get("purpose")
-    if purpose == "adjustment":
+    if purpose in ("adjustment", "opening"):
         if lines:
-            raise Malformed("facts: an adjustment has no lines")
+            raise Malformed("facts: the document has no lines")
         return
     if not lines or any(fact.month != document.month for fact in lines):
         raise Malformed("facts: the lines of the document are missing, or of another month")

@@ -18,6 +18,7 @@ import { createClient } from '../../src/partners/clients.ts';
 import type { Actor } from '../../src/people/audit-events.ts';
 import { ROLES } from '../../src/people/roles.ts';
 import { identify } from '../../src/people/users.ts';
+import { writeAccounts } from '../general-ledger/months.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 import { invite } from '../support/console.ts';
 import { partner, quote } from '../support/world.ts';
@@ -29,6 +30,7 @@ const made = { client: '', creditNote: '', email: 0, unapplied: 0, applied: 0 };
 
 beforeAll(async () => {
   books = await openBooks();
+  writeAccounts(books);
   const webhookKey = '5c'.repeat(32);
   const environment = { ...books.environment, webhookKey };
   // A dry run: the month that could be closed has not ended yet.
@@ -60,6 +62,7 @@ const why = { reason: 'as agreed' };
 const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>> = {
   'month.close': () => ({ input: { month: '2026-10' } }),
   'books.close': () => ({ input: { month: '2026-07' } }),
+  'gl.export': () => ({ input: { month: '2026-07', format: 'generic', preliminary: true } }),
   'checkpoint.take': () => ({ input: {} }),
   'ledger.pause': () => ({ input: why }),
   'instructions.adopt': () => ({ input: {}, refused: 'instructions_unchanged' }),

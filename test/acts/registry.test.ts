@@ -24,6 +24,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'books.ts closeBooks': 'a dry run lists everything that keeps the books from closing, where the act is refused',
   'credit.ts refund': 'credit.refund, or credit.refund_returned with --returned',
   'deliver.ts deliver': 'delivery.retry; what it delivers was decided by other acts',
+  'export-gl.ts exportGeneralLedger': 'gl.export, and then writes its files',
   'invoice/link.ts invoiceLink': 'invoice.link_rotate or invoice.link_revoke, or reads',
   'invoice/write-off.ts writeOff': 'invoice.write_off, or invoice.write_off_undone with --undo',
   'reconcile.ts reconcile': 'processor.reverse_month and shares.bill, and then a report',

@@ -9,9 +9,11 @@ import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 export const month = (text: string): Month => text as Month;
@@ -65,6 +67,10 @@ export async function openBooks(options: Parameters<typeof openWorld>[0] = {}): 
     quote({ partner_id: 'p-2', ...yen }),
   ]);
   await world.close();
+  writeAccounts(world, everyAccount());
+  await world.database.transaction((tx) =>
+    exportGl(tx, world, { month: month('2026-07'), format: 'generic', preliminary: true }),
+  );
   world.at('2026-10-01T10:00:00Z');
   await world.rows([1, 2, 3, 4, 5].map((day) => quote({ accepted_at: `2026-09-0${day}T12:00:00.25Z` })));
   await world.close();

@@ -300,6 +300,11 @@ const TAMPERINGS: readonly [what: string, checks: readonly string[], ...statemen
     ['seals_recomputed', 'balances_of_closed_books', 'closed_books_recomputed'],
     `UPDATE write_offs SET written_off_on = '2026-07-31', reopened_on = NULL`,
   ],
+  [
+    'an exported journal moved to another account of theirs',
+    ['seals_recomputed', 'gl_export_files_as_written'],
+    `UPDATE gl_export_lines SET to_account = 'Elsewhere' WHERE line = 1`,
+  ],
   ['a row removed', ['seals_recomputed', 'documents_match_rows'], `DELETE FROM ledger_rows WHERE entry_id = ${ROW}`],
   [
     'two rows swapped',

@@ -4,11 +4,13 @@ import { CHECKS, type Check, type Finding } from '../../src/audit/checks.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { booksOf } from '../payments/books.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
@@ -19,6 +21,8 @@ import { SWEEPING } from '../support/sweep.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { type Owner, openOwner } from './owner.ts';
 import { PAYMENT_DAMAGES, payInEveryWay } from './payment-damages.ts';
+
+const CLOSED = ['2026-07', '2026-08', '2026-09'] as Month[];
 
 let world: World;
 let owner: Owner;
@@ -51,6 +55,7 @@ beforeAll(async () => {
   await world.close();
   await world.deliver();
   await world.closeBooks('2026-07', '2026-08');
+  await exportToGeneralLedger();
   await correctSome();
   await billThroughProcessor(world, '2026-09');
   await world.deliver();
@@ -66,6 +71,13 @@ afterAll(async () => {
   await world.end();
   await stripe.close();
 });
+
+/** Closed books, and a month whose books are open. */
+async function exportToGeneralLedger(): Promise<void> {
+  writeAccounts(world, everyAccount());
+  const asked = { format: 'generic', preliminary: true } as const;
+  for (const month of CLOSED) await world.database.transaction((tx) => exportGl(tx, world, { ...asked, month }));
+}
 
 /**
  * September's invoice is credited, voided and run again, twice; p-2's of August is written off, its one of July is disputed,
@@ -113,7 +125,7 @@ const failing = (found: Pick<Verification, 'checks'>) =>
  * Books with time stamps need an authority, and approvals need users: test/seals/time-stamps.test.ts and
  * test/acts/approvals.test.ts have them, and damage them.
  */
-const TESTED_ELSEWHERE = ['time_stamps_hold', 'acts_approved'];
+const TESTED_ELSEWHERE = ['time_stamps_hold', 'acts_approved', 'openings_as_controlled'];
 
 test('undamaged, every check inspects something and finds nothing', async () => {
   const found = await verifyDamaged([]);
@@ -461,6 +473,23 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE book_balances SET amount = amount + 1 WHERE month = '2026-08'`,
   ],
   [
+    'an exported line of another amount',
+    'gl_exports_tie',
+    `UPDATE gl_export_lines SET amount = amount + 1 WHERE (gl_export_id, line) = (1, 1)`,
+  ],
+  ['an exported part without its lines', 'gl_exports_tie', `DELETE FROM gl_export_lines WHERE gl_export_id = 3`],
+  [
+    'an exported line of another account of theirs',
+    'gl_export_files_as_written',
+    `UPDATE gl_export_lines SET to_account = 'Elsewhere' WHERE (gl_export_id, line) = (2, 1)`,
+  ],
+  [
+    'an exported file changed with its hash',
+    'gl_export_files_as_written',
+    `UPDATE gl_export_files SET content = content || ' ', sha256 = encode(sha256(content || ' '), 'hex') WHERE position = 1`,
+  ],
+  ['an exported file removed', 'gl_export_files_as_written', `DELETE FROM gl_export_files WHERE position = 2`],
+  [
     'an entry of closed books of another account',
     'closed_books_recomputed',
     `UPDATE documents SET partner_id = 'p-9' WHERE number = 'INV-2026-000001'`,
@@ -751,8 +780,6 @@ for (const [what, check, ...statements] of DAMAGES) {
 
 const differencesOf = async (check: string, statements: readonly string[], month?: Month): Promise<string[]> =>
   (await findingOf(check, statements, month)).differences.map(({ subject, detail }) => `${subject}: ${detail}`);
-
-const CLOSED = ['2026-07', '2026-08', '2026-09'] as Month[];
 
 test.each(DAMAGES.filter(([, check]) => check === 'rows_within_their_quotes'))(
   'verifying a month finds %s if and only if the month has a row of the quote',

@@ -1,4 +1,5 @@
 /** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -38,6 +39,7 @@ afterAll(async () => {
   await staffed?.end();
   await splitting?.end();
   await billed?.end();
+  await opened?.end();
   await empty.drop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -243,6 +245,24 @@ interface Case {
   readonly run: () => Promise<Ran>;
 }
 
+const MAPPED = [
+  ...['assets:receivable:billed', 'assets:receivable:unbilled', 'income:sales', 'expenses:partner-cut'],
+  ...['assets:bank', 'liabilities:unapplied', 'liabilities:partner-credit'],
+].map((account) => ({ account, to: account.replaceAll(':', ' ') }));
+
+/** Exports July of a world for Xero with this map, or without any. */
+async function exportsGlOf(own: World, accounts: readonly object[] | undefined, ...args: string[]): Promise<Ran> {
+  const home = homeWith(readFileSync(join(own.home, 'settings.json'), 'utf8'));
+  if (accounts !== undefined) writeFileSync(join(home, 'accounts.json'), JSON.stringify({ accounts }));
+  return command(['--json', 'export', 'gl', '--month', '2026-07', '--format', 'xero', '--out', home, ...args], {
+    env: { RECKONER_HOME: home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-09-03T10:00:00Z' },
+  });
+}
+async function exportsGl(accounts: readonly object[] | undefined, ...args: string[]): Promise<Ran> {
+  corrected ??= await correctedWorld();
+  return exportsGlOf(corrected, accounts, ...args);
+}
+
 /** Closes September of the corrected world, where p-2 had rows in July and August, under settings that expect feeds. */
 async function closesSeptember(allowEmpty: false | readonly string[], ...args: string[]): Promise<Ran> {
   corrected ??= await correctedWorld();
@@ -266,6 +286,108 @@ async function whilePaused(run: () => Promise<Ran>, ...stateOf: string[]): Promi
 
 const SIGNING = { WEBHOOK_SIGNING_KEY: 'a-key-of-the-tests-that-is-long-enough' };
 
+/** A world of its own with an opening as of the end of June, and July closed. */
+let opened: World | undefined;
+const OPEN_ITEMS = 'kind,number,partner_id,date,due_on,currency,amount\ninvoice,R-1,p-1,2026-05-01,2026-05-31,USD,10\n';
+async function inOpened(...args: string[]): Promise<Ran> {
+  if (opened === undefined) {
+    opened = await openWorld();
+    await opened.partners([partner()]);
+    await opened.rows([quote()]);
+    expect((await carriedOver(OPEN_ITEMS)).status).toBe(0);
+    opened.at('2026-08-10T10:00:00Z');
+    await opened.close('2026-07');
+  }
+  const env = { RECKONER_HOME: opened.home, DATABASE_URL: opened.databaseUrl, RECKONER_NOW: '2026-08-10T10:00:00Z' };
+  return command(['--json', ...args], { env });
+}
+const carriedOver = (text: string, cutOver = '2026-06-30', control = '10'): Promise<Ran> =>
+  inOpened(
+    ...[
+      'opening',
+      'import',
+      written(`open-items-${randomUUID()}.csv`, text),
+      '--cut-over',
+      cutOver,
+      '--control',
+      `USD=${control}`,
+    ],
+    ...['--count', '1', '--no-deliver'],
+  );
+
+const OPENINGS = {
+  opening_invalid: {
+    when: 'an open item has no due date',
+    exit: 2,
+    says: /line 2, due_on: '' is not a date such as 2026-07-30/,
+    run: () => carriedOver(OPEN_ITEMS.replace('2026-05-31', '')),
+  },
+  opening_control_differs: {
+    when: 'the open items are not what the control total says',
+    exit: 3,
+    says: /USD: the control is 10\.01, the file has 10\.00/,
+    run: () => carriedOver(OPEN_ITEMS, '2026-06-30', '10.01'),
+  },
+  opening_clash: {
+    when: 'an open item is of a partner that is not known',
+    exit: 3,
+    says: /line 2, partner_id: there is no partner p-9/,
+    run: () => carriedOver(OPEN_ITEMS.replace('p-1', 'p-9').replace('R-1', 'R-2'), '2026-07-31'),
+  },
+  opening_after_close: {
+    when: 'a month after the cut-over is closed',
+    exit: 3,
+    says: /The cut-over of 2026-06-30 lies before 2026-07, which is closed/,
+    run: () => carriedOver(OPEN_ITEMS.replace('R-1', 'R-2')),
+  },
+  opening_books_closed: {
+    when: 'the books of the cut-over are closed',
+    exit: 3,
+    says: /the books before 2026-08-01 are closed/,
+    run: async () => {
+      await inOpened('books', 'close', '2026-07');
+      return carriedOver(OPEN_ITEMS.replace('R-1', 'R-2'), '2026-07-31');
+    },
+  },
+  comparison_invalid: {
+    when: 'the invoices to compare a close with lack a column',
+    exit: 2,
+    says: /line 1: has no column amount/,
+    run: () =>
+      inOpened(
+        ...['close', '2026-08', '--dry-run'],
+        ...['--compare', written('invoiced.csv', 'partner_id,policy_id,currency\np-1,standard,USD\n')],
+      ),
+  },
+  opening_unknown: {
+    when: 'an opening is shown that there is not',
+    exit: 2,
+    says: /There is no opening 9/,
+    run: () => inOpened('opening', 'show', '9'),
+  },
+  opening_item_unknown: {
+    when: 'an item is reversed that was never carried over',
+    exit: 2,
+    says: /No item R-9 was carried over/,
+    run: () => inOpened('opening', 'reverse', 'R-9', '--reason', 'wrong'),
+  },
+  opening_items_used: {
+    when: 'an item is reversed that was written off',
+    exit: 3,
+    says: /R-1: it is written off/,
+    run: async () => {
+      await inOpened('invoice', 'write-off', 'R-1', '--reason', 'lost');
+      return inOpened('opening', 'reverse', 'R-1', '--reason', 'wrong');
+    },
+  },
+  carried_over: {
+    when: 'an invoice of the system before is voided',
+    exit: 3,
+    says: /R-1 was carried over from the system before, so it cannot be voided/,
+    run: () => inOpened('invoice', 'void', 'R-1', '--reason', 'wrong'),
+  },
+} satisfies Partial<Record<CommandRefusalCode, Case>>;
+
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
 const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   environment_invalid: {
@@ -274,6 +396,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     says: /RECKONER_ENVIRONMENT is 'staging'/,
     run: () => inWorld(['status'], { RECKONER_ENVIRONMENT: 'staging' }),
   },
+  ...OPENINGS,
   settings_missing: {
     when: 'there is no home yet',
     exit: 2,
@@ -685,6 +808,19 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 3,
     says: /in force already.*'reckoner instructions adopt'/,
     run: () => inWorld(['instructions', 'adopt']),
+  },
+  tax_rule_missing: {
+    when: 'tax is configured, and no rule applies to a sale',
+    exit: 3,
+    says: /p-1 \(US\), policy ticket-protection, on 2026-07-31.*Add a rule under tax\.rules of settings\.json/,
+    run: async () => {
+      corrected ??= await correctedWorld();
+      const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+      const tax = { from: '2026-07', rules: [{ country: 'DE', category: 'standard', rate: '19' }] };
+      return command(['--json', 'invoice', 'rerun', '--month', '2026-07', '--dry-run'], {
+        env: { RECKONER_HOME: homeWith(JSON.stringify({ ...settings, tax })), DATABASE_URL: corrected.databaseUrl },
+      });
+    },
   },
   work_item_unknown: {
     when: 'what is assigned is not in the work queue',
@@ -1125,6 +1261,82 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       } finally {
         await own.end();
       }
+    },
+  },
+  accounts_missing: {
+    when: 'nobody has written which of our accounts is which of the general ledger',
+    exit: 3,
+    says: /There is no .*accounts\.json\. It says which of our accounts .* docs\/general-ledger\.md/,
+    run: () => exportsGl(undefined, '--preliminary'),
+  },
+  accounts_invalid: {
+    when: 'an account there is a formula, another is mapped twice, a third has no name',
+    exit: 2,
+    says: /accounts\.0\.to: could be run by a spreadsheet.*\n.*accounts\.1\.to: must not be empty/s,
+    run: () =>
+      exportsGl(
+        [
+          { account: 'income:sales', to: '=cmd' },
+          { account: 'assets:bank', to: '' },
+        ],
+        '--preliminary',
+      ),
+  },
+  accounts_unmapped: {
+    when: 'the map has no rule for the partner cut, nor one for unbilled receivables in this currency',
+    exit: 3,
+    says: /Nothing of 2026-07 was exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\n {2}expenses:partner-cut:p-1 \(USD\)\n {2}expenses:partner-cut:p-2 \(USD\)\nAdd a rule/,
+    run: () =>
+      exportsGl(
+        [
+          { account: 'income:sales', to: '4000' },
+          { account: 'assets:receivable:unbilled', currency: 'EUR', to: '1110' },
+        ],
+        '--preliminary',
+      ),
+  },
+  books_open: {
+    when: 'a month is exported for the general ledger before its books are closed',
+    exit: 3,
+    says: /The books of 2026-07 are open.*reckoner books close 2026-07.* --preliminary/s,
+    run: () => exportsGl(MAPPED),
+  },
+  gl_name_unusable: {
+    when: 'the name of a partner begins with an equals sign',
+    exit: 3,
+    says: /a spreadsheet could run the name of p-1 as a formula\. Say under "names" of accounts\.json/,
+    run: async () => {
+      const own = await correctedWorld();
+      await own.partners([partner({ name: '=HYPERLINK("x")' })]);
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
+    },
+  },
+  gl_not_exported: {
+    when: 'what was never exported is to move to other accounts',
+    exit: 3,
+    says: /2026-07 was never exported as xero.* without --reclassify/,
+    run: () => exportsGl(MAPPED, '--preliminary', '--reclassify'),
+  },
+  gl_part_unknown: {
+    when: 'the files of a part are asked for that was not exported',
+    exit: 2,
+    says: /2026-07 has no part 7 as xero: it was not exported\. 'reckoner gl list'/,
+    run: () => exportsGl(MAPPED, '--part', '7'),
+  },
+  gl_not_tied: {
+    when: 'a line of an invoice was changed behind the back of the program',
+    exit: 3,
+    says: /the postings of 2026-07 differ from its trial balance in .*income:sales:ticket-protection USD by -1\.00.*reckoner verify/,
+    run: async () => {
+      const own = await correctedWorld();
+      const change = `UPDATE document_lines SET spot_price = spot_price + 1, partner_cut = partner_cut + 1
+                      WHERE document_id = (SELECT min(document_id) FROM documents)`;
+      await own.sql(`${GUARDS_OFF} ${change}; ${GUARDS_ON}`);
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
     },
   },
   bank_account_unknown: {

@@ -64,17 +64,18 @@ const CHECKS: Readonly<Record<string, string>> = {
       GROUP BY partner_id, billed_in, currency, arrangement, policy_id, kind, month
     ) AS r
     FULL JOIN (
-      SELECT d.partner_id, d.month AS billed_in, d.currency, d.arrangement, l.policy_id, l.kind, l.month, l.count,
-             sign * l.spot_price AS spot_price, sign * l.partner_cut AS partner_cut,
-             sign * l.invoice_amount AS invoice_amount
+      SELECT d.partner_id, d.month AS billed_in, d.currency, d.arrangement, l.policy_id, l.kind, l.month,
+             sum(l.count)::bigint AS count, sum(sign * l.spot_price) AS spot_price, sum(sign * l.partner_cut) AS partner_cut,
+             sum(sign * l.invoice_amount) AS invoice_amount
       FROM (${SIGNED}) AS d JOIN document_lines l USING (document_id)
+      GROUP BY d.document_id, d.partner_id, d.month, d.currency, d.arrangement, l.policy_id, l.kind, l.month
     ) AS l USING (partner_id, billed_in, currency, arrangement, policy_id, kind, month)`,
   'lines add up to their document': `
     SELECT (sum(l.count), sum(l.spot_price), sum(l.partner_cut), sum(l.invoice_amount))
            IS NOT DISTINCT FROM (d.entries, d.spot_price, d.partner_cut, d.invoice_amount) AS good
     FROM documents d LEFT JOIN document_lines l USING (document_id) WHERE d.purpose = 'month' GROUP BY d.document_id`,
   'a document owes in the direction of its kind': `
-    SELECT CASE document WHEN 'credit_note' THEN invoice_amount > 0 WHEN 'invoice' THEN invoice_amount >= 0
+    SELECT CASE document WHEN 'credit_note' THEN gross > 0 WHEN 'invoice' THEN gross >= 0
                          ELSE credit_applied = 0 END AS good
     FROM documents`,
   'numbers begin at one and have no gap in their series': `
@@ -83,8 +84,8 @@ const CHECKS: Readonly<Record<string, string>> = {
     SELECT issued_on >= coalesce(lag(issued_on) OVER (PARTITION BY series ORDER BY sequence), '-infinity') AS good
     FROM documents`,
   'a credit note is never applied or paid out beyond its amount, and what is left is its balance': `
-    SELECT a.applied + f.refunded <= d.invoice_amount AND b.balance = d.invoice_amount - a.applied - f.refunded
-           AND b.status = CASE WHEN a.applied + f.refunded = d.invoice_amount THEN 'paid' ELSE 'open' END AS good
+    SELECT a.applied + f.refunded <= d.gross AND b.balance = d.gross - a.applied - f.refunded
+           AND b.status = CASE WHEN a.applied + f.refunded = d.gross THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM (${USED}) AS u
                         WHERE u.credit_note_id = d.document_id) AS a
@@ -93,14 +94,14 @@ const CHECKS: Readonly<Record<string, string>> = {
                           SELECT credit_refund_id FROM credit_refund_returns)) AS f
     WHERE d.document = 'credit_note' AND NOT ${VOID}`,
   'an invoice was issued with the credit that was applied to it then': `
-    SELECT a.applied = d.credit_applied AND d.credit_applied <= d.invoice_amount AS good
+    SELECT a.applied = d.credit_applied AND d.credit_applied <= d.gross AS good
     FROM documents d
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c
                         WHERE c.invoice_id = d.document_id AND c.applied_on = d.issued_on AND c.at_issue) AS a
     WHERE d.document = 'invoice'`,
   'what is open on an invoice is its amount less all credit, write-offs and payments, never below zero': `
-    SELECT b.balance = d.invoice_amount - u.used - w.given_up - p.paid AND b.balance >= 0
-           AND b.status = CASE WHEN d.invoice_amount = u.used + w.given_up + p.paid THEN 'paid' ELSE 'open' END AS good
+    SELECT b.balance = d.gross - u.used - w.given_up - p.paid AND b.balance >= 0
+           AND b.status = CASE WHEN d.gross = u.used + w.given_up + p.paid THEN 'paid' ELSE 'open' END AS good
     FROM documents d JOIN document_balances b USING (document_id)
     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS used FROM (${USED}) AS u
                         WHERE u.invoice_id = d.document_id) AS u
@@ -126,7 +127,7 @@ const CHECKS: Readonly<Record<string, string>> = {
       WHERE n.document = 'credit_note' AND (n.partner_id, n.currency) = (i.partner_id, i.currency)
         AND n.document_id < i.document_id AND b.balance > 0) AS good
     FROM documents i JOIN (${UNCORRECTED}) AS u USING (partner_id, currency)
-    WHERE i.document = 'invoice' AND i.invoice_amount > i.credit_applied`,
+    WHERE i.document = 'invoice' AND i.gross > i.credit_applied`,
   'a credit note is used only when older ones are used up': `
     SELECT NOT EXISTS (
       SELECT FROM documents older JOIN document_balances b USING (document_id)
@@ -137,7 +138,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   'the journal of credit: notes less applications and refunds are what is open, by partner and currency': `
     SELECT sum(notes) - sum(applied) = sum(open) AS good
     FROM (
-      SELECT d.partner_id, d.currency, CASE WHEN ${VOID} THEN 0 ELSE d.invoice_amount END AS notes, 0 AS applied,
+      SELECT d.partner_id, d.currency, CASE WHEN ${VOID} THEN 0 ELSE d.gross END AS notes, 0 AS applied,
              b.balance AS open
       FROM documents d JOIN document_balances b USING (document_id) WHERE d.document = 'credit_note'
       UNION ALL
@@ -182,11 +183,11 @@ const OF_CORRECTIONS: Readonly<Record<string, string>> = {
            AND NOT EXISTS (SELECT FROM document_lines l WHERE l.document_id = d.document_id) AS good
     FROM documents d LEFT JOIN documents i ON i.document_id = d.credits WHERE d.purpose = 'adjustment'`,
   'credits against an invoice and all that it replaced stay within it': `
-    SELECT d.invoice_amount >= (
+    SELECT d.gross >= (
       WITH RECURSIVE chain AS (
         SELECT d.document_id AS id, d.replaces UNION ALL
         SELECT e.document_id, e.replaces FROM documents e JOIN chain c ON e.document_id = c.replaces)
-      SELECT coalesce(sum((SELECT sum(n.invoice_amount) FROM documents n JOIN document_balances b USING (document_id)
+      SELECT coalesce(sum((SELECT sum(n.gross) FROM documents n JOIN document_balances b USING (document_id)
                            WHERE n.credits = c.id AND b.status <> 'void')), 0) FROM chain c) AS good
     FROM documents d WHERE d.document = 'invoice'`,
 };

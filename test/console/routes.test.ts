@@ -84,10 +84,13 @@ const browsers = new Map<string, Browser>();
 beforeAll(async () => {
   const world = await openWorld();
   books = booksOf(world);
+  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
+  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
   await world.partners([
-    partner(),
+    partner({ e_invoice: 'facturx' }),
     partner({
-      ...{ partner_id: OTHER, name: 'Northern Lantern Festival', currency: 'EUR' },
+      ...{ partner_id: OTHER, name: 'Northern Lantern Festival', currency: 'EUR', e_invoice: 'facturx' },
       invoicing_contact: { name: 'Lucia', email: 'ap@lantern.example', cc: [] },
     }),
   ]);

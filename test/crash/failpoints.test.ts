@@ -12,6 +12,14 @@ import { assertNothingLostOrDoubled, beginStory, type Chapter, outcome, type Sto
 const COMMANDS = {
   partners: ({ partnersFile }: Story) => ['partner', 'import', partnersFile],
   import: ({ rowsFile }: Story) => ['ledger', 'import', rowsFile],
+  opening: ({ world }: Story) => {
+    const file = join(world.home, 'open-items.csv');
+    const items = ['invoice,R-1,p-1,2026-05-01,2026-05-31,USD,10', 'cash,Z-1,p-1,2026-05-02,,USD,4'];
+    writeFileSync(file, ['kind,number,partner_id,date,due_on,currency,amount', ...items].join('\n'));
+    const control = ['--control', 'USD=6', '--count', '2', '--no-deliver'];
+    return ['opening', 'import', file, '--cut-over', '2026-06-30', ...control];
+  },
+  opening_reversal: () => ['opening', 'reverse', 'Z-1', '--reason', 'it was applied'],
   close: () => ['close'],
   checkpoint: () => ['checkpoint'],
   pause: () => ['pause', '--reason', 'upgrade'],
@@ -48,6 +56,9 @@ const COMMANDS = {
   write_off_undo: () => ['invoice', 'write-off', 'INV-2026-000002', '--undo', '--reason', 'they pay after all'],
   payments: ({ bankFile }: Story) => ['payment', 'import', bankFile],
   books: () => ['books', 'close', '2026-07'],
+  gl: ({ world }: Story) => [
+    ...['export', 'gl', '--month', '2026-07', '--format', 'generic', '--out', join(world.home, 'gl')],
+  ],
   assignment: () => ['payment', 'assign', '1', '--partner', 'p-2'],
   receipt: () => ['deliver'],
   inbox: ({ eventsFile }: Story) => ['payment', 'events', eventsFile],
@@ -66,7 +77,7 @@ type Command = keyof typeof COMMANDS;
 const TO_THE_CLOSE: readonly Command[] = ['partners', 'import', 'close'];
 const WITH_CORRECTIONS: readonly Command[] = [...TO_THE_CLOSE, 'credit', 'rename', 'rerun', 'void', 'deliver'];
 /** The delivery after a payment switches off the link of the paid invoice. */
-const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'inbox', 'deliver'];
+const WITH_MONEY: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'books', 'gl', 'inbox', 'deliver'];
 const WITH_PLACED_CREDIT: readonly Command[] = [...TO_THE_CLOSE, 'placement', 'release', 'deliver'];
 const WITH_A_WRITE_OFF: readonly Command[] = [...TO_THE_CLOSE, 'write_off', 'write_off_undo', 'deliver'];
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
@@ -77,14 +88,15 @@ const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'd
 const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
 const WITH_A_PAUSE: readonly Command[] = [...TO_THE_CLOSE, 'pause', 'resume', 'deliver'];
 const WITH_A_PURGE: readonly Command[] = [...TO_THE_CLOSE, 'purge'];
+const WITH_AN_OPENING: readonly Command[] = ['partners', 'opening', 'opening_reversal', 'import', 'close', 'deliver'];
 const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
-  ...[WITH_A_BOUNCE, WITH_A_PURGE],
+  ...[WITH_A_BOUNCE, WITH_A_PURGE, WITH_AN_OPENING],
 ];
 
 /**
- * Not repeated after their commits: a checkpoint would be taken twice; a pause, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
+ * Not repeated after their commits: a checkpoint would be taken twice; a pause, the reversal of an opening, its end, a credit, a void, a release, an undone write-off, an assignment and a dispute are refused, credit would be
  * placed twice, and an e-mail resent twice.
  */
 const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
@@ -92,6 +104,7 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   ...(['credit.committed', 'void.committed'] as const),
   ...(['placement.committed', 'release.committed', 'assignment.committed'] as const),
   'write_off_undo.committed',
+  'opening_reversal.committed',
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed'] as const),
 ]);
 

@@ -11,6 +11,7 @@ import { verify } from '../../src/audit/verify.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { Amount } from '../../src/money.ts';
 import { stripeAmount } from '../../src/processors/stripe/amounts.ts';
+import { writeAccounts } from '../general-ledger/months.ts';
 import { stripePayment } from '../payments/stripe-events.ts';
 import { type MailServer, type ReceivedMail, startMailServer } from '../support/mail-server.ts';
 import { command, type Ran, reckoner } from '../support/program.ts';
@@ -85,6 +86,7 @@ export async function beginStory(from?: Chapter): Promise<Story> {
   world.at(NOW);
   const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe' } };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
+  writeAccounts(world);
   const rowsFile = join(world.home, 'rows.ndjson');
   const partnersFile = join(world.home, 'partners.json');
   writeFileSync(rowsFile, ROWS.map((row) => `${JSON.stringify(row)}\n`).join(''));
@@ -172,6 +174,10 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT month, account, currency, trim_scale(amount)::text AS amount FROM book_closes JOIN book_balances USING (month)
      ORDER BY month, account, currency`,
   );
+  const journals = await world.sql(
+    `SELECT month, format, part, kind, account, currency, amount::text, to_account, name
+     FROM gl_exports JOIN gl_export_lines USING (gl_export_id) ORDER BY gl_export_id, line`,
+  );
   const statements = await world.sql(
     `SELECT partner_id, day::text, preliminary, asked_for, status FROM emails WHERE kind = 'account_statement'
      ORDER BY email_id`,
@@ -195,6 +201,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     lines,
     events,
     books,
+    journals,
     received: received.size,
     links: links.map(withoutInstallation),
   };

@@ -111,6 +111,13 @@ test('pdf_not_ready: before its delivery', async () => {
   });
 });
 
+test('e_invoice_unknown: the partner asked for none', async () => {
+  expect(await caller.get('/api/v1/invoices/INV-2026-000001/e-invoice')).toMatchObject({
+    status: 404,
+    body: { code: 'e_invoice_unknown', number: 'INV-2026-000001' },
+  });
+});
+
 test('the rows are those that the document bills', async () => {
   const { text, headers } = await caller.get('/api/v1/invoices/INV-2026-000003/rows');
   expect(headers.get('content-disposition')).toBe('attachment; filename="INV-2026-000003-rows.csv"');

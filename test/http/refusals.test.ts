@@ -110,7 +110,7 @@ function raw(at: Served, bytes: string): Promise<string> {
 }
 
 const CASES: Record<
-  Exclude<CallRefusalCode, 'unavailable' | 'pdf_not_ready'>,
+  Exclude<CallRefusalCode, 'unavailable' | 'pdf_not_ready' | 'e_invoice_unknown'>,
   { when: string; run: () => Promise<Answer> }
 > = {
   request_invalid: { when: 'the insured amount is no decimal', run: () => quote('ticket-protection', '1e5') },
@@ -378,6 +378,8 @@ test('bytes that are not HTTP are refused', async () => {
 });
 
 test('every refusal of the HTTP server has a case here', () => {
-  // A document without its PDF: invoices.test.ts.
-  expect([...Object.keys(CASES), 'unavailable', 'pdf_not_ready'].sort()).toEqual([...CALL_REFUSAL_CODES].sort());
+  // A document without its PDF or e-invoice: invoices.test.ts.
+  expect([...Object.keys(CASES), 'unavailable', 'pdf_not_ready', 'e_invoice_unknown'].sort()).toEqual(
+    [...CALL_REFUSAL_CODES].sort(),
+  );
 });

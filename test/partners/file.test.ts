@@ -238,6 +238,9 @@ describe('partners.json is read', () => {
       purchase_order: '',
       legal_note: '',
       account_statement: 'none',
+      e_invoice: 'none',
+      buyer_reference: '',
+      electronic_address: '',
       arrangement: 'invoicing',
       policies: [],
     });

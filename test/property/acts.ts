@@ -25,11 +25,14 @@ import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
+import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
+import { readParts } from '../../src/general-ledger/queries.ts';
 import { bouncesIn } from '../../src/mail/bounce-report.ts';
 import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';
 import { resendEmail } from '../../src/mail/resend.ts';
-import type { Month } from '../../src/month.ts';
+import { type Month, monthsBetween } from '../../src/month.ts';
 import { sendStatements } from '../../src/month-end/emails/account-statement.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
@@ -39,6 +42,7 @@ import { purge } from '../../src/reports/purge.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { report } from '../mail/report.ts';
 import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { booksOf } from '../payments/books.ts';
@@ -236,6 +240,29 @@ export const ACTS: readonly Act[] = [
       const without = behind.length > 0 && below(history, 2) === 0 && { accounts: behind, reason: 'reports no more' };
       await runCloseBooks(world.database, world, { month, ...(without && { without }) });
       return true;
+    },
+  },
+  {
+    name: 'a month is exported for the general ledger',
+    weight: 3,
+    refusals: [],
+    async run(history) {
+      const { world } = history;
+      const { first_closed: first, last_closed: last } = await world.database.reading(readBooksState);
+      if (first === null || last === null) return false;
+      writeAccounts(world, everyAccount(below(history, 2) === 0 ? 'Sales' : 'Turnover'));
+      const months = monthsBetween(first, last);
+      const asked = {
+        month: months[below(history, months.length)] as Month,
+        format: GL_FORMATS[below(history, GL_FORMATS.length)] as GlFormat,
+      };
+      const parts = await world.database.reading((tx) => readParts(tx, asked));
+      const reclassify = parts.length > 0 && below(history, 3) === 0;
+      const request = { ...asked, preliminary: true, reclassify };
+      const { recorded } = await world.database.transaction((tx) => exportGl(tx, world, request));
+      const again = await world.database.transaction((tx) => exportGl(tx, world, { ...request, reclassify: false }));
+      if (again.recorded) throw new Error(`${asked.month} was exported twice for ${asked.format}`);
+      return recorded;
     },
   },
   {

@@ -9,6 +9,7 @@ export const CHROMIUM = '/usr/bin/chromium';
 export const TOOLS = {
   qpdf: 'qpdf',
   pdfinfo: 'poppler-utils',
+  pdfdetach: 'poppler-utils',
   pdffonts: 'poppler-utils',
   zbarimg: 'zbar-tools',
   hledger: 'hledger',

@@ -28,7 +28,10 @@ export const invoiceCredit = defineAct({
   role: 'finance',
   input: {
     number: documentNumber(),
-    amount: amount('Amount', "The amount, in the invoice's currency."),
+    amount: amount(
+      'Amount',
+      "The amount, in the invoice's currency. On an invoice with tax: before tax, which is added.",
+    ),
     reason: reason(),
     again: flag('Again', 'Issue it even if a credit with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
@@ -52,7 +55,7 @@ export const invoiceCredit = defineAct({
     return {
       json: documentJson(issued),
       text: [
-        `${note} credits ${moneyText(issued.invoice_amount, issued.currency)} on ${number}.`,
+        `${note} credits ${moneyText(issued.gross, issued.currency)} on ${number}.`,
         ...wrapped(whereItWent(issued, invoice), 80, '  '),
         ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
       ].join('\n'),

@@ -78,7 +78,7 @@ export const CHECKOUTS_CONSISTENT = `inspected AS (
          (SELECT sum(i.amount) FROM checkout_invoices i WHERE i.checkout_id = c.checkout_id) AS invoices,
          (SELECT string_agg(d.number, ', ' ORDER BY d.number)
           FROM checkout_invoices i JOIN documents d USING (document_id)
-          WHERE i.checkout_id = c.checkout_id AND i.amount > d.invoice_amount) AS above,
+          WHERE i.checkout_id = c.checkout_id AND i.amount > d.gross) AS above,
          e.checkout_id IS NULL AND EXISTS (
            SELECT FROM checkout_invoices mine JOIN checkout_invoices other USING (document_id)
            WHERE mine.checkout_id = c.checkout_id AND other.checkout_id <> c.checkout_id
@@ -104,7 +104,7 @@ export const CHECKOUTS_CONSISTENT = `inspected AS (
  * had been created, a refused one had not, and attempts are numbered from 1.
  */
 export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
-  SELECT d.number, d.currency AS document_currency, d.invoice_amount, i.*,
+  SELECT d.number, d.currency AS document_currency, d.gross, i.*,
          o.provider_id, c.why, v.document_id IS NOT NULL AS void,
          count(*) FILTER (WHERE c.version IS NULL) OVER (PARTITION BY i.document_id) AS open_links,
          (SELECT count(*) FROM payment_link_attempts a
@@ -118,12 +118,12 @@ export const PAYMENT_LINKS_CONSISTENT = `inspected AS (
   WHERE ${inMonth('d.month')}
 ), differences AS (
   SELECT format('link %s of %s', version, number) AS subject,
-         format('for %s %s of %s %s, %s open, %s of %s attempts, %s, closed: %s', amount, currency, invoice_amount,
+         format('for %s %s of %s %s, %s open, %s of %s attempts, %s, closed: %s', amount, currency, gross,
                 document_currency, open_links, attempts, coalesce(last_attempt, 0),
                 coalesce(provider_id, 'not created'),
                 coalesce(why, 'no')) AS detail
   FROM inspected
-  WHERE open_links > 1 OR amount > invoice_amount OR currency <> document_currency
+  WHERE open_links > 1 OR amount > gross OR currency <> document_currency
      OR last_attempt IS DISTINCT FROM attempts
      OR (why IN ('refused', 'not_made') AND provider_id IS NOT NULL)
      OR (why IN ('void', 'paid', 'amount_changed', 'used_up', 'ordered') AND provider_id IS NULL)

@@ -54,8 +54,11 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
     WHEN 'array' THEN e.details::json->'skipped' ELSE '[]' END) AS k ("from" text, "to" text)
   WHERE e.action = 'ledger.resume'
 ), numbers AS (
-  SELECT number, series, sequence AS first, sequence AS last, issued_on,
-         series = document_series(document, issued_on) AS named_right
+  -- Those of an opening have the dates of the system before.
+  SELECT number, series, sequence AS first, sequence AS last,
+         CASE WHEN purpose <> 'opening' THEN issued_on END AS issued_on,
+         series = CASE purpose WHEN 'opening' THEN 'OPENING'
+                       ELSE document_series(document, issued_on) END AS named_right
   FROM documents
   UNION ALL
   SELECT format('%s to %s, skipped,', "from", last_sequence), series, first_sequence, last_sequence, NULL, true
@@ -79,7 +82,7 @@ export const NUMBERS_WITHOUT_GAPS = `skipped AS (
 
 /** A dispute is of an invoice and within its amount; only the last of an invoice is open. */
 export const DISPUTES_WITHIN_INVOICES = `inspected AS (
-  SELECT d.number, d.document, d.invoice_amount, t.amount,
+  SELECT d.number, d.document, d.gross, t.amount,
          c.invoice_dispute_id IS NULL AND EXISTS (
            SELECT FROM invoice_disputes later WHERE later.follows = t.invoice_dispute_id) AS followed,
          c.closed_on < t.disputed_on AS closed_before
@@ -87,14 +90,14 @@ export const DISPUTES_WITHIN_INVOICES = `inspected AS (
   LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
   WHERE ${inMonth('d.month')}
 ), differences AS (
-  SELECT number AS subject, format('%s of %s in dispute', amount, invoice_amount) AS detail
-  FROM inspected WHERE document <> 'invoice' OR amount > invoice_amount OR followed OR closed_before
+  SELECT number AS subject, format('%s of %s in dispute', amount, gross) AS detail
+  FROM inspected WHERE document <> 'invoice' OR amount > gross OR followed OR closed_before
 )`;
 
 /** A document's header is the sum of its lines, its due date follows its terms, and its credit is within its amount. */
 export const DOCUMENTS_ADD_UP = `inspected AS (
-  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, d.due_on, d.issued_on, d.terms_days,
-         d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
+  SELECT d.number, d.spot_price, d.partner_cut, d.invoice_amount, d.gross, d.credit_applied, d.due_on, d.issued_on,
+         d.terms_days, d.document, l.spot_price AS line_spot_price, l.partner_cut AS line_partner_cut,
          l.invoice_amount AS line_invoice_amount, l.entries AS line_entries, d.entries,
          replaced.due_on AS replaced_due_on
   FROM documents d
@@ -113,7 +116,7 @@ export const DOCUMENTS_ADD_UP = `inspected AS (
         IS DISTINCT FROM (line_spot_price, line_partner_cut, line_invoice_amount, line_entries)
      OR spot_price <> partner_cut + invoice_amount
      OR (due_on <> issued_on + terms_days AND due_on IS DISTINCT FROM replaced_due_on)
-     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > invoice_amount)
+     OR credit_applied < 0 OR (credit_applied > 0 AND credit_applied > gross)
 )`;
 
 /**
@@ -125,7 +128,7 @@ export const CREDIT_TIES = `used AS (
   FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
 ), notes AS (
   SELECT d.number, coalesce(sum(a.amount), 0) AS applied,
-         CASE WHEN v.document_id IS NULL THEN d.invoice_amount ELSE 0 END AS most, 0 AS least
+         CASE WHEN v.document_id IS NULL THEN d.gross ELSE 0 END AS most, 0 AS least
   FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN used a ON a.credit_note_id = d.document_id AND NOT a.released
   WHERE d.document = 'credit_note' GROUP BY d.document_id, v.document_id
@@ -219,14 +222,18 @@ export const ACCOUNTS_TIE = `inspected AS (
 /** A replacement has the month and amounts of the void document and is issued after it. No e-mail of a void document is held. */
 export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   SELECT d.number, v.voided_on, d.issued_on, later.number AS replaced_by, later.issued_on AS replaced_on,
-         (d.partner_id, d.month, d.currency, d.arrangement, d.document, d.spot_price, d.partner_cut, d.invoice_amount)
-           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement, later.document,
-                             later.spot_price, later.partner_cut, later.invoice_amount) AS other,
+         (d.partner_id, d.month, d.currency, d.arrangement, s.sign * d.spot_price, s.sign * d.partner_cut,
+          s.sign * d.invoice_amount)
+           IS DISTINCT FROM (later.partner_id, later.month, later.currency, later.arrangement,
+             s.later * later.spot_price, s.later * later.partner_cut, s.later * later.invoice_amount) AS other,
          (SELECT count(*) FROM emails e WHERE e.document_id = d.document_id AND e.status = 'held') AS held,
          (SELECT count(*) FROM live_write_offs w WHERE w.document_id = d.document_id) AS written_off
   FROM documents d
   LEFT JOIN voids v ON v.document_id = d.document_id
   LEFT JOIN documents later ON later.replaces = d.document_id
+  -- Another tax can make a credit note of an invoice.
+  CROSS JOIN LATERAL (
+    SELECT document_sign(d.document) AS sign, document_sign(later.document) AS later) AS s
   WHERE (v.document_id IS NOT NULL OR later.document_id IS NOT NULL) AND ${inMonth('d.month')}
 ), differences AS (
   SELECT number AS subject,
@@ -235,4 +242,45 @@ export const VOIDS_AND_REPLACEMENTS = `inspected AS (
   FROM inspected
   WHERE voided_on IS NULL OR voided_on < issued_on OR held > 0 OR written_off > 0
      OR (replaced_by IS NOT NULL AND (other OR replaced_on < voided_on))
+)`;
+
+/**
+ * What was carried over from the system before adds up to the control totals, bills nothing, is entered on the day of the
+ * cut-over, and no month after it was closed before.
+ */
+export const OPENINGS_AS_CONTROLLED = `items AS (
+  SELECT o.opening_id, o.cut_over_on, d.number, d.entry_on,
+         d.purpose = 'opening' AND d.arrangement = 'invoicing' AND d.entries = 0 AND d.enrollments = 0
+           AND d.partner_cut = 0 AND d.credit_applied = 0 AND d.original_amount >= d.invoice_amount
+           AND NOT EXISTS (SELECT FROM document_lines l WHERE l.document_id = d.document_id)
+           AND NOT EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = d.document_id) AS bills_nothing
+  FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
+  WHERE d.purpose = 'opening' OR d.opening_id IS NOT NULL
+  UNION ALL
+  SELECT o.opening_id, o.cut_over_on, p.opening_number, p.entry_on, p.source = 'opening' AND p.method <> 'link'
+  FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
+  WHERE p.source = 'opening' OR p.opening_id IS NOT NULL
+), inspected AS (
+  SELECT 'opening ' || o.opening_id AS subject,
+         format('as of %s, after which %s was closed', o.cut_over_on, m.month) AS detail, m.month IS NOT NULL AS wrong
+  FROM openings o
+  LEFT JOIN LATERAL (
+    SELECT min(s.month) AS month FROM seals s
+    WHERE s.month > to_char(o.cut_over_on, 'YYYY-MM') COLLATE "C" AND s.facts_to < o.fact_id) AS m ON true
+  UNION ALL
+  SELECT format('opening %s in %s', t.opening_id, t.currency),
+         format('control %s, invoices %s, credits %s, cash %s', t.control, t.invoices, t.credits, t.cash),
+         t.control <> t.invoices - t.credits - t.cash
+  FROM opening_totals t
+  UNION ALL
+  SELECT format('opening %s in %s', opening_id, currency),
+         format('%s items, invoices %s, credits %s, cash %s; found are %s, %s, %s, %s', items, invoices, credits, cash,
+                items_found, invoices_found, credits_found, cash_found), true
+  FROM opening_differences
+  UNION ALL
+  SELECT number, format('carried over as of %s, entered on %s', coalesce(cut_over_on::text, 'no day'), entry_on),
+         entry_on IS DISTINCT FROM cut_over_on OR NOT bills_nothing
+  FROM items
+), differences AS (
+  SELECT subject, detail FROM inspected WHERE wrong
 )`;

@@ -9,9 +9,11 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
   return `SELECT '${name}' AS fact, fact_id, event_id, ${at} AS recorded_at FROM ${name}`;
 }).join('\n  UNION ALL ');
 
-/** The acts that alone record facts of a table. Each records one; a rerun voids only what is not void yet. */
+/** The acts that alone record facts of a table. Each records one; a rerun voids only what is not void yet, and what is reversed
+ * of an opening may be cash alone. */
 const ACTS = `(VALUES
-    ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('holds', 'invoice.hold'),
+    ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
+    ('openings', 'opening.import'), ('holds', 'invoice.hold'),
     ('hold_releases', 'invoice.release'), ('invoice_disputes', 'dispute.open'),
     ('write_offs', 'invoice.write_off'), ('book_closes', 'books.close'), ('checkpoints', 'checkpoint.take'),
     ('credit_refunds', 'credit.refund'), ('credit_refund_returns', 'credit.refund_returned'),
@@ -54,7 +56,7 @@ export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
   SELECT format('event %s', e.event_id),
          format('is %s of %s at %s, but recorded nothing: its fact is missing', e.action, e.subject, e.occurred_at)
   FROM audit_events e JOIN ${ACTS} USING (action)
-  WHERE action <> 'invoice.rerun'
+  WHERE action NOT IN ('invoice.rerun', 'opening.reverse')
     AND NOT EXISTS (SELECT FROM facts f WHERE f.fact = acts.fact AND f.event_id = e.event_id)
 )`;
 

@@ -40,7 +40,7 @@ export const DOCUMENTS_NOT_OVERPAID = `settled AS (
   SELECT document_id, amount, 'credit_note' FROM live_credit_refunds
 ), inspected AS (
   SELECT d.number, d.document, o.status, sum(s.amount) AS settled,
-         d.invoice_amount
+         d.gross
          - (SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a
             WHERE d.document_id IN (a.invoice_id, a.credit_note_id))
          - (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w WHERE w.document_id = d.document_id) AS due,
@@ -263,7 +263,7 @@ export const DAILY_BALANCES_NOT_NEGATIVE = `changes AS (
   SELECT 'payment ' || r.payment_id, i.partner_id, i.entry_on, r.amount
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
   UNION ALL
-  SELECT number, partner_id, entry_on, invoice_amount FROM documents WHERE document <> 'statement'
+  SELECT number, partner_id, entry_on, gross FROM documents WHERE document <> 'statement'
   UNION ALL
   SELECT d.number, d.partner_id, used.entry_on, used.amount
   FROM (

@@ -19,6 +19,8 @@ interface StoredPdf {
   readonly same_libraries: boolean;
   /** The SHA-256 of each added font that it was rendered with. */
   readonly font_hashes: readonly string[];
+  /** Of a Factur-X document: the file in it. */
+  readonly embedded: Buffer | null;
 }
 
 /** PDFs in memory at once. */
@@ -71,10 +73,12 @@ function readPdfsAfter(tx: Transaction, after: number, month: string | null): Pr
             w.renderer_version,
             -- False for a renderer version that this program does not know.
             coalesce(w.libraries - 'fonts' = :libraries::jsonb -> w.renderer_version::text, false) AS same_libraries,
-            coalesce(string_to_array(w.libraries->>'fonts', ' '), '{}') AS font_hashes
+            coalesce(string_to_array(w.libraries->>'fonts', ' '), '{}') AS font_hashes,
+            CASE d.e_invoice WHEN 'facturx' THEN x.xml END AS embedded
      FROM document_pdfs w
      JOIN documents d USING (document_id)
      LEFT JOIN instruction_versions v USING (instruction_version_id)
+     LEFT JOIN document_e_invoices x ON x.document_id = w.document_id
      WHERE w.document_id > :after AND ${inMonth('d.month')}
      ORDER BY w.document_id LIMIT :batch`,
     { after, month, batch: BATCH, libraries: JSON.stringify(librariesByVersion) },
@@ -104,7 +108,7 @@ async function compare(
       instructions: stored.instructions,
       instructionsChanged: stored.instructions_changed,
     }),
-    { version: stored.renderer_version, fonts },
+    { version: stored.renderer_version, fonts, eInvoice: stored.embedded ?? undefined },
   );
   return again.equals(stored.pdf)
     ? undefined

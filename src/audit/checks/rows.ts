@@ -92,7 +92,7 @@ billed AS (
          format('states %s; its rows give %s', by_document, by_rows) AS detail
   FROM documents_found WHERE by_rows IS DISTINCT FROM by_document
 ),
--- The same for each line: policy, kind and the rows' own month.
+-- The same for the lines of each policy, kind and month of the rows; a change of tax divides such a line.
 billed_lines AS (
   SELECT d.number, r.policy_id, r.kind, r.month, sum(r.count)::bigint AS count,
          ${sums((column) => `document_sign(d.document) * sum(r.${column})`)}
@@ -101,9 +101,11 @@ billed_lines AS (
     AND d.currency = r.currency AND d.arrangement = r.arrangement
   GROUP BY d.document_id, d.number, d.document, r.policy_id, r.kind, r.month
 ), printed_lines AS (
-  SELECT d.number, l.policy_id, l.kind, l.month::text, l.count, ${sums((column) => `l.${column}`)}
+  SELECT d.number, l.policy_id, l.kind, l.month::text, sum(l.count)::bigint AS count,
+         ${sums((column) => `sum(l.${column})`)}
   FROM document_lines l JOIN documents d USING (document_id)
   WHERE d.purpose = 'month' AND ${inMonth('d.month')}
+  GROUP BY d.number, l.policy_id, l.kind, l.month
 ), lines_found AS (
   SELECT number, policy_id, kind, month, (b.count, b.spot_price, b.partner_cut, b.invoice_amount) AS by_rows,
          (p.count, p.spot_price, p.partner_cut, p.invoice_amount) AS by_line

@@ -1,15 +1,24 @@
 /** `reckoner close`. */
 import { monthClose } from '../../acts/close.ts';
+import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
+import { previewClose } from '../../close/run.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
+import type { Sheet } from '../../sheet.ts';
+import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
+import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
+import { readInput } from '../input.ts';
+import { amount, printable, table } from '../output.ts';
+import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-act.ts';
 
-interface CloseOptions extends DeliverOption {
+interface CloseOptions extends DeliverOption, PresentOptions {
   readonly firstMonth?: Month;
   readonly dryRun?: boolean;
   readonly without?: string[];
   readonly allowEmpty?: boolean;
+  readonly compare?: string;
 }
 
 export const define: Definition = (command, act) => {
@@ -19,6 +28,68 @@ export const define: Definition = (command, act) => {
     .option('--without <partner>', 'close although this partner sent no rows; repeatable', repeatedArgument)
     .option('--allow-empty', 'close without whatever feeds are missing, or without any rows')
     .option('--dry-run', 'show what would be issued and write nothing; also for the current month')
+    .option('--compare <file>', "with --dry-run: compare it with the invoices of the system before; '-' is stdin")
+    .option(...FORMAT)
+    .option(...OUT)
     .option(...NO_DELIVER)
-    .action(act(doing(monthClose, (month: Month | undefined, options: CloseOptions) => ({ month, ...options }))));
+    .action(
+      act((output, month: Month | undefined, options: CloseOptions) =>
+        options.compare === undefined
+          ? closing(output, month, options)
+          : acting(comparing)(output, month, options as CloseOptions & { compare: string }),
+      ),
+    );
 };
+
+const closing = doing(monthClose, (month: Month | undefined, { compare: _, format, out, ...options }: CloseOptions) => {
+  if (format !== undefined || out !== undefined) throw usage('--format and --out go with --compare');
+  return { month, ...options };
+});
+
+const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
+
+/** Exits 4 where anything differs. */
+async function comparing(
+  { database, output, ...context }: CommandContext,
+  month: Month | undefined,
+  { compare, firstMonth, without, allowEmpty, dryRun, ...options }: CloseOptions & { compare: string },
+): Promise<number> {
+  if (!dryRun || month === undefined) throw usage("'close --compare' needs a month and --dry-run");
+  checkPresentable(output, options);
+  const invoiced = parseInvoiced({ name: compare, bytes: readInput(compare) });
+  const { documents } = await previewClose(database, context, { month, firstMonth, without, allowEmpty });
+  const billed = documents.filter(({ purpose, document }) => purpose === 'month' && document !== 'statement');
+  const lines = compareInvoices(billed, invoiced);
+  const equal = lines.every(({ result }) => result === 'equal');
+  await present(
+    output,
+    options,
+    { month, equal, lines },
+    () => sheetOf(lines),
+    () => described(month, lines),
+  );
+  return equal ? EXIT.done : EXIT.attention;
+}
+
+const sheetOf = (lines: readonly ComparedLine[]): Sheet => ({
+  name: 'Comparison',
+  columns: {
+    ...{ partner_id: 'text', policy_id: 'text', currency: 'text' },
+    ...{ here: 'amount', there: 'amount', difference: 'amount', result: 'text' },
+  },
+  rows: lines,
+});
+
+function described(month: Month, lines: readonly ComparedLine[]): string {
+  const shown = (text: string | null, currency: string) => (text === null ? '' : amount(text, currency));
+  const rows = lines.map(({ partner_id, policy_id, currency, here, there, difference, result }) => [
+    ...[printable(partner_id), printable(policy_id), shown(here, currency), shown(there, currency)],
+    ...[amount(difference, currency), currency, result],
+  ]);
+  const counts = COMPARED.map((each) => [each, lines.filter(({ result }) => result === each).length] as const);
+  const said = counts.filter(([, count]) => count > 0).map(([each, count]) => `${count} ${each}`);
+  return [
+    table(['~partner', '~policy', '>here', '>there', '>difference', '', 'is'], rows),
+    `${month}: ${plural(lines.length, 'line')}${said.length > 0 ? `, ${said.join(', ')}` : ''}. Nothing was closed.`,
+  ].join('\n\n');
+}

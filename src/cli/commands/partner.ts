@@ -184,6 +184,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
     ['address', place.join(', ')],
     ['tax id', partner.tax_id],
     ['PO', partner.purchase_order],
+    ...(partner.e_invoice === 'none' ? [] : [['e-invoice', partner.e_invoice] as [string, string]]),
     ['legal note', partner.legal_note],
     ['contact', [contact.name, contact.email, ...contact.cc].filter((part) => part !== '').join(', ') || 'none'],
     ['currency', partner.currency],

@@ -103,6 +103,11 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
             PDF
           </a>
         )}
+        {hasFiles && document.e_invoice !== 'none' && (
+          <a class="button" href={`${path}/e-invoice.xml`} download>
+            E-invoice (XML)
+          </a>
+        )}
         {document.status !== 'void' && document.lines.length > 0 && (
           <a class="button" href={`${path}/rows.csv`} download>
             Rows (CSV)

@@ -1,5 +1,5 @@
 /** Every page of a partner's place. Each read keeps to the partner of the visit. */
-import { readPdf } from '../../documents/queries.ts';
+import { readEInvoice, readPdf } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Shared } from '../../http/shared.ts';
 import { endPartnerSession } from '../../partners/sign-in.ts';
@@ -36,6 +36,11 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
     // A void document is not served: its reader might pay it.
     const content = status === 'void' ? undefined : await readPdf(tx, document_id);
     return content && { type: 'application/pdf', name: `${number}.pdf`, content };
+  });
+  file('/documents/:number/e-invoice.xml', 'files', async (tx, visit) => {
+    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
+    const content = status === 'void' ? undefined : await readEInvoice(tx, document_id);
+    return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
   });
   file('/documents/:number/rows.csv', 'rows', async (tx, visit) => {
     const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));

@@ -39,10 +39,11 @@ export async function readInvoice(tx: Transaction, scope: Scope, number: string,
 
 /** The acts on a document by what it is: each has a page of its own, with a preview. */
 function actsOn(
-  { document, status, held_at, amount_paid }: DocumentRow,
+  { document, status, held_at, amount_paid, purpose }: DocumentRow,
   dispute: OpenDispute | null,
 ): [act: string, name: string][] {
-  if (status === 'void') return [['invoice.rerun', 'Run again']];
+  const isCarried = purpose === 'opening';
+  if (status === 'void') return isCarried ? [] : [['invoice.rerun', 'Run again']];
   const open = status === 'open' && document === 'invoice';
   const ofInvoice: [string, string][] = [
     ['payment.record', 'Record payment'],
@@ -56,8 +57,8 @@ function actsOn(
   return [
     ...(open ? ofInvoice : []),
     held_at === null ? ['invoice.hold', 'Hold'] : ['invoice.release', 'Release'],
-    ['invoice.resend', 'Resend'],
-    ...(/[1-9]/.test(amount_paid) ? [] : unpaid),
+    ...(isCarried ? [] : ([['invoice.resend', 'Resend']] satisfies [string, string][])),
+    ...(isCarried || /[1-9]/.test(amount_paid) ? [] : unpaid),
   ];
 }
 
@@ -70,8 +71,10 @@ function rareActsOn(row: DocumentRow): RareAct[] {
     ...{ act, name, partner, input },
   });
   const isOpen = status === 'open';
+  const reverse = row.purpose === 'opening' ? [rare('opening.reverse', 'Reverse', { numbers: number })] : [];
   if (document === 'credit_note') {
     return [
+      ...reverse,
       ...(isOpen ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
       ...(isOpen ? [rare('credit.refund', 'Record a refund')] : []),
       rare('credit.unapply', 'Take back from an invoice', { creditNote: number }),
@@ -79,6 +82,7 @@ function rareActsOn(row: DocumentRow): RareAct[] {
     ];
   }
   return [
+    ...reverse,
     ...(isOpen ? [rare('credit.apply', 'Apply credit'), rare('invoice.write_off', 'Write off')] : []),
     ...(isThere(row.credited) || isThere(row.credit_applied) ? [rare('credit.unapply', 'Take back credit')] : []),
     ...(isThere(row.written_off) ? [rare('invoice.write_off_undone', 'Undo the write-off')] : []),
@@ -171,9 +175,11 @@ export function invoiceScreen(
               <Facts row={row} />
             </div>
           </section>
-          <Card title="Lines" note={`in ${currency}`} flush>
-            <DataTable columns={lines} rows={row.lines} nothing="It has no lines." caption="Lines" />
-          </Card>
+          {row.purpose !== 'opening' && (
+            <Card title="Lines" note={`in ${currency}`} flush>
+              <DataTable columns={lines} rows={row.lines} nothing="It has no lines." caption="Lines" />
+            </Card>
+          )}
           <Card title="History">
             <ol class="timeline">
               {history.map(({ at, says, by }) => (
@@ -197,14 +203,25 @@ export function invoiceScreen(
                   Open
                 </a>
               )}
-              <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
-                Rows (CSV)
-              </a>
+              {row.pdf_sha256 !== null && row.e_invoice !== 'none' && (
+                <a class="button" href={`/console/invoices/${number}/e-invoice.xml`} hx-boost="false" download>
+                  E-invoice (XML)
+                </a>
+              )}
+              {row.purpose !== 'opening' && (
+                <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
+                  Rows (CSV)
+                </a>
+              )}
             </>
           }
         >
           {row.pdf_sha256 === null ? (
-            <p class="nothing">It has not been drawn yet.</p>
+            <p class="nothing">
+              {row.purpose === 'opening'
+                ? 'The system before issued it, and its partner has that original.'
+                : 'It has not been drawn yet.'}
+            </p>
           ) : (
             <iframe class="pdf" src={`/console/invoices/${number}/document.pdf`} title={`PDF of ${number}`} />
           )}
@@ -221,6 +238,8 @@ function Facts({ row }: { row: DocumentRow }) {
   const facts: [string, ComponentChildren][] = [
     ['Issued on', row.issued_on],
     ['Due on', row.due_on],
+    ['Carried over as of', row.carried_over_on],
+    ['Issued over', row.original_amount && `${text(row.original_amount, row.currency)} ${row.currency}`],
     ['Purchase order', row.purchase_order || null],
     ['Replaces', link(row.replaces)],
     ['Replaced by', link(row.replaced_by)],

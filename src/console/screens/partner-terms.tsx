@@ -148,6 +148,9 @@ const Terms = ({ view: { partner, issuerTerms } }: { view: PartnerTermsView }) =
         ],
         ['Tax id', partner.tax_id],
         ['Purchase order', partner.purchase_order],
+        ['E-invoice', partner.e_invoice === 'none' ? '' : partner.e_invoice],
+        ['Buyer reference', partner.buyer_reference],
+        ['Electronic address', partner.electronic_address],
         ['Legal note', partner.legal_note],
         ['Account statement', partner.account_statement === 'monthly' ? 'by e-mail each month' : 'on request'],
       ]}

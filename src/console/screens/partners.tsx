@@ -105,9 +105,14 @@ export function partnersScreen({ q, show, after, lines, next }: PartnersView, { 
     title: 'Partners',
     // Whose they are stands in the file.
     acts: (
-      <ActLink user={user} act="partner.import" partner={[]}>
-        Create and change partners
-      </ActLink>
+      <>
+        <ActLink user={user} act="partner.import" partner={[]}>
+          Create and change partners
+        </ActLink>
+        <ActLink user={user} act="opening.import" partner={[]}>
+          Carry over open items
+        </ActLink>
+      </>
     ),
     content: (
       <>

@@ -61,11 +61,11 @@ export async function readSearch(
   const seen = { q, amount, scope, limit: SHOWN };
   const documents = await query<FoundDocument & { exact: boolean }>(
     tx,
-    `SELECT number, partner_name, month, currency, invoice_amount::text AS amount, number = upper(:q) AS exact
+    `SELECT number, partner_name, month, currency, gross::text AS amount, number = upper(:q) AS exact
      FROM documents
      WHERE (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
-       AND (strpos(number, upper(:q)) > 0 OR invoice_amount = :amount::numeric
-            OR invoice_amount - credit_applied = :amount::numeric OR lower(purchase_order) = lower(:q))
+       AND (strpos(number, upper(:q)) > 0 OR gross = :amount::numeric
+            OR gross - credit_applied = :amount::numeric OR lower(purchase_order) = lower(:q))
      ORDER BY number = upper(:q) DESC, document_id DESC LIMIT :limit`,
     seen,
   );

@@ -223,7 +223,7 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
       ? `UNION
   SELECT d.document_id
   FROM documents d JOIN document_balances b ON b.document_id = d.document_id
-  WHERE d.document = 'invoice' AND d.invoice_amount > d.credit_applied AND b.status = 'open' AND b.balance > 0
+  WHERE d.document = 'invoice' AND d.gross > d.credit_applied AND b.status = 'open' AND b.balance > 0
     AND NOT EXISTS (SELECT FROM (${OPEN_INTENTS}) AS i WHERE i.document_id = d.document_id)
     AND d.document_id NOT IN (${STANDING_REFUSAL})
     AND NOT EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id)`

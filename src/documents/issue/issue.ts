@@ -7,6 +7,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.ts';
 import type { IssueBatch } from './context.ts';
 import { applyOpenCredit, insertDocumentLines, insertDocuments, readConservation, readIssued } from './queries.ts';
+import { insertDocumentTaxes } from './taxes.sql.ts';
 
 export interface IssuedDocument {
   readonly document_id: number;
@@ -16,6 +17,7 @@ export interface IssuedDocument {
 /** Issues every draft with its lines and its credit, queues the e-mails, and returns the documents by number. */
 export async function issueDocuments(tx: Transaction, batch: IssueBatch): Promise<IssuedDocument[]> {
   await insertDocuments(tx, batch);
+  await insertDocumentTaxes(tx);
   await insertDocumentLines(tx, batch.month);
   await applyOpenCredit(tx, batch);
   await assertConservation(tx, batch);

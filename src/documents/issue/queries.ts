@@ -14,8 +14,10 @@ export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefi
   const rows = await query<LatestAct>(
     tx,
     `WITH acts (document_id, act, dated) AS (
-       -- Documents are dated in the order in which they are issued, so the last one has the latest date.
-       (SELECT document_id, 'issued', issued_on FROM documents ORDER BY document_id DESC LIMIT 1)
+       -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of
+       -- an opening have the dates of the system before.
+       (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
+        ORDER BY document_id DESC LIMIT 1)
        UNION ALL
        (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
        UNION ALL
@@ -75,16 +77,18 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
      ), issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-         enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, contact_name,
+         enrollments, entries, spot_price, partner_cut, invoice_amount, tax, credit_applied, partner_name, contact_name,
          address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-         purchase_order, legal_note, issuer_version_id, sandbox, issued_at, replaces, credits, invoice_lowered_by,
-         invoice_left, reason)
+         purchase_order, legal_note, e_invoice, buyer_reference, electronic_address, issuer_version_id, sandbox,
+         issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason)
        SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
               :issuedOn::date, coalesce(n.due_on, :issuedOn::date + terms.days), terms.days, n.enrollments, n.entries,
-              n.spot_price, n.partner_cut, n.invoice_amount,
-              CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount) ELSE 0 END,
+              n.spot_price, n.partner_cut, n.invoice_amount, n.tax,
+              CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount + n.tax) ELSE 0 END,
               p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
               p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
+              CASE n.document WHEN 'statement' THEN 'none' ELSE p.e_invoice END, p.buyer_reference,
+              p.electronic_address,
               :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, n.replaces, n.credits,
               n.invoice_lowered_by, n.invoice_left, n.reason
        FROM numbered n
@@ -111,12 +115,13 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
   await execute(
     tx,
     `INSERT INTO document_lines (
-       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount)
+       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount,
+       tax)
      SELECT d.document_id,
             row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
-              array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C")),
+              array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C"), l.tax),
             l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
-            d.sign * l.invoice_amount
+            d.sign * l.invoice_amount, l.tax
      FROM pg_temp.draft_lines l
      JOIN pg_temp.issued_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency
        AND d.arrangement = l.arrangement
@@ -155,14 +160,14 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 
 /**
  * What must hold before documents are committed: every drafted row is on a line, and each document has the sums of its
- * lines and of the credit applied to it. An adjustment has no lines.
+ * lines, of its taxes and of the credit applied to it. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
   return queryOne(
     tx,
     `SELECT (SELECT coalesce(sum(count), 0)::bigint FROM pg_temp.draft_lines) AS drafted,
             coalesce(sum(l.count), 0)::bigint AS lines,
-            count(*) FILTER (WHERE c.applied <> d.credit_applied OR d.purpose <> 'adjustment'
+            count(*) FILTER (WHERE c.applied <> d.credit_applied OR t.tax <> d.tax OR d.purpose <> 'adjustment'
               AND (l.count, l.spot_price, l.partner_cut, l.invoice_amount) IS DISTINCT FROM (
                 CASE d.purpose WHEN 'missing_shares' THEN d.enrollments ELSE d.entries END,
                 d.spot_price, d.partner_cut, d.invoice_amount)) AS differences
@@ -172,6 +177,8 @@ export function readConservation(tx: Transaction): Promise<{ drafted: number; li
        SELECT sum(count) AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
               sum(invoice_amount) AS invoice_amount
        FROM document_lines l WHERE l.document_id = d.document_id) AS l
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(tax), 0) AS tax FROM document_taxes t WHERE t.document_id = d.document_id) AS t
      CROSS JOIN LATERAL (
        SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c WHERE c.invoice_id = d.document_id) AS c`,
   );

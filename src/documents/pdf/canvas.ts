@@ -1,6 +1,7 @@
 /** What a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
 import PDFDocument from 'pdfkit';
 import { type AddedFont, openAddedFont, type Stretch, stretchesOf } from './added-fonts.ts';
+import { embedFacturX } from './factur-x.ts';
 import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
 import { openFont } from './text-cache.ts';
@@ -130,6 +131,7 @@ export interface PdfOptions {
   /** `YYYY-MM-DD` */
   readonly issuedOn: string;
   readonly colors: Theme['colors'];
+  readonly eInvoice?: Uint8Array | undefined;
 }
 
 export class PdfCanvas implements Canvas {
@@ -267,7 +269,7 @@ const pdfString = (text: string): string => Object(text) as string;
 /** Noon in UTC, not the clock: the same date in almost every time zone. */
 const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
 
-function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFDocument {
+function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): PDFKit.PDFDocument {
   const at = instantOf(issuedOn);
   const document = new PDFDocument({
     size: [...size],
@@ -276,6 +278,7 @@ function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFD
     // Buffered, because the foot of the first page shows the number of pages.
     bufferPages: true,
     pdfVersion: '1.7',
+    ...(eInvoice && { subset: 'PDF/A-3a' }),
     tagged: true,
     lang: 'en',
     displayTitle: true,
@@ -285,6 +288,7 @@ function newDocument({ size, title, author, issuedOn }: PdfOptions): PDFKit.PDFD
     info: { Title: xmlSafe(title), Producer: 'reckoner', Creator: 'reckoner', CreationDate: at, ModDate: at },
   });
   document.appendXML(creatorXml(author));
+  if (eInvoice !== undefined) embedFacturX(document, eInvoice, at);
   return document;
 }
 

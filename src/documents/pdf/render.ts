@@ -38,6 +38,8 @@ export interface RenderOptions {
   readonly fonts?: readonly AddedFont[] | undefined;
   /** Renders the copy of a void document, marked as void on each page and without a way to pay. */
   readonly void?: VoidMark | undefined;
+  /** The Factur-X file to embed: the PDF is then a PDF/A-3a. */
+  readonly eInvoice?: Uint8Array | undefined;
 }
 
 /** What a document is rendered from, the same when it is measured and when it is drawn. */
@@ -65,6 +67,7 @@ function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
     author: plan.presentation.issuer,
     issuedOn: snapshot.issued_on,
     colors: template.theme.colors,
+    eInvoice: options.eInvoice,
   });
   const { layout } = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
   for (let page = 1; page <= layout.pageCount; page += 1) {

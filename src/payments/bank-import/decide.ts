@@ -10,7 +10,6 @@ import type { OpenItems } from '../open-items.ts';
 import { byLine } from '../outgoing-refunds.ts';
 import { namePlausible } from '../payer-names.ts';
 import { feesPlausible, leftOn } from '../payout.ts';
-import { findReferences } from '../reference.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
 
 /** A line that no file has brought before, with its id. */
@@ -248,7 +247,8 @@ const matched = ({ amount, references, payer_name, payer_account, text }: BankLi
 
 /** What a line reports, for duplicate detection. */
 function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
-  const documents = findReferences(line.references)
+  const documents = items
+    .references(line.references)
     .references.filter((each) => each.guess === undefined)
     .flatMap((each) => items.byNumber(each.number) ?? []);
   const account = items.partnerOfAccount(line.payer_account);

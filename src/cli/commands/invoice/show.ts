@@ -32,12 +32,22 @@ async function invoiceShow({ database, output }: CommandContext, number: string)
   return EXIT.done;
 }
 
+/** Of an item that an opening carried over. */
+const carriedOver = ({ carried_over_on: day, original_amount, currency }: DocumentRow): [string, string][] =>
+  day === null
+    ? []
+    : [
+        ['carried over as of', day],
+        ['issued over', money(original_amount ?? '0', currency)],
+      ];
+
 function described(row: DocumentRow, dispute: OpenDispute | null): string {
   const facts: [string, string][] = [
     ['partner', `${row.partner_name} (${row.partner_id})`],
     ['month', row.month],
     ['issued on', row.issued_on],
     ['due on', row.due_on ?? 'none'],
+    ...carriedOver(row),
     ['status', statusText(row)],
     ['amount', money(row.invoice_amount, row.currency)],
     ['credit applied', money(row.credit_applied, row.currency)],
@@ -49,7 +59,11 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     ['payment link', row.payment_link ?? 'none'],
     [
       'PDF',
-      row.pdf_sha256 === null ? 'not rendered yet' : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
+      row.purpose === 'opening'
+        ? 'none: the system before issued it'
+        : row.pdf_sha256 === null
+          ? 'not rendered yet'
+          : `${row.pdf_bytes} bytes, sha256 ${row.pdf_sha256.slice(0, 16)}…`,
     ],
     ['e-mail', emailText(row)],
   ];

@@ -1,0 +1,61 @@
+-- The general-ledger hand-off: the journals of months that were exported, line by line, and their files as written.
+
+CREATE TABLE gl_exports (
+  gl_export_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  month billing_month NOT NULL CONSTRAINT gl_export_after_billing REFERENCES closed_months,
+  format text COLLATE "C" NOT NULL
+    CONSTRAINT gl_export_format_known CHECK (format IN ('generic', 'quickbooks', 'xero', 'netsuite')),
+  -- Counts the journals of a month in a format. All parts together are the month's journal.
+  part integer NOT NULL CONSTRAINT gl_export_part_in_range CHECK (part BETWEEN 1 AND 99),
+  previous integer,
+  -- A difference is what was posted since the parts before; a reclassification moves it between their accounts.
+  kind text NOT NULL CONSTRAINT gl_export_kind_known CHECK (kind IN ('journal', 'difference', 'reclassification')),
+  -- Of the month's books; while they are open, of the month.
+  seal text NOT NULL CONSTRAINT gl_export_seal_form CHECK (seal ~ '^[0-9a-f]{64}$'),
+  books_closed boolean NOT NULL,
+  -- accounts.json as it was used, with its defaults.
+  accounts jsonb NOT NULL,
+  -- Which version of the program's writers wrote the files.
+  writer integer NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT gl_export_parts_differ UNIQUE (month, format, part),
+  CONSTRAINT gl_export_follows CHECK (previous IS NOT DISTINCT FROM nullif(part - 1, 0)),
+  CONSTRAINT gl_export_part_before FOREIGN KEY (month, format, previous) REFERENCES gl_exports (month, format, part),
+  CONSTRAINT gl_export_first_is_the_journal CHECK ((part = 1) = (kind = 'journal'))
+);
+CALL make_fact('gl_exports');
+
+-- What of our accounts went to which of theirs. Partner and policy stand where the journal names them.
+CREATE TABLE gl_export_lines (
+  gl_export_id bigint NOT NULL REFERENCES gl_exports,
+  line integer NOT NULL CONSTRAINT gl_export_line_positive CHECK (line > 0),
+  control text COLLATE "C" NOT NULL,
+  account text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C",
+  policy_id text COLLATE "C",
+  currency text COLLATE "C" NOT NULL,
+  -- A debit is above zero, a credit below.
+  amount numeric NOT NULL CONSTRAINT gl_export_line_not_zero CHECK (amount <> 0),
+  -- Theirs: the account, and the class, location and name of the line. '' where it has none.
+  to_account text NOT NULL CONSTRAINT gl_export_line_names_an_account CHECK (to_account <> ''),
+  class text NOT NULL,
+  location text NOT NULL,
+  name text NOT NULL,
+  -- The account of ours that the line of the file names.
+  memo text NOT NULL,
+  PRIMARY KEY (gl_export_id, line)
+);
+CALL make_fact('gl_export_lines');
+
+CREATE TABLE gl_export_files (
+  gl_export_id bigint NOT NULL REFERENCES gl_exports,
+  position integer NOT NULL CONSTRAINT gl_export_file_position CHECK (position > 0),
+  name text NOT NULL CONSTRAINT gl_export_file_name_form CHECK (name ~ '^[A-Za-z0-9.-]{1,80}$'),
+  sha256 text NOT NULL,
+  content bytea NOT NULL,
+  PRIMARY KEY (gl_export_id, position),
+  CONSTRAINT gl_export_file_names_differ UNIQUE (gl_export_id, name),
+  CONSTRAINT gl_export_file_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex'))
+);
+CALL make_fact('gl_export_files');

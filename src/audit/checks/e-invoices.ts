@@ -1,0 +1,83 @@
+/**
+ * The check of e-invoices: every document with a PDF has the one that its partner asked for. Each matches its hash, names
+ * the parties as the document froze them, and is the same when it is written again.
+ */
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Instructions } from '../../config/instructions.ts';
+import { query, type Transaction } from '../../database/transaction.ts';
+import { completed, frozenParties } from '../../delivery/e-invoice.ts';
+import { documentSnapshot } from '../../documents/document.ts';
+import type { Parties } from '../../documents/e-invoice/model.ts';
+import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoice/write.ts';
+import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
+import type { CheckContext, Difference, Finding } from '../checks.ts';
+import { inMonth } from './query.ts';
+
+interface Stored {
+  readonly document_id: number;
+  /** Null where the e-invoice is missing. */
+  readonly xml: Buffer | null;
+  readonly sha256: string | null;
+  readonly parties: Parties | null;
+  readonly writer_version: number | null;
+  readonly instructions: Instructions | null;
+  readonly instructions_changed: boolean;
+}
+
+/** E-invoices in memory at once. */
+const BATCH = 200;
+
+export async function findChangedEInvoices(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
+  const differences: Difference[] = [];
+  let inspected = 0;
+  let after = 0;
+  for (;;) {
+    const stored = await readAfter(tx, after, month);
+    if (stored.length === 0) return { inspected, differences };
+    after = stored.at(-1)?.document_id ?? after;
+    inspected += stored.length;
+    const documents = await readDocuments(tx, { ids: stored.map(({ document_id }) => document_id) });
+    const byId = new Map(documents.map((document) => [document.document_id, document]));
+    for (const each of stored) {
+      const document = byId.get(each.document_id);
+      const detail = document === undefined ? 'has an e-invoice, but cannot be read' : whatDiffers(document, each);
+      if (detail !== undefined)
+        differences.push({ subject: document?.number ?? `document ${each.document_id}`, detail });
+    }
+  }
+}
+
+const readAfter = (tx: Transaction, after: number, month: string | null): Promise<Stored[]> =>
+  query(
+    tx,
+    `SELECT d.document_id, x.xml, x.sha256, x.parties, x.writer_version, v.content AS instructions,
+            w.instructions_changed
+     FROM documents d
+     JOIN document_pdfs w ON w.document_id = d.document_id
+     LEFT JOIN document_e_invoices x ON x.document_id = d.document_id
+     LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+     WHERE d.document_id > :after AND (d.e_invoice <> 'none' OR x.document_id IS NOT NULL) AND ${inMonth('d.month')}
+     ORDER BY d.document_id LIMIT :batch`,
+    { after, month, batch: BATCH },
+  );
+
+function whatDiffers(document: DocumentRow, stored: Stored): string | undefined {
+  const { xml, sha256, parties } = stored;
+  if (document.e_invoice === 'none') return 'has an e-invoice that its partner did not ask for';
+  if (xml === null || parties === null) return `has no e-invoice (${document.e_invoice}) beside its PDF`;
+  const hash = createHash('sha256').update(xml).digest('hex');
+  if (hash !== sha256) return `its e-invoice hashes to ${hash}, recorded as ${sha256}`;
+  if (!isDeepStrictEqual(completed(frozenParties(document), parties), parties)) {
+    return 'its e-invoice names a party otherwise than the document';
+  }
+  // Of a later version only the hash is checked.
+  if (stored.writer_version !== E_INVOICE_WRITER_VERSION) return undefined;
+  const snapshot = documentSnapshot(document, {
+    paymentLink: document.printed_link,
+    instructions: stored.instructions,
+    instructionsChanged: stored.instructions_changed,
+  });
+  const facts = { format: document.e_invoice, parties, corrects_issued_on: document.corrects_issued_on };
+  return drawEInvoice(snapshot, facts).equals(xml) ? undefined : 'writing its e-invoice again gives another one';
+}

@@ -1,0 +1,109 @@
+/** `reckoner export gl`. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { glExport } from '../../acts/general-ledger.ts';
+import { readInput } from '../../acts/run.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { codeOf, makeFolder, writeWhole } from '../../files.ts';
+import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
+import { readFiles, readParts, type StoredFile } from '../../general-ledger/queries.ts';
+import type { Month } from '../../month.ts';
+import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
+import { acting, type CommandContext, type Definition } from '../define.ts';
+import { reported } from '../run-act.ts';
+
+const HELP = `
+accounts.json under RECKONER_HOME says which of our accounts is which of
+theirs. The same month exported again gives the same files, or one more part
+with what was posted since. docs/general-ledger.md has the columns.`;
+
+export const define: Definition = (group, act) => {
+  group
+    .command('gl')
+    .description("A month's journal for the general ledger, summarised by account")
+    .requiredOption('--month <month>', 'YYYY-MM, its books closed', monthArgument('--month'))
+    .requiredOption('--format <format>', GL_FORMATS.join(', '), choiceArgument('--format', GL_FORMATS))
+    .option('--out <folder>', 'where to write the files (default: here)')
+    .option('--preliminary', 'also while the books are open')
+    .option('--reclassify', 'move what was exported to the accounts that accounts.json names now')
+    .option(
+      '--part <number>',
+      'write the files of this part again, and export nothing',
+      wholeNumberArgument('--part', 1, 99),
+    )
+    .option('--dry-run', 'show the journal and write nothing')
+    .addHelpText('after', HELP)
+    .action(act(acting(exportGeneralLedger)));
+};
+
+interface Options {
+  readonly month: Month;
+  readonly format: GlFormat;
+  readonly out?: string;
+  readonly preliminary?: boolean;
+  readonly reclassify?: boolean;
+  readonly part?: number;
+  readonly dryRun?: boolean;
+}
+
+async function exportGeneralLedger(context: CommandContext, options: Options): Promise<number> {
+  const { month, format, out = '.', preliminary, reclassify, part, dryRun = false } = options;
+  const { database, output } = context;
+  if (part !== undefined) {
+    if (preliminary || reclassify || dryRun) throw refuse('usage', { reason: '--part goes with --out only' });
+    const files = await database.reading(async (tx) => {
+      const parts = await readParts(tx, { month, format });
+      const asked = parts.find((each) => each.part === part);
+      if (asked === undefined) throw refuse('gl_part_unknown', { month, format, part, parts: parts.length });
+      return readFiles(tx, asked.gl_export_id);
+    });
+    const written = await writeFiles(out, files);
+    output.print({ month, format, part, files: written }, () => wrote(written));
+    return EXIT.done;
+  }
+  const input = readInput(glExport, { month, format, preliminary, reclassify });
+  const report = await reported(context, glExport, input, { dryRun });
+  const json = report.json as { part: number | null };
+  const files = dryRun
+    ? []
+    : await database.reading(async (tx) => {
+        const last = (await readParts(tx, { month, format })).find((each) => each.part === json.part);
+        return last === undefined ? [] : readFiles(tx, last.gl_export_id);
+      });
+  const written = await writeFiles(out, files);
+  output.print(
+    { ...json, ...(dryRun && { dry_run: true }), written },
+    () => `${report.text}\n\n${dryRun ? 'Preview only: nothing was written.' : wrote(written)}`,
+  );
+  return report.attention ? EXIT.attention : EXIT.done;
+}
+
+const wrote = (files: readonly string[]): string => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
+
+/** Writes files that are not there yet. One that is there as it should be stays. Refusals: export_exists, file_unwritable. */
+async function writeFiles(folder: string, files: readonly StoredFile[]): Promise<string[]> {
+  const paths = files.map(({ name }) => join(folder, name));
+  for (const [at, { content }] of files.entries()) {
+    const path = paths[at] as string;
+    if (existsSync(path) && !isSame(path, content)) throw refuse('export_exists', { out: path });
+  }
+  for (const [at, { content }] of files.entries()) {
+    const path = paths[at] as string;
+    try {
+      await makeFolder(folder);
+      if (!existsSync(path)) await writeWhole(path, content, 'publish');
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST' && !isSame(path, content)) throw refuse('export_exists', { out: path }, error);
+      throw refuse('file_unwritable', { file: path, reason: reasonOf(error) }, error);
+    }
+  }
+  return paths;
+}
+
+function isSame(path: string, content: Buffer): boolean {
+  try {
+    return readFileSync(path).equals(content);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+/** `reckoner gl list`. */
+import { glListSheet, readExports } from '../../general-ledger/list.ts';
+import type { Month } from '../../month.ts';
+import { monthArgument, wholeNumberArgument } from '../arguments.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
+import { money, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+
+interface Options extends PresentOptions {
+  readonly month?: Month;
+  readonly limit?: number;
+}
+
+export const define: Definition = (gl, act) => {
+  gl.command('list')
+    .description('List the journals that were exported, newest month first')
+    .option('--month <month>', 'only this month', monthArgument('--month'))
+    .option('--limit <count>', 'at most so many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(list)));
+};
+
+async function list({ database, output }: CommandContext, { month, limit = 500, ...options }: Options) {
+  const exports = await database.reading((tx) => readExports(tx, { month, limit }));
+  await present(
+    output,
+    options,
+    exports,
+    () => glListSheet(exports),
+    () =>
+      exports.length === 0
+        ? 'No month was exported for the general ledger.'
+        : table(
+            ['month', 'format', '>part', 'kind', 'state', '>debits', 'exported on', '~by', '~files'],
+            exports.map(({ totals, files, ...each }) => [
+              ...[each.month, each.format, each.part, each.kind, each.state],
+              totals.map(({ currency, debit }) => money(debit, currency)).join(', '),
+              ...[each.recorded_at.slice(0, 10), each.login ?? '', files.map(({ name }) => name).join(', ')],
+            ]),
+          ),
+  );
+}

@@ -1,0 +1,142 @@
+/** `reckoner opening`. */
+import { openingImport, openingReverse, totalsTable } from '../../acts/opening.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/queries.ts';
+import type { Sheet } from '../../sheet.ts';
+import { dateArgument, idArgument } from '../arguments.ts';
+import { type CommandContext, type Definition, NO_DELIVER, ON_LATEST_DATE, REASON, reading } from '../define.ts';
+import { readInput } from '../input.ts';
+import { amount, printable, table } from '../output.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
+
+interface ImportOptions {
+  readonly cutOver: string;
+  readonly control: readonly string[];
+  readonly count: string;
+  readonly dryRun?: boolean;
+  readonly deliver: boolean;
+}
+
+export const define: Definition = (opening, act) => {
+  opening
+    .command('import')
+    .argument('<file>', "open invoices, credits and unapplied cash, as CSV or JSON; '-' is stdin")
+    .description('Carry the open items of the system before over, all or nothing')
+    .requiredOption('--cut-over <date>', 'the day at whose end they were open', dateArgument('--cut-over'))
+    .requiredOption('--control <currency=total...>', 'owed less credit and cash, by the list of that system')
+    .requiredOption('--count <items>', 'how many items that list has')
+    .option('--dry-run', 'show what it would carry over, and record nothing')
+    .option(...NO_DELIVER)
+    .action(
+      act(
+        doing(openingImport, (name: string, { count, ...options }: ImportOptions) => ({
+          file: { name, bytes: readInput(name) },
+          count: Number(count),
+          ...options,
+          control: [...options.control],
+        })),
+      ),
+    );
+  opening
+    .command('reverse [numbers...]')
+    .description('Reverse items that were carried over, as long as nothing was applied to them')
+    .option('--all <opening>', 'all that is left of this opening', idArgument('--all'))
+    .requiredOption(...REASON)
+    .option(...ON_LATEST_DATE)
+    .action(
+      act(
+        doing(openingReverse, (numbers: string[], { all, ...options }: { all?: number; reason: string }) => ({
+          ...options,
+          ...(numbers.length > 0 && { numbers }),
+          ...(all !== undefined && { openingId: all }),
+        })),
+      ),
+    );
+  opening
+    .command('list')
+    .description('List what was carried over from the system before')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(openingList)));
+  opening
+    .command('show <opening>')
+    .description('Show the items of an opening as they stand')
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(openingShow)));
+};
+
+async function openingList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
+  const openings = await database.reading((tx) => readOpenings(tx));
+  await present(
+    output,
+    options,
+    openings,
+    () => sheetOfOpenings(openings),
+    () => (openings.length === 0 ? 'Nothing was carried over.' : openings.map(describedOpening).join('\n\n')),
+  );
+}
+
+const describedOpening = ({
+  opening_id,
+  cut_over_on,
+  name,
+  recorded_at,
+  items,
+  reversed,
+  totals,
+}: OpeningRow): string =>
+  `Opening ${opening_id} as of ${cut_over_on}, ${printable(name)}, recorded at ${recorded_at}: ${items} items` +
+  `${reversed > 0 ? `, ${reversed} reversed` : ''}\n${totalsTable(totals)}`;
+
+const sheetOfOpenings = (openings: readonly OpeningRow[]): Sheet => ({
+  name: 'Openings',
+  columns: {
+    ...{ opening_id: 'count', cut_over_on: 'date', name: 'text', currency: 'text', items: 'count' },
+    ...{ invoices: 'amount', credits: 'amount', cash: 'amount', control: 'amount' },
+  },
+  rows: openings.flatMap(({ opening_id, cut_over_on, name, totals }) =>
+    totals.map((total) => ({ opening_id, cut_over_on, name, ...total })),
+  ),
+});
+
+async function openingShow({ database, output }: CommandContext, id: string, options: PresentOptions): Promise<void> {
+  const openingId = /^\d{1,15}$/.test(id) ? Number(id) : 0;
+  const { opening, items } = await database.reading(async (tx) => {
+    const [found] = await readOpenings(tx, { openingId });
+    if (found === undefined) throw refuse('opening_unknown', { opening: openingId });
+    return { opening: found, items: await readItems(tx, { openingId }) };
+  });
+  await present(
+    output,
+    options,
+    { ...opening, items },
+    () => sheetOfItems(items),
+    () => `${describedOpening(opening)}\n\n${itemsTable(items)}`,
+  );
+}
+
+const stateOf = ({ kind, reversed, used, balance }: CarriedItem): string => {
+  if (reversed) return 'reversed';
+  if (/^-?0*\.?0*$/.test(balance)) return kind === 'cash' ? 'applied' : 'settled';
+  return used === null ? 'open' : 'partly settled';
+};
+
+const itemsTable = (items: readonly CarriedItem[]): string =>
+  table(
+    ['', 'number', 'partner', 'date', 'due', '>carried over', '>open', '', 'is'],
+    items.map((each) => [
+      ...[each.kind, each.number, each.partner_id ?? '', each.date, each.due_on ?? ''],
+      ...[amount(each.amount, each.currency), amount(each.balance, each.currency), each.currency, stateOf(each)],
+    ]),
+  );
+
+const sheetOfItems = (items: readonly CarriedItem[]): Sheet => ({
+  name: 'Opening',
+  columns: {
+    ...{ kind: 'text', number: 'text', partner_id: 'text', date: 'date', due_on: 'date', currency: 'text' },
+    ...{ original_amount: 'amount', amount: 'amount', balance: 'amount', status: 'text' },
+  },
+  rows: items.map((each) => ({ ...each, status: stateOf(each) })),
+});

@@ -1,0 +1,95 @@
+/**
+ * A first close beside the system before: what this ledger would invoice for a month against what that system invoiced, by
+ * partner, policy and currency. Amounts are those of the lines, before tax; a credit is below zero. Pure.
+ * Refusal: comparison_invalid.
+ */
+import { CsvError, parse } from 'csv-parse/sync';
+import type { DocumentRow } from '../documents/queries.ts';
+import { type LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
+
+export const COMPARED = ['equal', 'differs', 'missing here', 'missing there'] as const;
+
+export interface ComparedLine {
+  readonly partner_id: string;
+  readonly policy_id: string;
+  readonly currency: string;
+  /** What this ledger would invoice; null: nothing. */
+  readonly here: string | null;
+  /** What the system before invoiced; null: nothing. */
+  readonly there: string | null;
+  /** `here` less `there`. */
+  readonly difference: string;
+  readonly result: (typeof COMPARED)[number];
+}
+
+const COLUMNS = ['partner_id', 'policy_id', 'currency', 'amount'] as const;
+type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
+
+/** The invoices of the system before: CSV with partner_id, policy_id, currency and amount. Lines of one policy add up. */
+export function parseInvoiced({ name, bytes }: { readonly name: string; readonly bytes: Uint8Array }): Line[] {
+  let records: { record: Record<string, string>; info: { lines: number } }[];
+  let header: string[] = [];
+  try {
+    records = parse(Buffer.from(bytes), {
+      columns: (names: string[]) => {
+        header = names;
+        return names;
+      },
+      ...{ bom: true, info: true, skip_empty_lines: true, trim: true },
+    }) as unknown as typeof records;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw invalid(name, [problemOf(null, `is not CSV: ${reasonOf(error)}`)]);
+  }
+  const missing = COLUMNS.filter((each) => !header.includes(each));
+  if (missing.length > 0) throw invalid(name, [problemOf(1, `has no column ${missing.join(', ')}`)]);
+  const problems = records.flatMap(({ record, info: { lines: line } }) => {
+    const { partner_id: partner = '', policy_id: policy = '', currency = '', amount = '' } = record;
+    if (partner === '' || policy === '') return [problemOf(line, 'has no partner_id or no policy_id')];
+    if (!isCurrency(currency)) return [problemOf(line, `currency '${currency}' is not an ISO 4217 currency`)];
+    const wrong = amountProblem(amount, minorDigits(currency) as number);
+    return wrong === undefined ? [] : [problemOf(line, `amount '${amount}' ${wrong.reason}`)];
+  });
+  if (problems.length > 0) throw invalid(name, problems);
+  return records.map(({ record }) => record as Line);
+}
+
+const problemOf = (line: number | null, reason: string): LineProblem => ({
+  ...{ path: line === null ? '' : `line ${line}`, line, code: 'line_malformed', reason },
+});
+const invalid = (file: string, problems: readonly LineProblem[]) => refuse('comparison_invalid', { file, problems });
+
+/** Every line that either has, by partner, policy and currency. */
+export function compareInvoices(documents: readonly DocumentRow[], invoiced: readonly Line[]): ComparedLine[] {
+  const here = sumsOf(
+    documents.flatMap(({ document, partner_id, currency, lines }) =>
+      lines.map(({ policy_id, invoice_amount }) => {
+        const amount = Amount.of(invoice_amount, currency);
+        return { partner_id, policy_id, currency, amount: document === 'credit_note' ? amount.negated() : amount };
+      }),
+    ),
+  );
+  const there = sumsOf(invoiced.map((line) => ({ ...line, amount: Amount.of(line.amount, line.currency) })));
+  return [...new Set([...here.keys(), ...there.keys()])].sort().map((key) => {
+    const [partner_id, policy_id, currency] = JSON.parse(key) as [string, string, string];
+    const [own, other] = [here.get(key), there.get(key)];
+    const zero = Amount.zero(currency);
+    const difference = (own ?? zero).minus(other ?? zero);
+    const one = own === undefined ? 'missing here' : other === undefined ? 'missing there' : 'differs';
+    return {
+      ...{ partner_id, policy_id, currency, here: own?.toString() ?? null, there: other?.toString() ?? null },
+      difference: difference.toString(),
+      result: own !== undefined && other !== undefined && difference.isZero() ? 'equal' : one,
+    };
+  });
+}
+
+function sumsOf(lines: readonly (Omit<Line, 'amount'> & { readonly amount: Amount })[]): Map<string, Amount> {
+  const sums = new Map<string, Amount>();
+  for (const { partner_id, policy_id, currency, amount } of lines) {
+    const key = JSON.stringify([partner_id, policy_id, currency]);
+    sums.set(key, sums.get(key)?.plus(amount) ?? amount);
+  }
+  return sums;
+}

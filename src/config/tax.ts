@@ -1,0 +1,191 @@
+/**
+ * Tax, as finance configured it in settings.json: rules with dates of validity, and which of them applies to a sale. Nothing
+ * here knows what is right: we calculate and print what the rules say (docs/tax.md).
+ */
+import { z } from 'zod';
+import { isDate, isMonth, type Month } from '../month.ts';
+import { line } from './validation.ts';
+
+/** The categories of a tax, in the order in which documents list them. */
+export const TAX_CATEGORIES = ['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'] as const;
+export type TaxCategory = (typeof TAX_CATEGORIES)[number];
+
+/** What a rule can be limited to. Each field weighs more than all after it together, so that two rules never tie. */
+const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
+
+const country = z.string().regex(/^[A-Z]{2}$/, 'must be an ISO 3166 code such as DE');
+const date = z.string().refine(isDate, 'must be a date such as 2027-01-01').nullable().default(null);
+
+const ruleSchema = z
+  .strictObject({
+    partner: line(128).min(1).optional(),
+    policy: line(128).min(1).optional(),
+    kind: z.enum(['insurance', 'non_insurance']).optional(),
+    /** The country of the partner's address. */
+    country: country.optional(),
+    category: z.enum(TAX_CATEGORIES),
+    /** In percent. */
+    rate: z
+      .string()
+      .regex(/^(100|\d{1,2})(\.\d{1,4})?$/, 'must be percent such as "19" or "7.5"')
+      .default('0'),
+    /** Marks the lines as taxed at a reduced rate. */
+    reduced: z.boolean().default(false),
+    /** Why no tax is charged, as it is printed. */
+    reason: line(200).optional(),
+    /** The reason as a code of the VATEX list. */
+    reason_code: z
+      .string()
+      .regex(/^VATEX-[A-Z0-9-]{2,40}$/, 'must be a code such as VATEX-EU-AE')
+      .optional(),
+    /** The first and the last day on which it applies; null: no limit. */
+    from: date,
+    until: date,
+  })
+  .superRefine((rule, context) => {
+    const complain = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    const charged = /[1-9]/.test(rule.rate);
+    if (rule.category === 'standard' && !charged) complain('rate', 'of the category standard must be above zero');
+    if (rule.category !== 'standard' && charged) complain('rate', `of the category ${rule.category} must be 0`);
+    if (/^100\.\d*[1-9]/.test(rule.rate)) complain('rate', 'must be at most 100');
+    if (rule.reduced && rule.category !== 'standard') complain('reduced', 'belongs to the category standard only');
+    const explained = rule.category !== 'standard' && rule.category !== 'zero';
+    for (const field of ['reason', 'reason_code'] as const) {
+      if (!explained && rule[field]) complain(field, `does not belong to the category ${rule.category}`);
+    }
+    if (explained && rule.category !== 'reverse_charge' && !rule.reason) {
+      complain('reason', `is needed for the category ${rule.category}: the document prints it`);
+    }
+    if (rule.from !== null && rule.until !== null && rule.until < rule.from) complain('until', 'is before from');
+  })
+  .transform(({ reason, reason_code, ...rule }) => ({
+    ...rule,
+    // Percent as people write it: 7.5, not 7.50.
+    rate: rule.rate.includes('.') ? rule.rate.replace(/\.?0+$/, '') : rule.rate,
+    reason: reason || (rule.category === 'reverse_charge' ? 'Reverse charge' : ''),
+    reason_code: reason_code ?? '',
+  }));
+
+/** The weights of the check digit of a Japanese corporate number, from its second digit on (Ordinance of 2014, article 2). */
+function japaneseNumberIsRight(number: string): boolean {
+  const digits = [...number].map(Number);
+  const sum = digits
+    .slice(1)
+    .reverse()
+    .reduce((total, digit, index) => total + digit * (index % 2 === 0 ? 1 : 2), 0);
+  return digits[0] === 9 - (sum % 9);
+}
+
+/** The shapes of VAT numbers of the European Union, without their country's prefix. */
+const EU_SHAPES: Readonly<Record<string, RegExp>> = {
+  AT: /^U\d{8}$/,
+  BE: /^[01]\d{9}$/,
+  BG: /^\d{9,10}$/,
+  CY: /^\d{8}[A-Z]$/,
+  CZ: /^\d{8,10}$/,
+  DE: /^\d{9}$/,
+  DK: /^\d{8}$/,
+  EE: /^\d{9}$/,
+  ES: /^[A-Z0-9]\d{7}[A-Z0-9]$/,
+  FI: /^\d{8}$/,
+  FR: /^[A-HJ-NP-Z0-9]{2}\d{9}$/,
+  GR: /^\d{9}$/,
+  HR: /^\d{11}$/,
+  HU: /^\d{8}$/,
+  IE: /^(\d{7}[A-W][A-I]?|\d[A-Z+*]\d{5}[A-W])$/,
+  IT: /^\d{11}$/,
+  LT: /^(\d{9}|\d{12})$/,
+  LU: /^\d{8}$/,
+  LV: /^\d{11}$/,
+  MT: /^\d{8}$/,
+  NL: /^\d{9}B\d{2}$/,
+  PL: /^\d{10}$/,
+  PT: /^\d{9}$/,
+  RO: /^\d{2,10}$/,
+  SE: /^\d{10}01$/,
+  SI: /^\d{8}$/,
+  SK: /^\d{10}$/,
+};
+
+/** Why a text cannot be a tax number of a country, by its shape; undefined where it can be, or where we know no shape. */
+export function taxNumberProblem(number: string, of: string): string | undefined {
+  if (of === 'JP') {
+    if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
+    return japaneseNumberIsRight(number.slice(1)) ? undefined : 'has a wrong check digit';
+  }
+  const shape = EU_SHAPES[of];
+  if (shape === undefined) return undefined;
+  const prefix = of === 'GR' ? 'EL' : of;
+  const plain = number.replace(/[ .-]/g, '');
+  const right = plain.startsWith(prefix) && shape.test(plain.slice(prefix.length));
+  return right ? undefined : `is not of the shape of a VAT number of ${of}`;
+}
+
+const countrySchema = z.strictObject({
+  /** As it is printed. */
+  name: line(30).min(1).default('VAT'),
+  /** The issuer's tax number there; empty: `issuer.tax_id`. */
+  registration: line(60).default(''),
+});
+
+export const taxSchema = z
+  .strictObject({
+    /** The first billing month that is taxed. */
+    from: z
+      .string()
+      .refine(isMonth, 'must be a month such as 2027-01')
+      .transform((month) => month as Month),
+    countries: z.record(country, countrySchema).default({}),
+    rules: z.array(ruleSchema).min(1, 'must name a rule'),
+  })
+  .superRefine(({ countries, rules }, context) => {
+    for (const [code, { registration }] of Object.entries(countries)) {
+      const problem = registration === '' ? undefined : taxNumberProblem(registration, code);
+      const path = ['countries', code, 'registration'];
+      if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
+    }
+    rules.forEach((rule, index) => {
+      const other = rules.findIndex((each, at) => at < index && equallySpecific(each, rule) && overlap(each, rule));
+      if (other < 0) return;
+      const message = `applies to the same sales on the same days as rules.${other}: limit their dates, or leave one out`;
+      context.addIssue({ code: 'custom', path: ['rules', index], message });
+    });
+  });
+
+export type Tax = z.output<typeof taxSchema>;
+export type TaxRule = Tax['rules'][number];
+
+const equallySpecific = (one: TaxRule, other: TaxRule): boolean =>
+  SELECTORS.every((selector) => one[selector] === other[selector]);
+
+const overlap = (one: TaxRule, other: TaxRule): boolean =>
+  (one.from ?? '') <= (other.until ?? '9999-12-31') && (other.from ?? '') <= (one.until ?? '9999-12-31');
+
+/** What a rule is chosen by. */
+export interface Sale {
+  readonly partner: string;
+  readonly policy: string;
+  readonly kind: string;
+  /** Of the partner's address; may be empty. */
+  readonly country: string;
+  /** `YYYY-MM-DD`: the tax point. */
+  readonly date: string;
+}
+
+const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
+  SELECTORS.every((selector) => rule[selector] === undefined || rule[selector] === sale[selector]) &&
+  (rule.from ?? '') <= sale.date &&
+  sale.date <= (rule.until ?? '9999-12-31');
+
+const weightOf = (rule: TaxRule): number =>
+  SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
+
+/** The most specific rule that applies to a sale; undefined if none does. There are never two. */
+export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule | undefined {
+  return rules
+    .filter((rule) => appliesTo(rule, sale))
+    .reduce<TaxRule | undefined>(
+      (best, rule) => (best === undefined || weightOf(rule) > weightOf(best) ? rule : best),
+      undefined,
+    );
+}

@@ -1,0 +1,168 @@
+/**
+ * The e-invoice of a document: from what the document froze and, where that was blank, from what is known now. Throws a
+ * HoldReason for what a profile demands and nobody has supplied, so that delivery waits and the close does not.
+ */
+import { createHash } from 'node:crypto';
+import type { EInvoiceFormat } from '../config/e-invoice.ts';
+import { type Instructions, instructionsFor } from '../config/instructions.ts';
+import type { Issuer, Settings } from '../config/settings.ts';
+import type { TaxCategory } from '../config/tax.ts';
+import {
+  FORMAT_NAMES,
+  isCurrencyOfEInvoices,
+  type Lack,
+  lackingOf,
+  lackingText,
+} from '../documents/e-invoice/lacking.ts';
+import { categoriesOf, type Parties, type Seller } from '../documents/e-invoice/model.ts';
+import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../documents/e-invoice/write.ts';
+import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentSnapshot } from '../documents/snapshot.ts';
+import { Amount } from '../money.ts';
+import { HoldReason } from './hold-reason.ts';
+
+/** What e-invoices say of a partner, as it is known now. */
+export interface PresentBuyer {
+  readonly partner_id: string;
+  readonly e_invoice: 'none' | EInvoiceFormat;
+  readonly currency: string;
+  readonly name: string;
+  readonly contact_name: string;
+  readonly line1: string;
+  readonly line2: string;
+  readonly city: string;
+  readonly region: string;
+  readonly postal_code: string;
+  readonly country: string;
+  readonly tax_id: string;
+  readonly purchase_order: string;
+  readonly buyer_reference: string;
+  readonly electronic_address: string;
+}
+
+export interface EInvoiceToKeep {
+  readonly writerVersion: number;
+  readonly parties: Parties;
+  readonly sha256: string;
+  readonly xml: Buffer;
+}
+
+const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
+
+/** The seller as the settings have it now, and a partner as it is now. */
+export function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
+  const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
+  const { legal_name: name, tax_id, email, phone, address } = issuer;
+  const { partner_id: _, e_invoice: __, currency: ___, ...theirs } = buyer;
+  return { seller: { name, ...address, tax_id, ...own, email, phone }, buyer: theirs, no_tax };
+}
+
+/** The parties as the document froze them. */
+export function frozenParties(document: DocumentRow): Parties {
+  const { seller, ...parties } = presentParties(document, {
+    partner_id: document.partner_id,
+    e_invoice: document.e_invoice,
+    currency: document.currency,
+    name: document.partner_name,
+    contact_name: document.contact_name,
+    line1: document.address_line1,
+    line2: document.address_line2,
+    city: document.address_city,
+    region: document.address_region,
+    postal_code: document.address_postal_code,
+    country: document.address_country,
+    tax_id: document.tax_id,
+    purchase_order: document.purchase_order,
+    buyer_reference: document.buyer_reference,
+    electronic_address: document.electronic_address,
+  });
+  return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
+}
+
+/** With its tax number in the buyer's country, where it has another one there. */
+const registeredAs = (seller: Seller, registration = ''): Seller => ({
+  ...seller,
+  tax_id: registration || seller.tax_id,
+});
+
+/** What the document froze stays; what it left blank is taken from what is known now. */
+export function completed(frozen: Parties, present: Parties): Parties {
+  return {
+    seller: filled(frozen.seller, present.seller),
+    buyer: filled(frozen.buyer, present.buyer),
+    no_tax: frozen.no_tax ?? present.no_tax,
+  };
+}
+
+const filled = <P extends { readonly [K in keyof P]: string }>(frozen: P, present: P): P =>
+  Object.fromEntries(Object.entries(frozen).map(([field, text]) => [field, text || present[field as keyof P]])) as P;
+
+interface Wanted {
+  readonly format: EInvoiceFormat;
+  readonly parties: Parties;
+  readonly currency: string;
+  /** Undefined for a document without tax. */
+  readonly taxes: readonly TaxCategory[] | undefined;
+  /** Null where nothing is to be paid. */
+  readonly instructions: Instructions | null;
+}
+
+/** What the first e-invoice of a partner that asks for them would lack, before there is a document. */
+export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] {
+  const { e_invoice: format, currency } = buyer;
+  if (format === 'none') return [];
+  const { wire, ach } = instructionsFor(settings, currency) ?? {};
+  const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
+  const { seller, ...others } = presentParties(settings, buyer);
+  const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
+  // Which rule applies is decided by what is sold; each but one demands the seller's tax number.
+  const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
+  const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
+  const needs = 'none: EN 16931 has two decimals, and its currency has more';
+  return isCurrencyOfEInvoices(currency)
+    ? lacks
+    : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
+}
+
+/** Why there can be no e-invoice yet, as a sentence with the cure; undefined where there can. */
+export function whyNoEInvoice({ format, parties, currency, taxes, instructions }: Wanted): string | undefined {
+  const name = FORMAT_NAMES[format];
+  if (!isCurrencyOfEInvoices(currency)) {
+    const cure = 'Set e_invoice to none in partners.json, and rerun what is issued';
+    return `its e-invoice (${name}) cannot be written: EN 16931 has two decimals, and ${currency} has more. ${cure}`;
+  }
+  const { wire, ach } = instructions ?? {};
+  const hasAccount = instructions === null || (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
+  const categories = categoriesOf(taxes, parties.no_tax);
+  if (categories.includes('O') && categories.some((each) => each !== 'O')) {
+    const cure = 'Correct the tax rules in settings.json, and rerun it';
+    return `its e-invoice (${name}) cannot be written: EN 16931 lets nothing else stand beside what is outside the scope of tax (BR-O-11). ${cure}`;
+  }
+  const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
+  if (lacks.length === 0) return undefined;
+  const cure = 'Supply it and deliver again; what the document says otherwise is corrected by a rerun';
+  return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
+}
+
+/** Undefined where the partner asked for none. */
+export function eInvoiceFor(
+  document: DocumentRow,
+  snapshot: DocumentSnapshot,
+  settings: Settings,
+  buyer: PresentBuyer | undefined,
+): EInvoiceToKeep | undefined {
+  const { e_invoice: format, currency } = document;
+  if (format === 'none') return undefined;
+  if (buyer === undefined) throw new Error(`${document.number} has no partner`);
+  const parties = completed(frozenParties(document), presentParties(settings, buyer));
+  const taxes = snapshot.taxTotals?.map(({ category }) => category);
+  const instructions = isDue(snapshot) ? (snapshot.instructions ?? {}) : null;
+  const reason = whyNoEInvoice({ format, parties, currency, taxes, instructions });
+  if (reason !== undefined) throw new HoldReason(reason);
+  const xml = drawEInvoice(snapshot, { format, parties, corrects_issued_on: document.corrects_issued_on });
+  const sha256 = createHash('sha256').update(xml).digest('hex');
+  return { writerVersion: E_INVOICE_WRITER_VERSION, parties, sha256, xml };
+}
+
+const isDue = ({ document, amount_due, currency }: DocumentSnapshot): boolean =>
+  document === 'invoice' && !Amount.of(amount_due, currency).isZero();

@@ -1,0 +1,112 @@
+/** What a profile of EN 16931 demands and the data does not have, each with its place and its term (BT, BG). */
+import type { EInvoiceFormat } from '../../config/e-invoice.ts';
+import { minorDigits } from '../../money.ts';
+import { type Buyer, type Parties, type Seller, type VatCategory, vatIdOf } from './model.ts';
+
+export interface Lack {
+  /** The term of EN 16931. */
+  readonly term: string;
+  readonly file: 'settings.json' | 'partners.json';
+  /** Its place in the file. */
+  readonly field: string;
+}
+
+export interface Demand {
+  readonly format: EInvoiceFormat;
+  readonly parties: Parties;
+  readonly currency: string;
+  /** Of its taxes; none: nobody has said why there is no tax. */
+  readonly categories: readonly VatCategory[];
+  /** Whether there is an account to pay into; true where nothing is to be paid. */
+  readonly hasAccount: boolean;
+}
+
+export const FORMAT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
+  facturx: 'Factur-X',
+  ubl: 'Peppol BIS',
+  xrechnung: 'XRechnung',
+};
+
+export function lackingOf(demand: Demand): Lack[] {
+  const { parties, format, currency, categories } = demand;
+  return [
+    ...sellerLacks(parties, format, categories),
+    ...buyerLacks(parties, format, categories),
+    ...(demand.hasAccount ? [] : [lack('settings.json', `instructions.${currency}.wire`, 'BG-17')]),
+  ];
+}
+
+/** EN 16931 writes amounts with two decimals at most. */
+export const isCurrencyOfEInvoices = (currency: string): boolean => (minorDigits(currency) ?? 0) <= 2;
+
+const lack = (file: Lack['file'], field: string, term: string): Lack => ({ file, field, term });
+
+function missing<P>(
+  file: Lack['file'],
+  party: P,
+  demanded: readonly (readonly [keyof P, field: string, term: string])[],
+) {
+  return demanded.filter(([key]) => party[key] === '').map(([, field, term]) => lack(file, field, term));
+}
+
+function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+  const own = 'settings.json' as const;
+  const vatId = categories.includes('O') ? '' : vatIdOf(seller.tax_id);
+  const lacks = missing<Seller>(own, seller, [
+    ['name', 'issuer.legal_name', 'BT-27'],
+    ['country', 'issuer.address.country', 'BT-40'],
+    ...(format === 'facturx'
+      ? []
+      : ([['electronic_address', 'issuer.e_invoice.electronic_address', 'BT-34']] as const)),
+    ...(format === 'xrechnung'
+      ? ([
+          ['city', 'issuer.address.city', 'BT-37'],
+          ['postal_code', 'issuer.address.postal_code', 'BT-38'],
+          ['contact_name', 'issuer.e_invoice.contact_name', 'BT-41'],
+          ['phone', 'issuer.phone', 'BT-42'],
+          ['email', 'issuer.email', 'BT-43'],
+        ] as const)
+      : []),
+  ]);
+  if (categories.length === 0) lacks.push(lack(own, 'issuer.e_invoice.no_tax', 'BT-151'));
+  // BR-S-02, BR-Z-02, BR-E-02, BR-AE-02.
+  if (seller.tax_id === '' && categories.some((each) => each !== 'O')) lacks.push(lack(own, 'issuer.tax_id', 'BT-31'));
+  // BR-CO-26.
+  else if (vatId === '' && seller.registration_id === '')
+    lacks.push(lack(own, 'issuer.e_invoice.registration_id', 'BT-30'));
+  return lacks;
+}
+
+function buyerLacks({ buyer }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+  const theirs = 'partners.json' as const;
+  const lacks = missing<Buyer>(theirs, buyer, [
+    ['name', 'name', 'BT-44'],
+    ['country', 'address.country', 'BT-55'],
+    ...(format === 'facturx' ? [] : ([['electronic_address', 'electronic_address', 'BT-49']] as const)),
+    ...(format === 'xrechnung'
+      ? ([
+          ['city', 'address.city', 'BT-52'],
+          ['postal_code', 'address.postal_code', 'BT-53'],
+          ['buyer_reference', 'buyer_reference', 'BT-10'],
+        ] as const)
+      : []),
+  ]);
+  // Peppol R003.
+  if (format === 'ubl' && buyer.buyer_reference === '' && buyer.purchase_order === '') {
+    lacks.push(lack(theirs, 'buyer_reference or purchase_order', 'BT-10'));
+  }
+  // BR-AE-02.
+  if (categories.includes('AE') && vatIdOf(buyer.tax_id) === '') lacks.push(lack(theirs, 'tax_id', 'BT-48'));
+  return lacks;
+}
+
+/** `buyer_reference (BT-10) and address.city (BT-52) in partners.json; issuer.phone (BT-42) in settings.json`. */
+export function lackingText(lacks: readonly Lack[]): string {
+  const files = [...new Set(lacks.map(({ file }) => file))].sort();
+  return files
+    .map((file) => {
+      const fields = lacks.filter((each) => each.file === file).map(({ field, term }) => `${field} (${term})`);
+      return `${fields.join(', ')} in ${file}`;
+    })
+    .join('; ');
+}

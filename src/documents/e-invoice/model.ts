@@ -1,0 +1,301 @@
+/**
+ * The semantic model of EN 16931, as far as our documents need it. BT and BG are its terms. Each syntax is written from
+ * this value: the same value gives the same bytes.
+ */
+
+import { electronicFormatIBAN } from 'ibantools';
+import type { EInvoiceFormat, NoTax } from '../../config/e-invoice.ts';
+import type { Instructions } from '../../config/instructions.ts';
+import type { TaxCategory } from '../../config/tax.ts';
+import { Amount } from '../../money.ts';
+import { lastDay, type Month, monthName } from '../../month.ts';
+import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
+import type { TaxRate } from '../tax.ts';
+
+/** A seller or buyer, all fields as texts; empty: not known. */
+export interface Party {
+  readonly name: string;
+  readonly line1: string;
+  readonly line2: string;
+  readonly city: string;
+  readonly region: string;
+  readonly postal_code: string;
+  readonly country: string;
+  readonly tax_id: string;
+  readonly contact_name: string;
+  readonly electronic_address: string;
+}
+export interface Seller extends Party {
+  readonly registration_id: string;
+  readonly email: string;
+  readonly phone: string;
+}
+export interface Buyer extends Party {
+  readonly buyer_reference: string;
+  readonly purchase_order: string;
+}
+
+/** What is recorded with an e-invoice: with the frozen document, all that it says. */
+export interface Parties {
+  readonly seller: Seller;
+  readonly buyer: Buyer;
+  /** Why the document charges no tax; null if nobody has said so. */
+  readonly no_tax: NoTax | null;
+}
+
+/** UNCL5305, as far as our tax rules have it. */
+export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
+
+const CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
+  standard: 'S',
+  zero: 'Z',
+  exempt: 'E',
+  reverse_charge: 'AE',
+  outside_scope: 'O',
+};
+
+export interface Tax {
+  readonly category: VatCategory;
+  /** In percent; not written for O. */
+  readonly rate: string;
+  readonly reason: string;
+  readonly reason_code: string;
+}
+
+export interface EInvoiceLine {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  /** Our id of the policy (BT-155); empty: none. */
+  readonly item_id: string;
+  /** How many, and for how many the price is: their ratio is 1 or -1, so that nothing is rounded. */
+  readonly quantity: string;
+  readonly base_quantity: string;
+  readonly price: string;
+  readonly amount: string;
+  readonly period: Period | null;
+  readonly tax: Tax;
+}
+
+export interface TaxTotal extends Tax {
+  readonly taxable: string;
+  readonly amount: string;
+}
+
+/** `YYYY-MM-DD`, both inclusive. */
+export interface Period {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Payment {
+  /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
+  readonly code: '30' | '58' | '97';
+  readonly reference: string;
+  /** Null where nothing is to be paid. */
+  readonly account: {
+    readonly id: string;
+    readonly isIban: boolean;
+    readonly holder: string;
+    readonly bic: string;
+  } | null;
+}
+
+export interface EInvoice {
+  readonly format: EInvoiceFormat;
+  readonly document: 'invoice' | 'credit_note';
+  readonly number: string;
+  readonly issued_on: string;
+  readonly due_on: string | null;
+  readonly currency: string;
+  readonly note: string;
+  readonly period: Period;
+  /** The invoice that this document corrects (BG-3). */
+  readonly corrects: { readonly number: string; readonly issued_on: string } | null;
+  readonly seller: Seller;
+  readonly buyer: Buyer;
+  readonly payment: Payment | null;
+  readonly lines: readonly EInvoiceLine[];
+  readonly taxes: readonly TaxTotal[];
+  readonly totals: {
+    readonly lines: string;
+    readonly tax: string;
+    readonly gross: string;
+    readonly prepaid: string;
+    readonly due: string;
+  };
+}
+
+/** What an e-invoice needs besides the snapshot. */
+export interface EInvoiceFacts {
+  readonly format: EInvoiceFormat;
+  readonly parties: Parties;
+  /** When the document that this one corrects was issued; null where it corrects none. */
+  readonly corrects_issued_on: string | null;
+}
+
+const KINDS: Readonly<Record<RowKind, string>> = {
+  quote_accepted: 'Quotes accepted',
+  requote_accepted: 'Requotes accepted',
+  reversal: 'Reversals',
+};
+
+/** Not called for a statement, which asks for nothing. Throws where nobody has said which tax applies: check before. */
+export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EInvoice {
+  const { currency, document } = snapshot;
+  if (document === 'statement') throw new TypeError(`${snapshot.number} is a statement`);
+  const { format, parties } = facts;
+  const taxes = taxesOf(snapshot, parties.no_tax);
+  const lines = linesOf(snapshot, taxes);
+  const net = snapshot.invoiceAmount;
+  const gross = snapshot.gross ?? net;
+  const corrected = snapshot.credits ?? snapshot.replaces;
+  return {
+    format,
+    document,
+    number: snapshot.number,
+    issued_on: snapshot.issued_on,
+    due_on: snapshot.due_on,
+    currency,
+    note: [snapshot.reason ?? '', snapshot.partner.legal_note].filter((text) => text.trim() !== '').join('\n'),
+    period: periodOf(snapshot.month, lines),
+    corrects:
+      corrected === null || facts.corrects_issued_on === null
+        ? null
+        : { number: corrected, issued_on: facts.corrects_issued_on },
+    seller: parties.seller,
+    buyer: parties.buyer,
+    payment: paymentOf(snapshot, format),
+    lines,
+    taxes,
+    totals: {
+      lines: net,
+      tax: snapshot.tax ?? Amount.zero(currency).toString(),
+      gross,
+      prepaid: snapshot.credit_applied,
+      due: Amount.of(gross, currency).minus(Amount.of(snapshot.credit_applied, currency)).toString(),
+    },
+  };
+}
+
+/** Its tax totals; of a document without tax, the one that says why there is none. */
+function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
+  if (taxTotals !== undefined) {
+    return taxTotals.map((total) => ({ ...vatOf(total), taxable: total.taxable, amount: total.tax }));
+  }
+  if (noTax === null) throw new TypeError(`nobody has said why ${number} charges no tax`);
+  return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
+}
+
+const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
+  ...{ category: CATEGORIES[category], rate, reason, reason_code },
+});
+
+/** A credit against an invoice has no lines of its own: one for each of its tax totals. */
+function linesOf(snapshot: DocumentSnapshot, taxes: readonly TaxTotal[]): EInvoiceLine[] {
+  const { currency, month } = snapshot;
+  if (snapshot.lines.length > 0) {
+    return snapshot.lines.map((line, index) => lineOf(line, index, { currency, month }, taxes));
+  }
+  const name = snapshot.credits === null ? `Credit for ${monthName(month)}` : `Credit against ${snapshot.credits}`;
+  return taxes.map((tax, index) => ({
+    id: String(index + 1),
+    name,
+    description: snapshot.reason ?? '',
+    item_id: '',
+    ...priced(tax.taxable, 1, currency),
+    period: null,
+    tax,
+  }));
+}
+
+function lineOf(
+  line: SnapshotLine,
+  index: number,
+  { currency, month }: { currency: string; month: Month },
+  [first]: readonly TaxTotal[],
+): EInvoiceLine {
+  return {
+    id: String(index + 1),
+    name: line.policy_name,
+    description: `${KINDS[line.kind]}, ${monthName(line.month)}`,
+    item_id: line.policy_id,
+    ...priced(line.invoiceAmount, line.count, currency),
+    period: line.month === month ? null : monthPeriod(line.month),
+    tax: line.tax === undefined ? (first as TaxTotal) : vatOf(line.tax),
+  };
+}
+
+/** A price is never below zero (BR-27), so the quantity has the sign. It is for all of them, as the sum is what we know. */
+function priced(amount: string, count: number, currency: string) {
+  const total = Amount.of(amount, currency);
+  const below = total.isNegative();
+  return {
+    amount: total.toString(),
+    price: (below ? total.negated() : total).toString(),
+    quantity: `${below ? '-' : ''}${count}`,
+    base_quantity: String(count),
+  };
+}
+
+const monthPeriod = (month: Month): Period => ({ from: `${month}-01`, to: lastDay(month) });
+
+/** Of the document's month, from the first month of a late line on: a line's period lies within it (Peppol R110). */
+function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
+  const own = monthPeriod(month);
+  const from = lines
+    .map(({ period }) => period?.from ?? own.from)
+    .reduce((first, day) => (day < first ? day : first), own.from);
+  return { from, to: own.to };
+}
+
+/** XRechnung demands a way to pay also where there is nothing to pay (BR-DE-1). */
+function paymentOf(
+  { number, amount_due, currency, instructions, document }: DocumentSnapshot,
+  format: EInvoiceFormat,
+): Payment | null {
+  if (document === 'invoice' && !Amount.of(amount_due, currency).isZero()) {
+    return { reference: number, ...transferOf(instructions, currency) };
+  }
+  return format === 'xrechnung' ? { code: '97', reference: number, account: null } : null;
+}
+
+function transferOf(instructions: Instructions | null, currency: string): Pick<Payment, 'code' | 'account'> {
+  const { wire, ach } = instructions ?? {};
+  if (wire?.iban !== undefined) {
+    const account = {
+      id: electronicFormatIBAN(wire.iban) ?? wire.iban,
+      isIban: true,
+      holder: wire.account_holder,
+      bic: wire.bic ?? '',
+    };
+    return { code: currency === 'EUR' ? '58' : '30', account };
+  }
+  const { account_number: id = '', account_holder: holder = '' } = wire ?? ach ?? {};
+  return { code: '30', account: id === '' ? null : { id, isIban: false, holder, bic: wire?.bic ?? '' } };
+}
+
+/** Two letters of a country (EL for Greece), then its digits and letters. */
+const VAT_ID = /^[A-Z]{2}[A-Z0-9+*]{2,13}$/;
+
+/** The VAT identifier that a printed tax id is (BT-31, BT-48), without blanks and dots; empty if it is none. */
+export function vatIdOf(taxId: string): string {
+  const id = taxId.toUpperCase().replace(/[\s.]/g, '');
+  return VAT_ID.test(id) ? id : '';
+}
+
+/** Scheme and id of `0208:0843766574`; the scheme is empty where there is none. */
+export function schemed(text: string): { readonly scheme: string; readonly id: string } {
+  const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
+  return { scheme, id };
+}
+
+/** The categories of a document with tax, or of one that charges none. */
+export const categoriesOf = (
+  categories: readonly TaxCategory[] | undefined,
+  noTax: NoTax | null,
+): readonly VatCategory[] => categories?.map((each) => CATEGORIES[each]) ?? (noTax === null ? [] : [noTax.category]);
+
+/** Outside the scope of VAT, EN 16931 forbids the parties' VAT identifiers (BR-O-02). */
+export const isOutsideScope = ({ taxes }: Pick<EInvoice, 'taxes'>): boolean =>
+  taxes.some(({ category }) => category === 'O');

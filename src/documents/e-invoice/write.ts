@@ -1,0 +1,18 @@
+/** Writes a document's e-invoice in the format that its partner asked for. */
+import type { DocumentSnapshot } from '../snapshot.ts';
+import { writeCii } from './cii.ts';
+import { type EInvoice, type EInvoiceFacts, eInvoiceOf } from './model.ts';
+import { writeUbl } from './ubl.ts';
+
+/**
+ * The version of the writers. An e-invoice remembers the version that wrote it; a change of any e-invoice's bytes raises
+ * the version and becomes a branch on it.
+ */
+export const E_INVOICE_WRITER_VERSION = 1;
+
+export const writeEInvoice = (invoice: EInvoice): Buffer =>
+  invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice);
+
+/** The same snapshot and facts give the same bytes. */
+export const drawEInvoice = (snapshot: DocumentSnapshot, facts: EInvoiceFacts): Buffer =>
+  writeEInvoice(eInvoiceOf(snapshot, facts));

@@ -1,0 +1,45 @@
+/** Writes XML: elements with attributes, in the order given, escaped, without a clock and without empty elements. */
+
+export interface XmlElement {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly content: string | readonly XmlElement[];
+}
+type Content = string | readonly (XmlElement | undefined)[];
+
+/** An element; undefined where its content is empty: EN 16931 and Peppol allow no empty elements. */
+export function element(
+  name: string,
+  content: Content,
+  attributes: Readonly<Record<string, string>> = {},
+): XmlElement | undefined {
+  if (typeof content === 'string') return content === '' ? undefined : { name, attributes, content };
+  const children = content.filter((child) => child !== undefined);
+  return children.length === 0 ? undefined : { name, attributes, content: children };
+}
+
+/** A whole file in UTF-8. */
+export function xmlFile(root: XmlElement): Buffer {
+  return Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${written(root, '')}\n`);
+}
+
+function written({ name, attributes, content }: XmlElement, indent: string): string {
+  const start = [name, ...Object.entries(attributes).map(([key, value]) => `${key}="${escaped(value)}"`)].join(' ');
+  if (typeof content === 'string') return `${indent}<${start}>${escaped(content)}</${name}>`;
+  if (content.length === 0) return `${indent}<${start}/>`;
+  const children = content.map((child) => written(child, `${indent}  `)).join('\n');
+  return `${indent}<${start}>\n${children}\n${indent}</${name}>`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** XML 1.0 has no place for these, not even escaped: the replacement character shows that one was there. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
+
+/** A carriage return and a tab are escaped, since a reader would change them. */
+export const escaped = (text: string): string =>
+  text
+    .replace(NOT_IN_XML, '\ufffd')
+    .replace(/[&<>"]/g, (character) => ENTITIES[character] as string)
+    .replace(/[\t\r]/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -1,0 +1,175 @@
+/**
+ * SQL that gives drafts their tax: each sale by the rule of its tax point, totals by category and rate, and the drafted
+ * lines divided by total. Refusal: tax_rule_missing.
+ */
+import { type Tax, taxRuleFor } from '../../config/tax.ts';
+import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { lastDay, type Month } from '../../month.ts';
+import type { CreditedTax, CreditShare } from '../tax.ts';
+
+interface DraftedSale {
+  readonly partner_id: string;
+  readonly country: string;
+  readonly policy_id: string;
+  readonly policy_kind: string;
+  /** The month of acceptance; of a reversal that of what it reverses. */
+  readonly tax_month: Month;
+}
+
+/** Creates `draft_taxes`, empty: the totals of each draft, signed as the ledger has them. */
+export async function createDraftTaxes(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE draft_taxes (
+       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
+       position integer NOT NULL, country text NOT NULL, registration text NOT NULL, name text NOT NULL,
+       category text NOT NULL, rate numeric NOT NULL, reduced boolean NOT NULL, reason text NOT NULL,
+       reason_code text NOT NULL, taxable numeric NOT NULL, tax numeric NOT NULL
+     ) ON COMMIT DROP`,
+  );
+}
+
+/**
+ * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month too; they become `draft_lines`, with the
+ * position of their total. Refuses if a sale has no rule, and names all of them.
+ */
+export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
+  const sales = await query<DraftedSale>(
+    tx,
+    `SELECT DISTINCT l.partner_id, p.address_country AS country, l.policy_id, o.kind AS policy_kind, l.tax_month
+     FROM pg_temp.taxed_lines l JOIN partners p ON p.partner_id = l.partner_id
+     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+     WHERE l.arrangement = 'invoicing' ORDER BY l.partner_id, l.policy_id, l.tax_month`,
+  );
+  const ruled = sales.map((sale) => ({ ...sale, rule: taxRuleFor(tax, { ...saleOf(sale), ...pointOf(sale) }) }));
+  const missing = ruled.filter(({ rule }) => rule === undefined);
+  if (missing.length > 0) {
+    const lines = missing.map((sale) => ({
+      ...{ partner_id: sale.partner_id, policy_id: sale.policy_id, country: sale.country },
+      ...pointOf(sale),
+    }));
+    throw refuse('tax_rule_missing', { month, lines });
+  }
+  const rules = ruled.map(({ partner_id, policy_id, tax_month, country, rule }) => {
+    const { name = 'VAT', registration = '' } = tax.countries[country] ?? {};
+    return { ...rule, partner_id, policy_id, tax_month, country, name, registration };
+  });
+  await insertRules(tx, rules);
+  await totalTaxes(tx);
+}
+
+const saleOf = ({ partner_id, policy_id, policy_kind, country }: DraftedSale) => ({
+  ...{ partner: partner_id, policy: policy_id, kind: policy_kind, country },
+});
+/** The tax point of a month's sales is its last day (docs/tax.md). */
+const pointOf = ({ tax_month }: DraftedSale) => ({ date: lastDay(tax_month) });
+
+async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
+  await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE sale_taxes ON COMMIT DROP AS
+     SELECT r.partner_id COLLATE "C" AS partner_id, r.policy_id COLLATE "C" AS policy_id,
+            r.tax_month COLLATE "C" AS tax_month, r.country, r.registration, r.name, r.category, r.rate, r.reduced,
+            r.reason, r.reason_code
+     FROM json_to_recordset(:rules::json) AS r (partner_id text, policy_id text, tax_month text, country text,
+       registration text, name text, category text, rate numeric, reduced boolean, reason text, reason_code text)`,
+    { rules: JSON.stringify(rules) },
+  );
+  await execute(tx, 'ANALYZE pg_temp.sale_taxes');
+}
+
+/**
+ * Totals by category and rate, each taxed once. A document has each pair once (EN 16931), so different reasons of one pair
+ * stand together, and a code only if there is one for all.
+ */
+async function totalTaxes(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.draft_taxes
+     SELECT partner_id, currency, arrangement,
+            row_number() OVER (PARTITION BY partner_id, currency, arrangement
+              ORDER BY array_position(ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'], category),
+                rate DESC),
+            country, registration, name, category, rate, reduced, reason, reason_code, taxable,
+            tax_of(taxable, rate, currency)
+     FROM (
+       SELECT l.partner_id, l.currency, l.arrangement, min(s.country) AS country, min(s.registration) AS registration,
+              min(s.name) AS name, s.category, s.rate, bool_or(s.reduced) AS reduced,
+              string_agg(DISTINCT s.reason, '; ') AS reason,
+              CASE WHEN min(s.reason_code) = max(s.reason_code) THEN min(s.reason_code) ELSE '' END AS reason_code,
+              sum(l.invoice_amount) AS taxable
+       FROM pg_temp.taxed_lines l JOIN pg_temp.sale_taxes s USING (partner_id, policy_id, tax_month)
+       WHERE l.arrangement = 'invoicing'
+       GROUP BY l.partner_id, l.currency, l.arrangement, s.category, s.rate) AS totals`,
+  );
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
+     SELECT l.partner_id, l.currency, l.arrangement, l.policy_id, l.kind, l.month, sum(l.count)::bigint AS count,
+            sum(l.spot_price) AS spot_price, sum(l.partner_cut) AS partner_cut, sum(l.invoice_amount) AS invoice_amount,
+            t.position AS tax
+     FROM pg_temp.taxed_lines l
+     LEFT JOIN pg_temp.sale_taxes s ON l.arrangement = 'invoicing' AND s.partner_id = l.partner_id
+       AND s.policy_id = l.policy_id AND s.tax_month = l.tax_month
+     LEFT JOIN pg_temp.draft_taxes t ON t.partner_id = l.partner_id AND t.currency = l.currency
+       AND t.arrangement = l.arrangement AND t.category = s.category AND t.rate = s.rate
+     GROUP BY l.partner_id, l.currency, l.arrangement, l.policy_id, l.kind, l.month, t.position`,
+  );
+}
+
+/** Drafts the totals of a credit note against an invoice: those of the invoice, with the shares credited of each. */
+export async function draftCreditTaxes(
+  tx: Transaction,
+  documentId: number,
+  shares: readonly CreditShare[],
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.draft_taxes
+     SELECT d.partner_id, d.currency, d.arrangement, t.position, t.country, t.registration, t.name, t.category, t.rate,
+            t.reduced, t.reason, t.reason_code, -s.taxable, -s.tax
+     FROM json_to_recordset(:shares::json) AS s (position integer, taxable numeric, tax numeric)
+     JOIN document_taxes t ON t.document_id = :documentId AND t.position = s.position
+     JOIN documents d ON d.document_id = t.document_id`,
+    { documentId, shares: JSON.stringify(shares) },
+  );
+}
+
+/** Freezes the totals of the documents just issued. */
+export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO document_taxes (
+       document_id, position, currency, country, registration, name, category, rate, reduced, reason, reason_code,
+       taxable, tax)
+     SELECT d.document_id, t.position, t.currency, t.country, t.registration, t.name, t.category, t.rate, t.reduced,
+            t.reason, t.reason_code, d.sign * t.taxable, d.sign * t.tax
+     FROM pg_temp.draft_taxes t
+     JOIN pg_temp.issued_documents d ON d.partner_id = t.partner_id AND d.currency = t.currency
+       AND d.arrangement = t.arrangement
+     ORDER BY d.document_id, t.position`,
+  );
+}
+
+/**
+ * What live credit notes against an invoice, and against the void invoices that it replaces, have credited of each of its
+ * tax totals.
+ */
+export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {
+  return query(
+    tx,
+    `WITH RECURSIVE chain AS (
+       SELECT document_id, replaces FROM documents WHERE document_id = :documentId
+       UNION ALL
+       SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
+     )
+     SELECT own.position, sum(t.taxable)::numeric AS taxable, sum(t.tax)::numeric AS tax
+     FROM chain c JOIN live_documents n ON n.credits = c.document_id
+     JOIN document_taxes t ON t.document_id = n.document_id
+     JOIN document_taxes own ON own.document_id = :documentId AND own.category = t.category AND own.rate = t.rate
+     GROUP BY own.position ORDER BY own.position`,
+    { documentId },
+  );
+}

@@ -1,0 +1,130 @@
+/**
+ * The tax of a document: its totals by category and rate, each rounded once (EN 16931, BR-CO-17), and how a credit note
+ * against an invoice takes the tax of what it credits. Pure.
+ */
+import type { TaxCategory } from '../config/tax.ts';
+import { Amount } from '../money.ts';
+
+/** A tax as documents state it. Rates are percent, such as `19` or `7.5`. */
+export interface TaxRate {
+  readonly category: TaxCategory;
+  readonly rate: string;
+  /** Marked as a reduced rate, as a Japanese qualified invoice demands. */
+  readonly reduced: boolean;
+  /** Why no tax is charged; empty for the categories standard and zero. */
+  readonly reason: string;
+  /** The reason in the VATEX list; empty if none was configured. */
+  readonly reason_code: string;
+}
+
+/** A total by category and rate. A document has each pair once. */
+export interface TaxTotal extends TaxRate {
+  /** The country of the partner, by which the rule was chosen; may be empty. */
+  readonly country: string;
+  /** As it is printed: `VAT`. */
+  readonly name: string;
+  readonly taxable: string;
+  readonly tax: string;
+}
+
+/** What a document with tax has beside its other amounts. A document without tax has none of these fields. */
+export interface DocumentTax {
+  /** The issuer's tax number in the partner's country; empty: the one of its address. */
+  readonly registration: string;
+  readonly taxTotals: readonly TaxTotal[];
+  /** The sum of the lines, `invoiceAmount`. */
+  readonly net: string;
+  readonly tax: string;
+  /** What is owed: net plus tax. */
+  readonly gross: string;
+}
+
+/** The tax of a line: that of the total that it is part of. */
+export type LineTax = TaxRate;
+
+/** A row of `document_taxes`. */
+export interface TaxRow extends TaxTotal {
+  readonly position: number;
+  readonly registration: string;
+}
+
+/** What credit notes against an invoice have credited of one of its tax totals. */
+export interface CreditedTax {
+  readonly position: number;
+  readonly taxable: string;
+  readonly tax: string;
+}
+
+/** A share of a credit note in one tax total of the invoice. */
+export interface CreditShare {
+  readonly position: number;
+  readonly taxable: Amount;
+  readonly tax: Amount;
+}
+
+/**
+ * Divides a credit before tax over an invoice's tax totals, by what earlier credits left of each. The tax of each share is
+ * what brings the tax of all credits up to that of their taxable amounts, so that credits of the whole invoice credit exactly
+ * its tax, and none is a cent off at the end.
+ */
+export function shareCredit(
+  amount: Amount,
+  totals: readonly Pick<TaxRow, 'position' | 'rate' | 'taxable'>[],
+  credited: readonly CreditedTax[],
+): CreditShare[] {
+  const { currency } = amount;
+  const zero = Amount.zero(currency);
+  const of = (text: string) => Amount.of(text, currency);
+  const rows = totals.map(({ position, rate, taxable }) => {
+    const before = credited.find((each) => each.position === position);
+    const taken = of(before?.taxable ?? '0');
+    return { position, rate, taken, tax: of(before?.tax ?? '0'), left: of(taxable).minus(taken) };
+  });
+  const whole = rows.reduce((sum, { left }) => sum.plus(left), zero);
+  let reached = zero;
+  let given = zero;
+  return rows.flatMap(({ position, rate, taken, tax, left }) => {
+    reached = reached.plus(left);
+    // Each share ends where the shares up to it end, rounded: so they add up to the amount.
+    const upTo = amount.prorated(reached, whole);
+    const taxable = upTo.minus(given);
+    given = upTo;
+    const share = { position, taxable, tax: taken.plus(taxable).taxAt(rate).minus(tax) };
+    return share.taxable.isZero() && share.tax.isZero() ? [] : [share];
+  });
+}
+
+/** The fields of a document with tax, with the currency's digits; undefined for one without. */
+export function documentTax({
+  currency,
+  invoice_amount,
+  taxes,
+}: {
+  currency: string;
+  invoice_amount: string;
+  taxes: readonly TaxRow[];
+}): DocumentTax | undefined {
+  const [first] = taxes;
+  if (first === undefined) return undefined;
+  const net = Amount.of(invoice_amount, currency);
+  const tax = taxes.reduce((sum, each) => sum.plus(Amount.of(each.tax, currency)), Amount.zero(currency));
+  return {
+    registration: first.registration,
+    taxTotals: taxes.map(({ position: _, registration: __, ...total }) => ({
+      ...total,
+      taxable: Amount.of(total.taxable, currency).toString(),
+      tax: Amount.of(total.tax, currency).toString(),
+    })),
+    net: net.toString(),
+    tax: tax.toString(),
+    gross: net.plus(tax).toString(),
+  };
+}
+
+/** The tax of a line by the position that it names; undefined on a document without tax. */
+export function lineTax(position: number | null, taxes: readonly TaxRow[]): LineTax | undefined {
+  const row = taxes.find((each) => each.position === position);
+  if (row === undefined) return undefined;
+  const { category, rate, reduced, reason, reason_code } = row;
+  return { category, rate, reduced, reason, reason_code };
+}

@@ -1,0 +1,44 @@
+/** Refusals of the general-ledger hand-off. */
+import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
+
+export const GENERAL_LEDGER = {
+  accounts_missing: refused<{ file: string }>(
+    (f) =>
+      `There is no ${f.file}. It says which of our accounts is which of the general ledger's: write it as ` +
+      'docs/general-ledger.md shows.',
+  ),
+  accounts_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
+    (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
+  ),
+  accounts_unmapped: refused<{ month: string; accounts: readonly string[] }>(
+    (f) =>
+      `Nothing of ${f.month} was exported: accounts.json has no account for\n` +
+      `${f.accounts.map((account) => `  ${account}`).join('\n')}\n` +
+      'Add a rule for each and run the command again. docs/general-ledger.md shows how.',
+  ),
+  books_open: refused<{ month: string }>(
+    (f) =>
+      `The books of ${f.month} are open, so its journal can still change. Run 'reckoner books close ${f.month}' first. ` +
+      'Or export it with --preliminary: once the books are closed, another export gives what changed.',
+  ),
+  gl_name_unusable: refused<{ partners: readonly string[] }>(
+    (f) =>
+      `Nothing was exported: a spreadsheet could run the name of ${f.partners.join(', ')} as a formula. Say under "names" ` +
+      'of accounts.json what they are called in the general ledger.',
+  ),
+  gl_not_exported: refused<{ month: string; format: string }>(
+    (f) =>
+      `${f.month} was never exported as ${f.format}, so nothing can move to other accounts. Run the command without ` +
+      '--reclassify.',
+  ),
+  gl_part_unknown: badInput<{ month: string; format: string; part: number; parts: number }>(
+    (f) =>
+      `${f.month} has no part ${f.part} as ${f.format}: ${f.parts === 0 ? 'it was not exported' : `it has ${f.parts}`}. ` +
+      "'reckoner gl list' shows what was exported.",
+  ),
+  gl_not_tied: refused<{ month: string; accounts: readonly string[] }>(
+    (f) =>
+      `Nothing was exported: the postings of ${f.month} differ from its trial balance in ` +
+      `${f.accounts.join(', ')}. 'reckoner verify' names what is wrong.`,
+  ),
+} as const;

@@ -1,0 +1,60 @@
+/** Refusals about openings: the open items of the system before. */
+import { plural } from '../text.ts';
+import { badInput, bullets, type LineProblem, refused } from './definition.ts';
+
+const MOST_SHOWN = 20;
+
+const some = (problems: readonly LineProblem[]): string =>
+  bullets(problems.slice(0, MOST_SHOWN)) +
+  (problems.length > MOST_SHOWN ? `\n  and ${plural(problems.length - MOST_SHOWN, 'more problem')}` : '');
+
+export const OPENING = {
+  opening_invalid: badInput<{ file: string; problems: readonly LineProblem[] }>(
+    (f) =>
+      `Nothing was carried over: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and import it again.`,
+  ),
+  opening_clash: refused<{ file: string; problems: readonly LineProblem[] }>(
+    (f) =>
+      `Nothing was carried over: ${f.file} does not fit this ledger.\n${some(f.problems)}\n` +
+      "Correct the file, or reverse what was carried over before ('reckoner opening reverse NUMBER --reason R'), and import it again.",
+  ),
+  opening_control_differs: refused<{
+    file: string;
+    differences: readonly { what: string; control: string; file: string }[];
+  }>(
+    (f) =>
+      `Nothing was carried over: ${f.file} is not what the control totals say.\n` +
+      `${bullets(f.differences.map(({ what, control, file }) => ({ path: what, reason: `the control is ${control}, the file has ${file}` })))}\n` +
+      'The control is what is owed less credit and unapplied cash. Take the totals from the list of the system before, and ' +
+      'find the items that the file lacks or has twice.',
+  ),
+  opening_after_close: refused<{ cut_over_on: string; month: string }>(
+    (f) =>
+      `The cut-over of ${f.cut_over_on} lies before ${f.month}, which is closed: its reports are out. Carry the items over ` +
+      `as of a day in ${f.month} or later, without what was paid until then.`,
+  ),
+  opening_books_closed: refused<{ cut_over_on: string; earliest: string }>(
+    (f) =>
+      `Nothing can be entered on the cut-over of ${f.cut_over_on}: the books before ${f.earliest} are closed. ` +
+      `Carry the items over as of ${f.earliest} or a later day.`,
+  ),
+  opening_unknown: badInput<{ opening: number }>(
+    (f) => `There is no opening ${f.opening}. 'reckoner opening list' shows all openings.`,
+  ),
+  opening_item_unknown: badInput<{ number: string }>(
+    (f) =>
+      `No item ${f.number} was carried over, or it is reversed. 'reckoner opening show ID' lists the items of an opening.`,
+  ),
+  opening_items_used: refused<{ items: readonly { number: string; reason: string }[] }>(
+    (f) =>
+      `Nothing was reversed: ${plural(f.items.length, 'item is', 'items are')} in use.\n` +
+      `${bullets(f.items.slice(0, MOST_SHOWN).map(({ number, reason }) => ({ path: number, reason })))}\n` +
+      'Take that back first, or correct the item as any invoice: credit it, or write it off.',
+  ),
+  comparison_invalid: badInput<{ file: string; problems: readonly LineProblem[] }>(
+    (f) => `Nothing was compared: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and compare again.`,
+  ),
+  carried_over: refused<{ number: string; act: string; instead: string }>(
+    (f) => `${f.number} was carried over from the system before, so it cannot be ${f.act}. ${f.instead}`,
+  ),
+} as const;

@@ -1,0 +1,142 @@
+/**
+ * accounts.json: which of our accounts is which of theirs (docs/general-ledger.md). Refusals: accounts_missing,
+ * accounts_invalid, file_unreadable.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Environment } from '../config/environment.ts';
+import { fieldProblems, line } from '../config/validation.ts';
+import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf } from '../files.ts';
+import { repeatedName } from '../json.ts';
+import { isCurrency } from '../money.ts';
+import { couldRun } from '../text.ts';
+
+export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const;
+export type GlFormat = (typeof GL_FORMATS)[number];
+
+/**
+ * Text that stands in a file for their program as it is. An apostrophe in front, as in our other CSV files, would be
+ * imported as part of the name; so what a spreadsheet could run as a formula is refused.
+ */
+const written = (max: number) =>
+  line(max).refine(
+    (text) => !couldRun(text),
+    'could be run by a spreadsheet as a formula: begin it with a letter or digit',
+  );
+const name = (max = 200) => written(max).trim().min(1, 'must not be empty');
+
+const ruleSchema = z.strictObject({
+  /** A control account such as `income:sales`, or one with its subaccount, `assets:bank:0001`. */
+  account: line(300).min(1, 'must not be empty'),
+  partner: line(128).min(1).optional(),
+  policy: line(128).min(1).optional(),
+  currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').optional(),
+  /** Theirs, by name or number. */
+  to: name(),
+  /** Whether each partner has a line of its own, with its name. Default: receivables have. */
+  by_partner: z.boolean().optional(),
+  class: written(200).default(''),
+  location: written(200).default(''),
+});
+export type AccountRule = z.output<typeof ruleSchema>;
+
+/** Of luxon. The journals are dated on the last day of a month, so that no program can take the day for the month. */
+const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);
+
+const accountsSchema = z
+  .strictObject({
+    /** Gross: as principal, sales are the whole price and the partner's cut an expense. Net: as agent, sales less the cut. */
+    sales: z.enum(['gross', 'net']).default('gross'),
+    accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
+    /** What a partner is called there, by partner_id; otherwise its name. */
+    names: z.record(z.string(), name()).default({}),
+    /** The name of lines by partner whose payer is not known. */
+    unknown_payer: name().default('Unknown payer'),
+    generic: z.strictObject({ date_format: dateFormat.default('yyyy-MM-dd') }).prefault({}),
+    quickbooks: z.strictObject({ date_format: dateFormat.default('MM/dd/yyyy') }).prefault({}),
+    xero: z
+      .strictObject({
+        date_format: dateFormat.default('d LLL yyyy'),
+        /** The name of the tax rate of every line: the journal's amounts bear no tax of their own. */
+        tax_rate: name().default('Tax Exempt'),
+        /** The tracking categories of classes and locations. */
+        class: name().default('Class'),
+        location: name().default('Location'),
+      })
+      .prefault({}),
+    netsuite: z
+      .strictObject({ date_format: dateFormat.default('MM/dd/yyyy'), subsidiary: name().default('Parent Company') })
+      .prefault({}),
+  })
+  .superRefine(({ accounts }, context) => {
+    const known = new Set<string>();
+    for (const [index, { account, partner, policy, currency }] of accounts.entries()) {
+      const key = JSON.stringify([account, partner, policy, currency]);
+      const message = 'maps what a rule before it maps';
+      if (known.has(key)) context.addIssue({ code: 'custom', path: ['accounts', index], message });
+      known.add(key);
+    }
+  });
+export type Accounts = z.output<typeof accountsSchema>;
+
+export const accountsFile = (environment: Pick<Environment, 'home'>): string => join(environment.home, 'accounts.json');
+
+/** The map as it is now, with its defaults. */
+export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
+  const file = accountsFile(environment);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw refuse('accounts_missing', { file });
+    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+  }
+  const invalid = (...problems: FieldProblem[]) => refuse('accounts_invalid', { file, problems });
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw invalid({ path: '', reason: `is not JSON: ${reasonOf(error)}` });
+  }
+  const twice = repeatedName(text);
+  if (twice !== undefined) throw invalid({ path: twice, reason: 'is named twice in one object' });
+  const parsed = accountsSchema.safeParse(json);
+  if (!parsed.success) throw invalid(...fieldProblems(parsed.error));
+  return parsed.data;
+}
+
+/** The map of an earlier export, as it was stored. */
+export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
+
+/** What a rule is looked up for. */
+export interface Posted {
+  /** The control account, `income:sales`. */
+  readonly control: string;
+  /** With its subaccount, `income:sales:skis`. */
+  readonly account: string;
+  readonly partner_id: string | null;
+  readonly policy_id: string | null;
+  readonly currency: string;
+}
+
+/**
+ * The most specific rule for a posting, undefined where none fits. One that names the subaccount goes before one that names
+ * the partner, that before the policy, and that before the currency.
+ */
+export function ruleOf(rules: readonly AccountRule[], posted: Posted): AccountRule | undefined {
+  let best: { rule: AccountRule; rank: number } | undefined;
+  for (const rule of rules) {
+    const { account, partner, policy, currency } = rule;
+    const isOfControl = account === posted.control;
+    if (!isOfControl && account !== posted.account) continue;
+    if (partner !== undefined && partner !== posted.partner_id) continue;
+    if (policy !== undefined && policy !== posted.policy_id) continue;
+    if (currency !== undefined && currency !== posted.currency) continue;
+    const named = [!isOfControl, partner !== undefined, policy !== undefined, currency !== undefined];
+    const rank = named.reduce((sum, each) => sum * 2 + Number(each), 0);
+    if (best === undefined || rank > best.rank) best = { rule, rank };
+  }
+  return best?.rule;
+}

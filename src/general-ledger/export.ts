@@ -1,0 +1,214 @@
+/**
+ * Exporting a month's journal for the general ledger. All parts of a month in a format are together the month's journal:
+ * the first is all of it, a later one what was posted since, or what moves to other accounts of theirs. What was exported
+ * is never written differently again. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
+ * accounts_invalid, accounts_unmapped, gl_name_unusable, gl_not_exported, gl_not_tied.
+ */
+import { readBooksState } from '../close/books.sql.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import { lastDay, type Month, monthBefore } from '../month.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { readBalances } from '../reports/journal.ts';
+import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
+import { filesOf, type GlFile, type GlKind, WRITER } from './files.ts';
+import {
+  type GlLine,
+  latestTargets,
+  mapped,
+  moved,
+  type Posting,
+  postedSince,
+  runnableNames,
+  summarise,
+} from './journal.ts';
+import {
+  type GlExport,
+  insertExport,
+  insertFiles,
+  insertLines,
+  readFiles,
+  readLines,
+  readPartnerNames,
+  readParts,
+  readPostings,
+  readSealsOf,
+} from './queries.ts';
+
+export interface GlRequest {
+  readonly month: Month;
+  readonly format: GlFormat;
+  /** Exports a month whose books are open. */
+  readonly preliminary?: boolean | undefined;
+  /** Moves what was exported to the accounts that the map names now. */
+  readonly reclassify?: boolean | undefined;
+}
+
+export interface GlExported {
+  /** The part that this call recorded; if it recorded none, the last one. Undefined: the month has no postings. */
+  readonly part: GlExport | undefined;
+  readonly recorded: boolean;
+  readonly files: readonly GlFile[];
+  /** The lines of the part. */
+  readonly lines: readonly GlLine[];
+  /** Our accounts that the map would now send elsewhere than they went, where nothing was moved. */
+  readonly movable: readonly GlLine[];
+}
+
+/** Records the journal of a month, or what changed of it; where nothing did, gives the last part as it was. */
+export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExported> {
+  const { month, format } = request;
+  // Nothing is posted, and no other export made, between what is read here and the commit.
+  await lockLedgerWhole(tx);
+  const { seal, booksClosed, after } = await readState(tx, request);
+  const accounts = readAccounts(context.environment);
+  const postings = await readPostings(tx, { after, month });
+  await checkTies(tx, { month, after, postings });
+  const parts = await readParts(tx, request);
+  const exported = await readLines(
+    tx,
+    parts.map(({ gl_export_id }) => gl_export_id),
+  );
+  const { lines, kind, movable } = await linesToExport(tx, { accounts, postings, exported, request });
+  const last = parts.at(-1);
+  if (lines.length === 0) {
+    const files = last === undefined ? [] : await readFiles(tx, last.gl_export_id);
+    const own = last === undefined ? [] : await readLines(tx, [last.gl_export_id]);
+    return { part: last, recorded: false, files, lines: own, movable };
+  }
+  const journal = {
+    month,
+    format,
+    part: (last?.part ?? 0) + 1,
+    kind,
+    seal,
+    books_closed: booksClosed,
+    accounts,
+    lines,
+  };
+  const files = filesOf(journal);
+  const part = await record(tx, context, { ...journal, files });
+  failpoint('gl.recorded');
+  return { part, recorded: true, files, lines, movable };
+}
+
+/** The seal that names the journal, and the month before it; '' for the first, which has all before it as well. */
+async function readState(
+  tx: Transaction,
+  { month, preliminary }: GlRequest,
+): Promise<{ seal: string; booksClosed: boolean; after: Month | '' }> {
+  const { first_closed: first, last_closed: last } = await readBooksState(tx);
+  if (first !== null && month < first) throw refuse('before_first_month', { month, first });
+  if (last === null || month > last) throw refuse('month_not_closed', { month });
+  const { seal, books_seal } = await readSealsOf(tx, month);
+  if (books_seal === null && !preliminary) throw refuse('books_open', { month });
+  return {
+    seal: books_seal ?? seal,
+    booksClosed: books_seal !== null,
+    after: month === first ? '' : monthBefore(month),
+  };
+}
+
+/** The postings are the difference of the trial balances at the ends of both months, account by account. */
+async function checkTies(
+  tx: Transaction,
+  { month, after, postings }: { month: Month; after: Month | ''; postings: readonly Posting[] },
+): Promise<void> {
+  const sums = new Map<string, Amount>();
+  const add = ({ account, currency, amount }: { account: string; currency: string; amount: string }, sign: 1 | -1) => {
+    const key = `${account} ${currency}`;
+    const value = Amount.of(amount, currency);
+    sums.set(key, (sums.get(key) ?? Amount.zero(currency)).plus(sign === 1 ? value : value.negated()));
+  };
+  for (const balance of await readBalances(tx, lastDay(month))) add(balance, 1);
+  if (after !== '') for (const balance of await readBalances(tx, lastDay(after))) add(balance, -1);
+  for (const posting of postings) add(posting, -1);
+  const accounts = [...sums].filter(([, left]) => !left.isZero()).map(([account, left]) => `${account} by ${left}`);
+  if (accounts.length > 0) throw refuse('gl_not_tied', { month, accounts });
+}
+
+interface Given {
+  readonly accounts: Accounts;
+  readonly postings: readonly Posting[];
+  readonly exported: readonly GlLine[];
+  readonly request: GlRequest;
+}
+
+/** What is left to export, with where it goes. Refuses what has no account, and names that no file can have. */
+async function linesToExport(
+  tx: Transaction,
+  { accounts, postings, exported, request }: Given,
+): Promise<{ lines: readonly GlLine[]; kind: GlKind; movable: readonly GlLine[] }> {
+  const ids = [...new Set([...postings, ...exported].flatMap(({ partner_id }) => partner_id ?? []))];
+  const names = await readPartnerNames(tx, ids);
+  const usable = (given: ReturnType<typeof mapped>): readonly GlLine[] => {
+    if (given.unmapped.length > 0) {
+      throw refuse('accounts_unmapped', { month: request.month, accounts: unmappedAccounts(given.unmapped) });
+    }
+    return given.lines;
+  };
+  const now = mapped(accounts, postings, names);
+  const checked = (lines: readonly GlLine[]) => {
+    const partners = runnableNames(lines);
+    if (partners.length > 0) throw refuse('gl_name_unusable', { partners });
+    return lines;
+  };
+  if (exported.length === 0) {
+    if (request.reclassify) throw refuse('gl_not_exported', { month: request.month, format: request.format });
+    return { lines: checked(usable(now)), kind: 'journal', movable: [] };
+  }
+  if (request.reclassify) {
+    return { lines: checked(moved(usable(now), exported)), kind: 'reclassification', movable: [] };
+  }
+  const since = mapped(accounts, postedSince(postings, exported), names, latestTargets(exported));
+  const lines = checked(usable(since));
+  return { lines, kind: 'difference', movable: moved(now.lines, [...exported, ...lines]).filter(isMapped(now.lines)) };
+}
+
+/** An account that the map no longer has is not said to move. */
+function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {
+  const known = new Set(lines.map(({ account, currency }) => `${account} ${currency}`));
+  return ({ account, currency }) => known.has(`${account} ${currency}`);
+}
+
+/** Each account once, with the currencies that it has. */
+function unmappedAccounts(unmapped: readonly { account: string; currency: string }[]): string[] {
+  const currencies = new Map<string, Set<string>>();
+  for (const { account, currency } of unmapped) {
+    currencies.set(account, (currencies.get(account) ?? new Set()).add(currency));
+  }
+  return [...currencies].map(([account, own]) => `${account} (${[...own].sort().join(', ')})`).sort();
+}
+
+async function record(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  {
+    lines,
+    files,
+    accounts,
+    ...journal
+  }: Omit<GlExport, 'gl_export_id' | 'recorded_at'> & {
+    readonly accounts: Accounts;
+    readonly lines: readonly GlLine[];
+    readonly files: readonly GlFile[];
+  },
+): Promise<GlExport> {
+  const now = environment.now().toISO();
+  const { month, format, part, kind } = journal;
+  const totals = Object.fromEntries(summarise(lines).map(({ currency, total }) => [currency, total.toString()]));
+  const eventId = await recordEvent(tx, actor, {
+    action: 'gl.export',
+    subject: month,
+    details: { format, part, kind, books_closed: journal.books_closed, lines: lines.length, totals },
+    now,
+  });
+  const written = { ...journal, recorded_at: now };
+  const id = await insertExport(tx, { ...written, accounts: JSON.stringify(accounts), writer: WRITER, eventId });
+  await insertLines(tx, id, lines);
+  await insertFiles(tx, id, files);
+  return { gl_export_id: id, ...written };
+}

@@ -1,0 +1,166 @@
+/**
+ * The files of a journal for each program. Pure: the same journal gives the same bytes, and `verify` writes them again.
+ * Texts stand as they are, because what an importer reads must be the name that the program knows; no text that a
+ * spreadsheet could run gets here (accounts.ts, journal.ts).
+ */
+import { stringify } from 'csv-stringify/sync';
+import { DateTime } from 'luxon';
+import { lastDay, type Month, monthName } from '../month.ts';
+import type { Accounts, GlFormat } from './accounts.ts';
+import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
+
+/** Increases when what is written below changes: exports by an older writer keep their bytes and are not written again. */
+export const WRITER = 1;
+
+export type GlKind = 'journal' | 'difference' | 'reclassification';
+
+export interface Journal {
+  readonly month: Month;
+  readonly format: GlFormat;
+  readonly part: number;
+  readonly kind: GlKind;
+  /** Of the month's books, or of the month while they are open. */
+  readonly seal: string;
+  readonly books_closed: boolean;
+  readonly accounts: Accounts;
+  readonly lines: readonly GlLine[];
+}
+
+export interface GlFile {
+  readonly name: string;
+  readonly content: Buffer;
+}
+
+/**
+ * What their program knows a journal by, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. A second import of a
+ * journal is recognised by it. QuickBooks takes 21 characters.
+ */
+export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
+  `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
+
+/** A template of Xero takes so many lines. */
+export const XERO_LINES = 300;
+
+const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly CurrencyJournal[]) => GlFile[]>> = {
+  generic: genericFiles,
+  quickbooks: (journal, of) => [csvFile(journal, '', quickbooksRows(journal, of))],
+  xero: xeroFiles,
+  netsuite: (journal, of) => [csvFile(journal, '', netsuiteRows(journal, of))],
+};
+
+/** None where every line cancels another. */
+export function filesOf(journal: Journal): GlFile[] {
+  const of = summarise(journal.lines);
+  return of.length === 0 ? [] : WRITERS[journal.format](journal, of);
+}
+
+const nameOf = ({ month, part, format }: Journal, ending: string): string => `gl-${month}-${part}-${format}${ending}`;
+
+const csvFile = (journal: Journal, suffix: string, rows: readonly (readonly string[])[]): GlFile => ({
+  name: nameOf(journal, `${suffix}.csv`),
+  content: Buffer.from(stringify(rows.map((row) => [...row]))),
+});
+
+const dateOf = ({ month, accounts, format }: Journal): string =>
+  DateTime.fromISO(lastDay(month), { zone: 'utc' }).setLocale('en').toFormat(accounts[format].date_format);
+
+/** `Reckoner September 2026`, with what kind of journal it is. */
+const titleOf = ({ month, kind, books_closed }: Journal): string =>
+  `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
+
+/** Debit and credit, of which one is empty. */
+const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
+  amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
+
+const GENERIC = [
+  ...['external_id', 'date', 'month', 'part', 'kind', 'currency', 'account', 'class', 'location', 'name', 'debit'],
+  ...['credit', 'memo'],
+] as const;
+
+/** The same as a table and as JSON. */
+function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
+  const { month, part, kind, seal, books_closed } = journal;
+  const date = dateOf(journal);
+  const rows = of.flatMap(({ currency, lines }) =>
+    lines.map((line) => [
+      ...[externalId(journal, currency), date, month, String(part), kind, currency],
+      ...[line.to_account, line.class, line.location, line.name, ...sidesOf(line), line.memo],
+    ]),
+  );
+  const json = {
+    ...{ format: 'reckoner-gl', version: 1, month, part, kind, date: lastDay(month), books_closed, seal },
+    journals: of.map(({ currency, total, lines }) => ({
+      ...{ external_id: externalId(journal, currency), currency, debit: total, credit: total },
+      lines: lines.map((line) => {
+        const [debit, credit] = sidesOf(line);
+        const { to_account: account, class: kind, location, name, memo } = line;
+        return { account, class: kind, location, name, debit, credit, memo };
+      }),
+    })),
+  };
+  return [
+    csvFile(journal, '', [GENERIC, ...rows]),
+    { name: nameOf(journal, '.json'), content: Buffer.from(`${JSON.stringify(json, null, 2)}\n`) },
+  ];
+}
+
+const QUICKBOOKS =
+  'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class'.split(',');
+
+/** A journal has one currency there, so each currency is a journal. */
+const quickbooksRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => [
+  QUICKBOOKS,
+  ...of.flatMap(({ currency, lines }) =>
+    lines.map((line) => [
+      ...[externalId(journal, currency), dateOf(journal), line.to_account, ...sidesOf(line)],
+      ...[`${titleOf(journal)}: ${line.memo}`, line.name, currency, line.location, line.class],
+    ]),
+  ),
+];
+
+const XERO = [
+  ...['*Narration', '*Date', 'Description', '*AccountCode', '*TaxRate', '*Amount'],
+  ...['TrackingName1', 'TrackingOption1', 'TrackingName2', 'TrackingOption2'],
+];
+
+/**
+ * Manual journals there are in the organisation's currency and have no name, so each currency has files of its own, and a
+ * partner stands in the description. Rows of one narration are one journal, so each file has its own.
+ */
+function xeroFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
+  return of.flatMap(({ currency, lines }) => {
+    const { class: kind, location, tax_rate } = journal.accounts.xero;
+    const parts = balancedParts(lines, XERO_LINES);
+    return parts.map((part, at) => {
+      const place = parts.length === 1 ? '' : ` ${at + 1} of ${parts.length}`;
+      const narration = `${titleOf(journal)} ${currency}, ${externalId(journal, currency)}${place}`;
+      const rows = part.map((line) => [
+        ...[narration, dateOf(journal), line.name === '' ? line.memo : `${line.memo}: ${line.name}`],
+        ...[line.to_account, tax_rate, line.amount.toString()],
+        ...(line.class === '' ? ['', ''] : [kind, line.class]),
+        ...(line.location === '' ? ['', ''] : [location, line.location]),
+      ]);
+      return csvFile(journal, `-${currency}${parts.length === 1 ? '' : `-${at + 1}`}`, [XERO, ...rows]);
+    });
+  });
+}
+
+const NETSUITE = [
+  ...['External ID', 'Date', 'Posting Period', 'Subsidiary', 'Currency', 'Exchange Rate', 'Memo', 'Account', 'Debit'],
+  ...['Credit', 'Line Memo', 'Name', 'Class', 'Location'],
+];
+
+/** The exchange rate is left to the rates of their own on that date. */
+const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => {
+  const period = DateTime.fromISO(lastDay(journal.month), { zone: 'utc' }).setLocale('en').toFormat('LLL yyyy');
+  const { subsidiary } = journal.accounts.netsuite;
+  return [
+    NETSUITE,
+    ...of.flatMap(({ currency, lines }) =>
+      lines.map((line) => [
+        ...[externalId(journal, currency), dateOf(journal), period, subsidiary, currency, '', titleOf(journal)],
+        ...[line.to_account, ...sidesOf(line), line.memo, line.name, line.class, line.location],
+      ]),
+    ),
+  ];
+};

@@ -1,0 +1,202 @@
+/** A month's postings as lines of their accounts: mapped, compared with what was exported, summarised. Pure. */
+import { Amount } from '../money.ts';
+import { couldRun } from '../text.ts';
+import { type Accounts, type Posted, ruleOf } from './accounts.ts';
+
+/** The sum of a month's postings to an account of ours, by partner, policy and currency. */
+export interface Posting extends Posted {
+  /** Debits less credits. */
+  readonly amount: string;
+}
+
+/** Where a posting goes in their books. '' where it has none. */
+export interface Target {
+  readonly to_account: string;
+  readonly class: string;
+  readonly location: string;
+  readonly name: string;
+  /** The account of ours that the line in the file names. */
+  readonly memo: string;
+}
+
+export interface GlLine extends Posting, Target {}
+
+export type UnmappedAccount = Omit<Posted, 'account'> & { readonly account: string };
+
+const keyOf = ({ account, partner_id, policy_id, currency }: Posted): string =>
+  JSON.stringify([account, partner_id, policy_id, currency]);
+/** A partner's new name moves nothing: whether a line has a name does. */
+const targetKey = (line: Target): string =>
+  JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
+
+const SALES = 'income:sales';
+const CUT = 'expenses:partner-cut';
+
+/** Where a posting goes; undefined where no rule says it. As agent, the partner's cut goes where its sale goes. */
+export function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
+  const net = accounts.sales === 'net';
+  const isCut = net && posted.control === CUT;
+  const asked = isCut ? { ...posted, control: SALES, account: `${SALES}:${posted.policy_id}` } : posted;
+  const rule = ruleOf(accounts.accounts, asked);
+  if (rule === undefined) return undefined;
+  const byPartner = rule.by_partner ?? asked.control.startsWith('assets:receivable:');
+  const { partner_id: partner } = posted;
+  const named = partner === null ? accounts.unknown_payer : (accounts.names[partner] ?? partnerName ?? partner);
+  return {
+    to_account: rule.to,
+    class: rule.class,
+    location: rule.location,
+    name: byPartner ? named : '',
+    memo: net && asked.control === SALES ? `${SALES} less partner cut` : asked.control,
+  };
+}
+
+export interface Mapped {
+  readonly lines: readonly GlLine[];
+  /** Postings that no rule fits. */
+  readonly unmapped: readonly Posted[];
+}
+
+/** Postings with their targets: the one in `known` where there is one, else that of the map. */
+export function mapped(
+  accounts: Accounts,
+  postings: readonly Posting[],
+  names: ReadonlyMap<string, string>,
+  known: ReadonlyMap<string, Target> = new Map(),
+): Mapped {
+  const lines: GlLine[] = [];
+  const unmapped: Posted[] = [];
+  for (const posting of postings) {
+    const target = known.get(keyOf(posting)) ?? targetOf(accounts, posting, names.get(posting.partner_id ?? ''));
+    if (target === undefined) unmapped.push(posting);
+    else lines.push({ ...posting, ...target });
+  }
+  return { lines, unmapped };
+}
+
+/** The names that a spreadsheet could run as a formula. They would stand in a file as they are. */
+export const runnableNames = (lines: readonly GlLine[]): string[] => [
+  ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
+];
+
+/** Where each of our accounts went at last. */
+export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>
+  new Map(
+    exported.map((line) => {
+      const { to_account, class: kind, location, name, memo } = line;
+      return [keyOf(line), { to_account, class: kind, location, name, memo }];
+    }),
+  );
+
+/** What was posted since: the postings less what was exported of each account of ours. */
+export function postedSince(postings: readonly Posting[], exported: readonly GlLine[]): Posting[] {
+  return summed([...postings, ...exported.map(negated)], keyOf).map(
+    ({ control, account, partner_id, policy_id, currency, amount }) => ({
+      ...{ control, account, partner_id, policy_id, currency, amount },
+    }),
+  );
+}
+
+/** What moves from the accounts that were exported to those that the lines say. */
+export const moved = (lines: readonly GlLine[], exported: readonly GlLine[]): GlLine[] =>
+  summed([...lines, ...exported.map(negated)], (line) => keyOf(line) + targetKey(line));
+
+const negated = (line: GlLine): GlLine => ({
+  ...line,
+  amount: Amount.of(line.amount, line.currency).negated().toString(),
+});
+
+/** One line for each key, in the order of the first of them, without those that come to zero. */
+function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) => string): Line[] {
+  const sums = new Map<string, { line: Line; amount: Amount }>();
+  for (const line of lines) {
+    const at = key(line);
+    const amount = Amount.of(line.amount, line.currency);
+    const known = sums.get(at);
+    sums.set(at, known ? { line: known.line, amount: known.amount.plus(amount) } : { line, amount });
+  }
+  return [...sums.values()]
+    .filter(({ amount }) => !amount.isZero())
+    .map(({ line, amount }) => ({ ...line, amount: amount.toString() }));
+}
+
+/** A line of a file: what goes to one account, class, location and name. */
+export interface JournalLine extends Target {
+  /** Above zero: a debit. */
+  readonly amount: Amount;
+}
+
+/** The lines of one currency, by account, name and what they are. Debits equal credits. */
+export interface CurrencyJournal {
+  readonly currency: string;
+  readonly lines: readonly JournalLine[];
+  /** Of the debits, and so of the credits. */
+  readonly total: Amount;
+}
+
+/** The summarised journal by currency. Throws where debits and credits differ: that is a bug. */
+export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
+  const currencies = [...new Set(lines.map(({ currency }) => currency))].sort();
+  return currencies.flatMap((currency) => {
+    const own = lines.filter((line) => line.currency === currency);
+    const sums = summed(own, ({ to_account, class: kind, location, name, memo }) =>
+      JSON.stringify([to_account, kind, location, name, memo]),
+    );
+    const journal = sums
+      .map(({ to_account, class: kind, location, name, memo, amount }) => ({
+        ...{ to_account, class: kind, location, name, memo },
+        amount: Amount.of(amount, currency),
+      }))
+      .sort((one, other) => order(sortKey(one), sortKey(other)));
+    const zero = Amount.zero(currency);
+    const [debits, credits] = [
+      journal.reduce((sum, { amount }) => (amount.isPositive() ? sum.plus(amount) : sum), zero),
+      journal.reduce((sum, { amount }) => (amount.isNegative() ? sum.minus(amount) : sum), zero),
+    ];
+    if (!debits.equals(credits)) throw new Error(`debits ${debits} and credits ${credits} ${currency} differ`);
+    return journal.length === 0 ? [] : [{ currency, lines: journal, total: debits }];
+  });
+}
+
+const sortKey = ({ to_account, memo, name, class: kind, location }: Target): string =>
+  [to_account, memo, name, kind, location].join('\u0000');
+const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/**
+ * Parts of at most so many lines, each balanced: debits are set against credits in turn, and a line that does not fit is
+ * divided between two parts. A journal that fits is one part as it is. `most` is at least 2.
+ */
+export function balancedParts(lines: readonly JournalLine[], most: number): JournalLine[][] {
+  if (lines.length <= most) return [[...lines]];
+  const sides = {
+    debits: lines.filter(({ amount }) => amount.isPositive()),
+    credits: lines.filter(({ amount }) => amount.isNegative()),
+  };
+  const left = new Map(lines.map((line) => [line, line.amount.isNegative() ? line.amount.negated() : line.amount]));
+  const parts: Map<JournalLine, Amount>[] = [];
+  let part = new Map<JournalLine, Amount>();
+  for (let [debit, credit] = [sides.debits.shift(), sides.credits.shift()]; debit && credit; ) {
+    const pair = [debit, credit];
+    if (part.size + pair.filter((line) => !part.has(line)).length > most) {
+      parts.push(part);
+      part = new Map();
+    }
+    const [owed, given] = [left.get(debit) as Amount, left.get(credit) as Amount];
+    const amount = owed.isLessThan(given) ? owed : given;
+    for (const line of pair) {
+      left.set(line, (left.get(line) as Amount).minus(amount));
+      part.set(line, part.get(line)?.plus(amount) ?? amount);
+    }
+    if (left.get(debit)?.isZero()) debit = sides.debits.shift();
+    if (left.get(credit)?.isZero()) credit = sides.credits.shift();
+  }
+  parts.push(part);
+  return parts.map((each) =>
+    lines
+      .filter((line) => each.has(line))
+      .map((line) => {
+        const amount = each.get(line) as Amount;
+        return { ...line, amount: line.amount.isNegative() ? amount.negated() : amount };
+      }),
+  );
+}

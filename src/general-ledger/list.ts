@@ -1,0 +1,93 @@
+/** The exports for the general ledger, with what each month's closed books make of them. */
+import { query, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Sheet } from '../sheet.ts';
+import { externalId } from './files.ts';
+import type { GlExport } from './queries.ts';
+
+/** As `gl list` shows it. */
+export interface ListedExport extends GlExport {
+  readonly login: string | null;
+  /**
+   * Of the parts of a month in a format together: `final` is the month's closed books, `preliminary` waits for them, and
+   * `outdated` is no longer what the closed books say.
+   */
+  readonly state: 'final' | 'preliminary' | 'outdated';
+  readonly totals: readonly { readonly currency: string; readonly debit: string }[];
+  readonly files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
+}
+
+/** The latest exports, newest month first; of one month if given. */
+export function readExports(
+  tx: Transaction,
+  { month = null, limit }: { month?: Month | null | undefined; limit: number },
+): Promise<ListedExport[]> {
+  return query(
+    tx,
+    `WITH shown AS (
+       SELECT * FROM gl_exports WHERE :month::text IS NULL OR month = :month
+       ORDER BY month DESC, format, part DESC LIMIT :limit
+     ), exported AS (
+       SELECT e.month, e.format, l.account, l.currency, sum(l.amount) AS amount
+       FROM gl_exports e JOIN gl_export_lines l USING (gl_export_id)
+       WHERE (e.month, e.format) IN (SELECT month, format FROM shown)
+       GROUP BY e.month, e.format, l.account, l.currency
+     ), moved AS (
+       SELECT month, account, currency, amount FROM book_balances WHERE month IN (SELECT month FROM shown)
+       UNION ALL
+       SELECT b.month, p.account, p.currency, -p.amount FROM book_closes b JOIN book_balances p ON p.month = b.previous
+       WHERE b.month IN (SELECT month FROM shown)
+     ), differing AS (
+       SELECT month, format FROM (
+         SELECT month, format, account, currency, amount FROM exported
+         UNION ALL
+         SELECT f.month, f.format, m.account, m.currency, -m.amount
+         FROM (SELECT DISTINCT month, format FROM shown) AS f JOIN moved m USING (month)) AS both_sides
+       GROUP BY month, format, account, currency HAVING sum(amount) <> 0
+     )
+     SELECT s.gl_export_id, s.month, s.format, s.part, s.kind, s.seal, s.books_closed, s.recorded_at,
+            coalesce(u.login, a.claimed_by) AS login,
+            CASE WHEN b.month IS NULL THEN 'preliminary'
+                 WHEN (s.month, s.format) IN (SELECT month, format FROM differing) THEN 'outdated'
+                 ELSE 'final' END AS state,
+            coalesce(t.totals, '[]') AS totals, coalesce(f.files, '[]') AS files
+     FROM shown s JOIN audit_events a USING (event_id) LEFT JOIN users u USING (user_id)
+     LEFT JOIN book_closes b ON b.month = s.month
+     CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_object('currency', currency, 'debit', debit::text) ORDER BY currency) AS totals
+       FROM (SELECT currency, sum(greatest(amount, 0)) AS debit
+             FROM (SELECT currency, sum(amount) AS amount FROM gl_export_lines l
+                   WHERE l.gl_export_id = s.gl_export_id
+                   GROUP BY currency, to_account, class, location, name, memo) AS written
+             GROUP BY currency) AS sums) AS t
+     CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_object('name', name, 'sha256', sha256, 'bytes', length(content)) ORDER BY position)
+         AS files
+       FROM gl_export_files f WHERE f.gl_export_id = s.gl_export_id) AS f
+     ORDER BY s.month DESC, s.format, s.part DESC`,
+    { month, limit },
+  );
+}
+
+/** A line for each currency of each export. */
+export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
+  name: 'General ledger',
+  columns: {
+    ...({ month: 'text', format: 'text', part: 'count', kind: 'text', state: 'text', currency: 'text' } as const),
+    ...({
+      debit: 'amount',
+      external_id: 'text',
+      recorded_at: 'text',
+      by: 'text',
+      files: 'text',
+      seal: 'text',
+    } as const),
+  },
+  rows: exports.flatMap(({ totals, files, login, ...each }) =>
+    totals.map(({ currency, debit }) => ({
+      ...each,
+      ...{ currency, debit, by: login, external_id: externalId(each, currency) },
+      files: files.map(({ name }) => name).join(' '),
+    })),
+  ),
+});

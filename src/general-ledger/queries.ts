@@ -1,0 +1,146 @@
+/** SQL of the general-ledger hand-off. */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { GlFormat } from './accounts.ts';
+import type { GlFile, GlKind } from './files.ts';
+import type { GlLine, Posting } from './journal.ts';
+
+/** The postings of a month by account, partner, policy and currency. Those of the first month include all before. */
+export function readPostings(
+  tx: Transaction,
+  { after, month }: { after: Month | ''; month: Month },
+): Promise<Posting[]> {
+  return query(
+    tx,
+    `SELECT control, account, partner_id, policy_id, currency, sum(amount) AS amount
+     FROM journal WHERE month > :after AND month <= :month
+     GROUP BY control, account, partner_id, policy_id, currency HAVING sum(amount) <> 0
+     ORDER BY account COLLATE "C", currency, partner_id COLLATE "C" NULLS FIRST, policy_id COLLATE "C" NULLS FIRST`,
+    { after, month },
+  );
+}
+
+export async function readPartnerNames(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ partner_id: string; name: string }>(
+    tx,
+    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
+    { ids },
+  );
+  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
+}
+
+/** The seal of a month, and that of its books; null while they are open. */
+export function readSealsOf(tx: Transaction, month: Month): Promise<{ seal: string; books_seal: string | null }> {
+  return queryOne(
+    tx,
+    `SELECT s.seal, b.seal AS books_seal FROM seals s LEFT JOIN book_closes b USING (month) WHERE s.month = :month`,
+    { month },
+  );
+}
+
+/** A journal that was exported. */
+export interface GlExport {
+  readonly gl_export_id: number;
+  readonly month: Month;
+  readonly format: GlFormat;
+  readonly part: number;
+  readonly kind: GlKind;
+  readonly seal: string;
+  /** Whether the month's books were closed then. */
+  readonly books_closed: boolean;
+  readonly recorded_at: string;
+}
+
+/** The parts of a month in a format, in order. */
+export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
+  return query(
+    tx,
+    `SELECT gl_export_id, month, format, part, kind, seal, books_closed, recorded_at
+     FROM gl_exports WHERE month = :month AND format = :format ORDER BY part`,
+    { month, format },
+  );
+}
+
+/** The lines of exports, in the order of their recording. */
+export function readLines(tx: Transaction, ids: readonly number[]): Promise<GlLine[]> {
+  return query(
+    tx,
+    `SELECT control, account, partner_id, policy_id, currency, amount, to_account, class, location, name, memo
+     FROM gl_export_lines WHERE gl_export_id = ANY (:ids::bigint[]) ORDER BY gl_export_id, line`,
+    { ids },
+  );
+}
+
+export interface StoredFile extends GlFile {
+  readonly sha256: string;
+}
+
+export function readFiles(tx: Transaction, id: number): Promise<StoredFile[]> {
+  return query(
+    tx,
+    `SELECT name, sha256, content FROM gl_export_files WHERE gl_export_id = :id::bigint ORDER BY position`,
+    { id },
+  );
+}
+
+/** One file by the export's id and its name. */
+export function readFile(
+  tx: Transaction,
+  { id, name }: { id: number; name: string },
+): Promise<Pick<StoredFile, 'content'>[]> {
+  return query(tx, `SELECT content FROM gl_export_files WHERE gl_export_id = :id::bigint AND name = :name`, {
+    id,
+    name,
+  });
+}
+
+export async function insertExport(
+  tx: Transaction,
+  given: Omit<GlExport, 'gl_export_id'> & {
+    readonly accounts: string;
+    readonly writer: number;
+    readonly eventId: number;
+  },
+): Promise<number> {
+  const { gl_export_id } = await queryOne<{ gl_export_id: number }>(
+    tx,
+    `INSERT INTO gl_exports (month, format, part, previous, kind, seal, books_closed, accounts, writer, recorded_at,
+                             event_id)
+     VALUES (:month, :format, :part::integer, nullif(:part::integer - 1, 0), :kind, :seal, :books_closed::boolean,
+             :accounts::jsonb, :writer::integer, :recorded_at::timestamptz, :eventId::bigint)
+     RETURNING gl_export_id`,
+    { ...given },
+  );
+  return gl_export_id;
+}
+
+export async function insertLines(tx: Transaction, id: number, lines: readonly GlLine[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO gl_export_lines (gl_export_id, line, control, account, partner_id, policy_id, currency, amount,
+                                  to_account, class, location, name, memo)
+     SELECT :id::bigint, line, control, account, partner_id, policy_id, currency, trim_scale(amount), to_account,
+            class, location, name, memo
+     FROM ROWS FROM (json_to_recordset(:lines::json) AS (
+            control text, account text, partner_id text, policy_id text, currency text, amount numeric, to_account text,
+            class text, location text, name text, memo text))
+       WITH ORDINALITY AS given (control, account, partner_id, policy_id, currency, amount, to_account, class, location,
+                                 name, memo, line)
+     ORDER BY line`,
+    { id, lines: JSON.stringify(lines) },
+  );
+}
+
+/** Their hashes are computed by the database. */
+export async function insertFiles(tx: Transaction, id: number, files: readonly GlFile[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO gl_export_files (gl_export_id, position, name, sha256, content)
+     SELECT :id::bigint, position, name, encode(sha256(content), 'hex'), content
+     FROM ROWS FROM (json_to_recordset(:files::json) AS (name text, hex text))
+       WITH ORDINALITY AS given (name, hex, position)
+     CROSS JOIN LATERAL (SELECT decode(hex, 'hex') AS content) AS decoded
+     ORDER BY position`,
+    { id, files: JSON.stringify(files.map(({ name, content }) => ({ name, hex: content.toString('hex') }))) },
+  );
+}

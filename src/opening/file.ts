@@ -1,0 +1,258 @@
+/**
+ * The open items of the system before, as CSV or a JSON array of objects with the same names (docs/files.md): open invoices, open
+ * credits and unapplied cash. Read whole, or refused with every mistake, its line and the cure. Pure.
+ * Refusal: opening_invalid.
+ */
+import { CsvError, parse } from 'csv-parse/sync';
+import { z } from 'zod';
+import { type LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { parseExactJson } from '../json.ts';
+import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { isDate } from '../month.ts';
+import { IDENTIFIER } from '../partners/file.ts';
+
+export const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
+export type OpeningKind = (typeof OPENING_KINDS)[number];
+
+/** An open item as the system before had it at the end of the day of the cut-over. */
+export interface OpeningItem {
+  readonly line: number;
+  readonly kind: OpeningKind;
+  /** Its number there, which stays. */
+  readonly number: string;
+  /** Null: cash of a payer that is not known. */
+  readonly partner_id: string | null;
+  /** Issued on, or received on. */
+  readonly date: string;
+  /** Of an invoice; null otherwise. */
+  readonly due_on: string | null;
+  readonly currency: string;
+  /** What is open of it. */
+  readonly amount: string;
+  /** What it was issued over. */
+  readonly original_amount: string;
+  /** Of cash: what its payer wrote. */
+  readonly reference: string;
+}
+
+export const OPENING_COLUMNS = [
+  ...['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount', 'original_amount', 'reference'],
+] as const;
+const NEEDED = ['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount'];
+const MOST_ITEMS = 50_000;
+
+type Cells = Readonly<Record<string, string>>;
+
+interface Row {
+  /** Of the CSV; in JSON, the place in the array. */
+  readonly line: number;
+  readonly cells: Cells;
+}
+
+const NUMBER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
+/** A number as we give them: of the year of the cut-over, or a later one, we may give it yet. */
+const OURS = /^(?:INV|CN|ST)-(\d{4})-\d{6,}$/i;
+
+export function parseOpening(
+  { name, bytes }: { readonly name: string; readonly bytes: Uint8Array },
+  cutOverOn: string,
+): OpeningItem[] {
+  const text = decoded(name, bytes);
+  const rows = /^\s*\[/.test(text) ? rowsOfJson(name, text) : rowsOfCsv(name, text);
+  if (rows.length === 0) throw invalid(name, [whole('has no items')]);
+  if (rows.length > MOST_ITEMS) throw invalid(name, [whole(`has more than ${MOST_ITEMS} items: split it`)]);
+  const problems: LineProblem[] = [];
+  const items = rows.map((row) => readItem(row, cutOverOn, problems));
+  problems.push(...repeatedNumbers(items));
+  if (problems.length > 0)
+    throw invalid(
+      name,
+      problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),
+    );
+  return items;
+}
+
+export const invalid = (file: string, problems: readonly LineProblem[]) =>
+  refuse('opening_invalid', { file, problems });
+
+export const problemAt = (line: number, field: string, code: string, reason: string): LineProblem => ({
+  path: `line ${line}, ${field}`,
+  ...{ line, field, code, reason },
+});
+const whole = (reason: string, line: number | null = null): LineProblem => ({
+  path: line === null ? '' : `line ${line}`,
+  ...{ line, code: 'file_malformed', reason },
+});
+
+function decoded(name: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid(name, [whole('is not UTF-8: save it as "CSV UTF-8"')]);
+  }
+}
+
+function rowsOfCsv(name: string, text: string): Row[] {
+  let records: { record: string[]; info: { lines: number } }[];
+  try {
+    records = parse(text, {
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      trim: true,
+    }) as unknown as typeof records;
+  } catch (error) {
+    const line = error instanceof CsvError && typeof error['lines'] === 'number' ? error['lines'] : null;
+    throw invalid(name, [whole(`is not CSV: ${reasonOf(error)}`, line)]);
+  }
+  const [header, ...rest] = records;
+  if (header === undefined) return [];
+  const names = header.record;
+  const problems = [
+    ...NEEDED.filter((each) => !names.includes(each)).map((each) => whole(`has no column '${each}'`, 1)),
+    ...names
+      .filter((each) => !(OPENING_COLUMNS as readonly string[]).includes(each))
+      .map((each) => whole(`has the column '${each}', which is none of ${OPENING_COLUMNS.join(', ')}`, 1)),
+    ...names
+      .filter((each, index) => names.indexOf(each) !== index)
+      .map((each) => whole(`has the column '${each}' twice`, 1)),
+    ...rest
+      .filter(({ record }) => record.length !== names.length)
+      .map(({ record, info }) =>
+        whole(`has ${record.length} fields where the first line has ${names.length}`, info.lines),
+      ),
+  ];
+  if (problems.length > 0) throw invalid(name, problems);
+  return rest.map(({ record, info }) => ({
+    line: info.lines,
+    cells: Object.fromEntries(names.map((each, index) => [each, record[index] ?? ''])),
+  }));
+}
+
+// Numbers arrive as their source texts, see parseExactJson.
+const JSON_ITEM = z.strictObject(
+  Object.fromEntries(
+    OPENING_COLUMNS.map((each) => [
+      each,
+      z
+        .string('must be text or a number')
+        .nullish()
+        .transform((value) => value ?? ''),
+    ]),
+  ),
+);
+
+function rowsOfJson(name: string, text: string): Row[] {
+  let value: unknown;
+  try {
+    value = parseExactJson(text);
+  } catch (error) {
+    throw invalid(name, [whole(`is not JSON: ${reasonOf(error)}`)]);
+  }
+  const problems: LineProblem[] = [];
+  const rows = (value as unknown[]).map((each, index): Row => {
+    const read = JSON_ITEM.safeParse(each);
+    if (!read.success) problems.push(whole(read.error.issues[0]?.message ?? 'is no item', index + 1));
+    return { line: index + 1, cells: read.success ? (read.data as Cells) : {} };
+  });
+  if (problems.length > 0) throw invalid(name, problems);
+  return rows;
+}
+
+function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem[]): OpeningItem {
+  const cell = (field: string): string => (cells[field] ?? '').trim();
+  const complain = (field: string, code: string, reason: string): void => {
+    problems.push(problemAt(line, field, code, reason));
+  };
+  const kind = cell('kind') as OpeningKind;
+  if (!OPENING_KINDS.includes(kind))
+    complain('kind', 'kind_unknown', `'${kind}' is none of ${OPENING_KINDS.join(', ')}`);
+  checkNumber(cell('number'), cutOverOn, (code, reason) => complain('number', code, reason));
+  const partner = cell('partner_id');
+  if (partner === '' ? kind !== 'cash' : !IDENTIFIER.test(partner)) {
+    complain('partner_id', 'partner_malformed', partner === '' ? 'is missing' : `'${partner}' is no partner's id`);
+  }
+  const [date, due] = [cell('date'), cell('due_on')];
+  if (!isDate(date)) complain('date', 'date_malformed', `'${date}' is not a date such as 2026-06-30`);
+  else if (date > cutOverOn) {
+    complain('date', 'date_after_cut_over', `${date} is after the cut-over of ${cutOverOn}: leave the item out`);
+  }
+  if (kind === 'invoice' && !isDate(due))
+    complain('due_on', 'date_malformed', `'${due}' is not a date such as 2026-07-30`);
+  else if (kind === 'invoice' && due < date)
+    complain('due_on', 'due_before_issue', `${due} is before its date, ${date}`);
+  else if (kind !== 'invoice' && due !== '')
+    complain('due_on', 'due_of_no_invoice', 'belongs to invoices only: leave it empty');
+  const money = readMoney(cells, complain);
+  const reference = cell('reference');
+  if (reference.length > 500) complain('reference', 'text_too_long', 'has more than 500 characters');
+  return {
+    ...{ line, kind, number: cell('number'), partner_id: partner || null, date, reference, ...money },
+    due_on: kind === 'invoice' ? due : null,
+  };
+}
+
+function checkNumber(number: string, cutOverOn: string, complain: (code: string, reason: string) => void): void {
+  if (!NUMBER.test(number)) {
+    const reason =
+      `'${number}' is not 1 to 64 letters, digits, dots, dashes and underscores. Write - for another character, such as ` +
+      'a slash: matching ignores what separates digits and letters';
+    complain('number_malformed', reason);
+    return;
+  }
+  const year = OURS.exec(number)?.[1];
+  if (year !== undefined && year >= cutOverOn.slice(0, 4)) {
+    complain(
+      'number_ours',
+      `${number} is a number that Reckoner itself may give: write a letter before it, such as X-${number}`,
+    );
+  }
+}
+
+function readMoney(
+  cells: Cells,
+  complain: (field: string, code: string, reason: string) => void,
+): Pick<OpeningItem, 'currency' | 'amount' | 'original_amount'> {
+  const currency = (cells['currency'] ?? '').trim();
+  const original = (cells['original_amount'] ?? '').trim();
+  const open = (cells['amount'] ?? '').trim();
+  if (!isCurrency(currency)) {
+    complain('currency', 'currency_unknown', `'${currency}' is not an ISO 4217 currency such as USD`);
+    return { currency, amount: '0', original_amount: '0' };
+  }
+  const read = (field: string, text: string): Amount | undefined => {
+    const problem = amountProblem(text, minorDigits(currency) as number);
+    if (problem !== undefined) {
+      complain(field, problem.code, `'${text}' ${problem.reason}`);
+      return undefined;
+    }
+    const amount = Amount.of(text, currency);
+    if (amount.isPositive()) return amount;
+    complain(field, 'amount_not_positive', `'${text}' is not above zero. The kind says whether it is owed or a credit`);
+    return undefined;
+  };
+  const amount = read('amount', open);
+  const whole = original === '' ? amount : read('original_amount', original);
+  if (amount !== undefined && whole?.isLessThan(amount)) {
+    complain('original_amount', 'original_below_open', `${whole} is less than the ${amount} that are open`);
+  }
+  return {
+    currency,
+    amount: (amount ?? Amount.zero(currency)).toString(),
+    original_amount: (whole ?? Amount.zero(currency)).toString(),
+  };
+}
+
+/** A number stands for one document, and for one payment. */
+function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
+  const first = new Map<string, OpeningItem>();
+  return items.flatMap((item) => {
+    const key = `${item.kind === 'cash'} ${item.number.toLowerCase()}`;
+    const earlier = first.get(key);
+    if (earlier === undefined) {
+      first.set(key, item);
+      return [];
+    }
+    return [problemAt(item.line, 'number', 'number_repeated', `${item.number} is on line ${earlier.line} already`)];
+  });
+}

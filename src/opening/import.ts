@@ -1,0 +1,175 @@
+/**
+ * Carrying the open items of the system before over, at the end of the day of the cut-over: all of a file, or nothing. The
+ * control totals, taken from that system, are compared to the cent before anything is recorded.
+ * Refusals: opening_invalid, opening_clash, opening_control_differs, opening_after_close, opening_books_closed,
+ * date_in_future, settings_incomplete, argument_invalid.
+ */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import { todayOf } from '../config/today.ts';
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { enqueueDeliveries } from '../documents/emails.ts';
+import { refuseIncompleteSettings } from '../documents/issue/context.ts';
+import { recordIssuerVersion } from '../documents/issue/issuer-version.ts';
+import { type LineProblem, refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { readLastClosed } from '../ledger/closed-months.ts';
+import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
+import { readEarliestPostableDate, takePaymentsLock } from '../payments/queries.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { type OpeningItem, parseOpening, problemAt } from './file.ts';
+import {
+  type Carrying,
+  insertCash,
+  insertDocuments,
+  insertOpening,
+  insertTotals,
+  type OpeningTotal,
+  readClashes,
+  readOpenings,
+} from './queries.ts';
+
+export interface OpeningRequest {
+  readonly file: { readonly name: string; readonly bytes: Uint8Array };
+  /** The day at whose end the system before had these items open. */
+  readonly cutOverOn: string;
+  /** `EUR=1234.56` for each currency: what is owed less credit and unapplied cash. */
+  readonly control: readonly string[];
+  /** How many items there are. */
+  readonly count: number;
+}
+
+export interface OpeningImport {
+  readonly file: string;
+  readonly cut_over_on: string;
+  /** When the same file was carried over before; then nothing is done. */
+  readonly already_imported: string | null;
+  readonly opening_id: number;
+  readonly totals: readonly OpeningTotal[];
+  readonly items: readonly OpeningItem[];
+}
+
+export async function importOpening(
+  tx: Transaction,
+  context: ActorContext,
+  { file, cutOverOn, control, count }: OpeningRequest,
+): Promise<OpeningImport> {
+  const controls = readControls(control);
+  const today = todayOf(context);
+  if (cutOverOn > today) throw refuse('date_in_future', { argument: '--cut-over', value: cutOverOn, today });
+  const items = parseOpening(file, cutOverOn);
+  const name = basename(file.name);
+  refuseOtherControl(name, items, controls, count);
+  refuseIncompleteSettings(context);
+  await lockLedgerWhole(tx);
+  await takePaymentsLock(tx);
+  const sha256 = createHash('sha256').update(file.bytes).digest('hex');
+  const before = (await readOpenings(tx, { sha256 })).find(
+    (each) => each.cut_over_on === cutOverOn && each.reversed < each.items,
+  );
+  if (before !== undefined) {
+    const { opening_id, recorded_at, totals } = before;
+    return { file: name, cut_over_on: cutOverOn, already_imported: recorded_at, opening_id, totals, items: [] };
+  }
+  await refuseClosed(tx, cutOverOn);
+  await refuseClashes(tx, name, items);
+  const totals = totalsOf(items);
+  const { environment, settings, actor } = context;
+  const now = environment.now().toISO();
+  const details = { cut_over_on: cutOverOn, sha256, items: items.length, sums: totals };
+  const eventId = await recordEvent(tx, actor, { action: 'opening.import', subject: name, details, now });
+  const openingId = await insertOpening(tx, { cutOverOn, sha256, name, now, eventId });
+  const issuerVersionId = await recordIssuerVersion(tx, settings.issuer, now);
+  const sandbox = environment.name === 'sandbox';
+  const carrying: Carrying = { openingId, cutOverOn, issuerVersionId, sandbox, now, eventId };
+  await insertTotals(tx, openingId, totals);
+  const documents = items.filter((each) => each.kind !== 'cash');
+  const carried = await insertDocuments(tx, documents, carrying);
+  failpoint('opening.documents');
+  const cash = items.filter((each) => each.kind === 'cash');
+  if (cash.length > 0) await insertCash(tx, cash, carrying);
+  await enqueueDeliveries(
+    tx,
+    carried.filter((each) => each.document === 'invoice').map((each) => each.document_id),
+  );
+  failpoint('opening.recorded');
+  return { file: name, cut_over_on: cutOverOn, already_imported: null, opening_id: openingId, totals, items };
+}
+
+/** The control totals by currency. */
+function readControls(given: readonly string[]): Map<string, Amount> {
+  const controls = new Map<string, Amount>();
+  for (const value of given) {
+    const invalid = (reason: string) => refuse('argument_invalid', { argument: '--control', value, reason });
+    const [, currency = '', amount = ''] = /^([A-Z]{3})=(-?[\d.]+)$/.exec(value) ?? [];
+    if (!isCurrency(currency)) throw invalid('must be a currency and its total, such as EUR=1234.56');
+    const problem = amountProblem(amount, minorDigits(currency) as number);
+    if (problem !== undefined) throw invalid(problem.reason);
+    if (controls.has(currency)) throw invalid(`is the second one for ${currency}`);
+    controls.set(currency, Amount.of(amount, currency));
+  }
+  return controls;
+}
+
+const SIGNS = { invoice: 'invoices', credit: 'credits', cash: 'cash' } as const;
+
+/** Sums the items of a file by currency. */
+function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
+  const byCurrency = new Map<string, OpeningItem[]>();
+  for (const item of items) byCurrency.set(item.currency, [...(byCurrency.get(item.currency) ?? []), item]);
+  return [...byCurrency.entries()]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([currency, own]) => {
+      const sums = { invoices: Amount.zero(currency), credits: Amount.zero(currency), cash: Amount.zero(currency) };
+      for (const { kind, amount } of own) sums[SIGNS[kind]] = sums[SIGNS[kind]].plus(Amount.of(amount, currency));
+      return {
+        ...{ currency, items: own.length, invoices: sums.invoices.toString(), credits: sums.credits.toString() },
+        ...{ cash: sums.cash.toString(), control: sums.invoices.minus(sums.credits).minus(sums.cash).toString() },
+      };
+    });
+}
+
+function refuseOtherControl(
+  file: string,
+  items: readonly OpeningItem[],
+  controls: ReadonlyMap<string, Amount>,
+  count: number,
+): void {
+  const found = new Map(totalsOf(items).map(({ currency, control }) => [currency, control]));
+  const differences = [...new Set([...found.keys(), ...controls.keys()])].sort().flatMap((currency) => {
+    const [control, own] = [controls.get(currency)?.toString(), found.get(currency)];
+    return control === own ? [] : [{ what: currency, control: control ?? 'not given', file: own ?? 'nothing' }];
+  });
+  if (count !== items.length) {
+    differences.push({ what: 'items', control: String(count), file: String(items.length) });
+  }
+  if (differences.length > 0) throw refuse('opening_control_differs', { file, differences });
+}
+
+async function refuseClosed(tx: Transaction, cutOverOn: string): Promise<void> {
+  const month = await readLastClosed(tx);
+  if (month !== null && month > cutOverOn.slice(0, 7)) {
+    throw refuse('opening_after_close', { cut_over_on: cutOverOn, month });
+  }
+  const earliest = await readEarliestPostableDate(tx);
+  if (earliest !== null && cutOverOn < earliest) {
+    throw refuse('opening_books_closed', { cut_over_on: cutOverOn, earliest });
+  }
+}
+
+const CLASHES = {
+  partner: (of: string) => problem('partner_id', 'partner_unknown', `there is no partner ${of}: import it first`),
+  document: (of: string) =>
+    problem('number', 'number_known', `${of} is in the ledger already: leave it out, or reverse that`),
+  cash: (of: string) => problem('number', 'number_known', `is payment ${of} already: leave it out, or reverse that`),
+};
+const problem = (field: string, code: string, reason: string) => ({ field, code, reason });
+
+async function refuseClashes(tx: Transaction, file: string, items: readonly OpeningItem[]): Promise<void> {
+  const problems = (await readClashes(tx, items)).map(({ line, clash, of }): LineProblem => {
+    const { field, code, reason } = CLASHES[clash](of);
+    return problemAt(line, field, code, reason);
+  });
+  if (problems.length > 0) throw refuse('opening_clash', { file, problems });
+}

@@ -1,0 +1,85 @@
+/**
+ * Reversing what an opening carried over: some of its items, or all that is left of it, as long as nothing was applied to
+ * them. Documents are voided and cash is taken back as a mistake, dated today, against the opening balance.
+ * Refusals: opening_unknown, opening_item_unknown, opening_items_used, clock_behind, argument_invalid.
+ */
+import { lockLedgerWhole } from '../database/ledger-lock.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { voidDocuments } from '../documents/corrections.sql.ts';
+import { dateOfAct, type IssueContext } from '../documents/issue/context.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { openPaymentContext } from '../payments/context.ts';
+import { takePaymentsLock } from '../payments/queries.ts';
+import { reverseAll } from '../payments/reverse.ts';
+import { type CarriedItem, readItems, readOpenings } from './queries.ts';
+
+export interface OpeningReversal {
+  readonly openingId?: number | undefined;
+  readonly numbers?: readonly string[] | undefined;
+  readonly reason: string;
+}
+
+const USES = {
+  paid: "a payment is applied to it ('reckoner payment unapply ID')",
+  credited: 'credit is applied to it, or a credit note was issued against it',
+  written_off: "it is written off ('reckoner invoice write-off NUMBER --undo --reason R')",
+  applied: "it pays an invoice, or a part of it was reversed ('reckoner payment unapply ID')",
+} as const;
+
+/** Gives the items that it reversed. */
+export async function reverseOpening(
+  tx: Transaction,
+  context: IssueContext,
+  { openingId, numbers, reason }: OpeningReversal,
+): Promise<readonly CarriedItem[]> {
+  await lockLedgerWhole(tx);
+  await takePaymentsLock(tx);
+  const items = await itemsToReverse(tx, { openingId, numbers });
+  const used = items.flatMap(({ number, used: how }) => (how === null ? [] : [{ number, reason: USES[how] }]));
+  if (used.length > 0) throw refuse('opening_items_used', { items: used });
+  if (items.length === 0) return items;
+  const today = await dateOfAct(tx, context);
+  const payments = await openPaymentContext(tx, context, {
+    action: 'opening.reverse',
+    subject: openingId === undefined ? (numbers ?? []).join(', ').slice(0, 500) : String(openingId),
+    details: { reason, items: items.map(({ kind, number }) => ({ kind, number })) },
+  });
+  const { now, eventId } = payments;
+  const documents = items.flatMap(({ document_id }) => (document_id === null ? [] : [{ document_id, reason }]));
+  if (documents.length > 0) await voidDocuments(tx, { documents, today, now, eventId });
+  await reverseAll(
+    payments,
+    items.flatMap(({ payment_id, amount }) =>
+      payment_id === null
+        ? []
+        : [
+            {
+              identity: `opening|${eventId}|${payment_id}`,
+              payment_id,
+              amount,
+              kind: 'mistake' as const,
+              reason,
+              reversed_on: today,
+            },
+          ],
+    ),
+  );
+  failpoint('opening_reversal.recorded');
+  return items;
+}
+
+async function itemsToReverse(
+  tx: Transaction,
+  { openingId, numbers }: Pick<OpeningReversal, 'openingId' | 'numbers'>,
+): Promise<CarriedItem[]> {
+  if (openingId !== undefined) {
+    if ((await readOpenings(tx, { openingId })).length === 0) throw refuse('opening_unknown', { opening: openingId });
+    return (await readItems(tx, { openingId })).filter((each) => !each.reversed);
+  }
+  const items = await readItems(tx, { numbers: numbers ?? [] });
+  const known = new Set(items.map(({ number }) => number));
+  const missing = (numbers ?? []).find((each) => !known.has(each));
+  if (missing !== undefined) throw refuse('opening_item_unknown', { number: missing });
+  return items;
+}

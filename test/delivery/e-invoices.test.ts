@@ -1,0 +1,226 @@
+/** Partners that ask for e-invoices get them with their documents; what a profile demands and nobody knows holds the e-mail. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { findChangedEInvoices } from '../../src/audit/checks/e-invoices.ts';
+import { verify } from '../../src/audit/verify.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
+import { readReadiness } from '../../src/reports/readiness.ts';
+import { brokenProfileRules, judge } from '../support/en16931.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import type { MailServer } from '../support/mail-server.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { internationalWire } from '../support/snapshots.ts';
+import { needs } from '../support/tools.ts';
+import { partner, quote, type World } from '../support/world.ts';
+
+let server: MailServer;
+let world: World;
+freshMailWorld((opened) => {
+  ({ world, server } = opened);
+});
+
+const SELLER = {
+  contact_name: 'Accounts Receivable',
+  electronic_address: '0088:4012345000009',
+  registration_id: '0199:549300MLUDYVRQOOXS22',
+  no_tax: { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' },
+} as const;
+
+const address = (line1: string, city: string, postal_code: string, country: string) => ({
+  address: { line1, line2: '', city, region: '', postal_code, country },
+  currency: 'EUR',
+});
+const GERMAN = {
+  partner_id: 'p-de',
+  name: 'Leuchtturm Tickets & Söhne AG',
+  ...address('Unter den Linden 1', 'Berlin', '10117', 'DE'),
+  e_invoice: 'xrechnung',
+  buyer_reference: '04011000-12345-34',
+  electronic_address: '0204:04011000-12345-34',
+};
+const FRENCH = {
+  partner_id: 'p-fr',
+  name: 'Billetterie du Phare SAS',
+  ...address('12 rue de Rivoli', 'Paris', '75001', 'FR'),
+  e_invoice: 'facturx',
+};
+const BELGIAN = {
+  partner_id: 'p-be',
+  name: 'Vuurtoren Tickets BV',
+  ...address('Koningsstraat 1', 'Brussel', '1000', 'BE'),
+  e_invoice: 'ubl',
+  purchase_order: 'PO-77',
+  electronic_address: '0208:0843766574',
+};
+
+function withSeller(seller: object | undefined): void {
+  const { issuer, instructions, ...others } = world.settings;
+  world.settings = {
+    ...others,
+    issuer: { ...issuer, e_invoice: seller as typeof issuer.e_invoice },
+    instructions: { ...instructions, EUR: { wire: internationalWire } },
+  };
+}
+
+/** Closes July, with an invoice in euros of each. */
+async function closeJuly(...partners: readonly Record<string, unknown>[]): Promise<void> {
+  await world.partners(partners.map((each) => partner(each)));
+  await world.rows(partners.map(({ partner_id }) => quote({ partner_id, currency: 'EUR' })));
+  await world.close();
+}
+
+function attached(name: string): Buffer {
+  const found = server.mails.flatMap(({ parsed }) => parsed.attachments).filter(({ filename }) => filename === name);
+  expect(found).toHaveLength(1);
+  return found[0]?.content as Buffer;
+}
+
+function extracted(pdf: Buffer): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'e-invoice-'));
+  try {
+    writeFileSync(join(folder, 'in.pdf'), pdf);
+    execFileSync('pdfdetach', ['-savefile', 'factur-x.xml', '-o', join(folder, 'out.xml'), join(folder, 'in.pdf')]);
+    return readFileSync(join(folder, 'out.xml'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const emails = () =>
+  world.sql<{ partner_id: string; status: string; reason: string | null }>(
+    `SELECT d.partner_id, s.status, s.reason FROM document_emails s JOIN documents d USING (document_id)
+     ORDER BY d.document_id`,
+  );
+
+const differences = async () => {
+  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  return checks.flatMap(({ check, differences: found }) => found.map(({ detail }) => `${check}: ${detail}`));
+};
+
+const ofEInvoices = async () => {
+  const { differences: found } = await world.database.reading((tx) => findChangedEInvoices(tx, { month: null }));
+  return found.map(({ detail }) => detail);
+};
+
+test('invoices and credit notes of German, French and Belgian partners break no rule', async (context) => {
+  needs('pdfdetach', context);
+  withSeller(SELLER);
+  await closeJuly(BELGIAN, GERMAN, FRENCH);
+  await world.deliver();
+  for (const number of ['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003']) {
+    await world.database.transaction((tx) =>
+      creditInvoice(tx, world, { number, amount: '1.00', reason: 'Cancelled & refunded', again: true }),
+    );
+  }
+  await world.deliver();
+  for (const series of ['INV-2026-00000', 'CN-2026-00000']) {
+    for (const n of [1, 2]) {
+      const ubl = attached(`${series}${n}.xml`);
+      expect(judge(ubl).failed).toEqual([]);
+      expect(brokenProfileRules(ubl)).toEqual([]);
+    }
+    expect(judge(extracted(attached(`${series}3.pdf`))).failed).toEqual([]);
+  }
+  expect(attached('CN-2026-000002.xml').toString()).toContain('<cbc:ID>INV-2026-000002</cbc:ID>');
+  expect(await differences()).toEqual([]);
+});
+
+test('what a profile demands and nobody knows holds the e-mail, not the close, and delivery goes on once it is supplied', async () => {
+  withSeller({ ...SELLER, contact_name: '' });
+  await closeJuly({ ...GERMAN, buyer_reference: '', address: { ...GERMAN.address, postal_code: '' } });
+  const gaps = await world.database.reading((tx) => readReadiness(tx, world));
+  const wanted = gaps.missing.filter(({ needs: text }) => text.includes('e-invoices'));
+  expect(wanted.map(({ scope, id, needs: text }) => `${scope} ${id}: ${text}`)).toEqual([
+    'settings issuer.e_invoice.contact_name: a value, for e-invoices (BT-41)',
+    'partner p-de: address.postal_code, for e-invoices (xrechnung, BT-53)',
+    'partner p-de: buyer_reference, for e-invoices (xrechnung, BT-10)',
+  ]);
+  await world.deliver();
+  expect(await emails()).toEqual([
+    {
+      partner_id: 'p-de',
+      status: 'held',
+      reason:
+        'its e-invoice (XRechnung) lacks address.postal_code (BT-53), buyer_reference (BT-10) in partners.json; ' +
+        'issuer.e_invoice.contact_name (BT-41) in settings.json. ' +
+        'Supply it and deliver again; what the document says otherwise is corrected by a rerun',
+    },
+  ]);
+  expect(server.mails).toHaveLength(0);
+  withSeller(SELLER);
+  await world.partners([partner(GERMAN)]);
+  await world.deliver();
+  expect(await emails()).toMatchObject([{ status: 'sent' }]);
+  const xml = attached('INV-2026-000001.xml');
+  expect(xml.toString()).toContain('<cbc:PostalZone>10117</cbc:PostalZone>');
+  expect(judge(xml).failed).toEqual([]);
+  expect(brokenProfileRules(xml)).toEqual([]);
+  expect(await differences()).toEqual([]);
+});
+
+test('a document keeps what it froze: a later change of the partner changes no e-invoice of it', async () => {
+  withSeller(SELLER);
+  await closeJuly(GERMAN);
+  await world.partners([
+    partner({ ...GERMAN, buyer_reference: 'another', electronic_address: 'EM:ap@partner.example' }),
+  ]);
+  await world.deliver();
+  expect(attached('INV-2026-000001.xml').toString()).toContain('<cbc:BuyerReference>04011000-12345-34<');
+  expect(await differences()).toEqual([]);
+});
+
+test('verify finds an e-invoice that is not the one that was sent', async () => {
+  withSeller(SELLER);
+  await closeJuly(GERMAN);
+  await world.deliver();
+  const damages: readonly (readonly [change: string, back: string, detail: string])[] = [
+    [`xml = xml || '\\x0a'::bytea`, 'xml = :xml', 'its e-invoice hashes to'],
+    [
+      `xml = xml || '\\x0a'::bytea, sha256 = encode(sha256(xml || '\\x0a'::bytea), 'hex')`,
+      `xml = :xml, sha256 = encode(sha256(:xml), 'hex')`,
+      'writing its e-invoice again gives another one',
+    ],
+    [
+      `parties = jsonb_set(parties, '{buyer,name}', '"Somebody Else"')`,
+      `parties = jsonb_set(parties, '{buyer,name}', '"${GERMAN.name}"')`,
+      'its e-invoice names a party otherwise than the document',
+    ],
+  ];
+  const hash = `encode(sha256(xml), 'hex')`;
+  const xml = `'\\x${attached('INV-2026-000001.xml').toString('hex')}'::bytea`;
+  const change = (statement: string) => world.sql(`BEGIN; ${GUARDS_OFF} ${statement}; ${GUARDS_ON} COMMIT`);
+  await change('ALTER TABLE document_e_invoices DROP CONSTRAINT document_e_invoice_is_its_hash');
+  for (const [damage, back, detail] of damages) {
+    await change(`UPDATE document_e_invoices SET ${damage}`);
+    expect((await ofEInvoices()).join()).toContain(detail);
+    await change(`UPDATE document_e_invoices SET ${back.replaceAll(':xml', xml)}`);
+  }
+  for (const [format, detail] of [
+    ['none', 'has an e-invoice that its partner did not ask for'],
+    ['facturx', 'writing its e-invoice again gives another one'],
+  ]) {
+    await change(`UPDATE documents SET e_invoice = '${format}'`);
+    expect(await ofEInvoices()).toEqual([detail]);
+  }
+  await change(`UPDATE documents SET e_invoice = 'xrechnung'`);
+  await change(
+    `ALTER TABLE document_e_invoices ADD CONSTRAINT document_e_invoice_is_its_hash CHECK (sha256 = ${hash})`,
+  );
+  expect(await differences()).toEqual([]);
+  await change('DELETE FROM document_e_invoices');
+  expect(await ofEInvoices()).toEqual(['has no e-invoice (xrechnung) beside its PDF']);
+});
+
+test('a partner that asks for none gets none', async () => {
+  withSeller(SELLER);
+  await closeJuly({ ...GERMAN, e_invoice: 'none' });
+  await world.deliver();
+  expect(server.mails[0]?.parsed.attachments.map(({ filename }) => filename)).toEqual([
+    'INV-2026-000001.pdf',
+    'INV-2026-000001-rows.csv',
+  ]);
+  expect(await world.sql('SELECT document_id FROM document_e_invoices')).toEqual([]);
+});

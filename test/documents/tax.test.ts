@@ -1,0 +1,273 @@
+/** Documents with the tax that finance configured: what is owed has it, and each correction takes that of what it corrects. */
+import { beforeEach, expect, test } from 'vitest';
+import { type SettingsFile, settingsSchema } from '../../src/config/settings.ts';
+import { refusalOf } from '../close/refusal.ts';
+import { freshMailWorld } from '../support/mail-world.ts';
+import { partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { type Corrections, correctionsOf, document, expectVerified, refund, sale } from './correcting.ts';
+
+let world: World;
+let act: Corrections;
+freshMailWorld((opened) => {
+  ({ world } = opened);
+});
+
+type Rules = NonNullable<SettingsFile['tax']>['rules'];
+
+/** Germany's tax, as a finance department might write it down. */
+const GERMAN: Rules = [
+  { country: 'DE', category: 'standard', rate: '16', until: '2026-07-31' },
+  { country: 'DE', category: 'standard', rate: '19', from: '2026-08-01' },
+  { country: 'DE', policy: 'parking', category: 'standard', rate: '7' },
+  { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
+  { kind: 'insurance', country: 'AT', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+];
+
+function configure(rules: Rules, from = '2026-07'): void {
+  const tax = { from, rules, countries: { DE: { registration: 'DE123456789' }, JP: { name: 'Consumption tax' } } };
+  world.settings = { ...world.settings, tax: settingsSchema.shape.tax.parse(tax) };
+}
+
+const from = (country: string, more: Record<string, unknown> = {}) =>
+  partner({
+    address: { line1: '1 Quay', line2: '', city: 'Town', region: '', postal_code: '10115', country },
+    currency: 'EUR',
+    ...more,
+  });
+
+const INV_1 = 'INV-2026-000001';
+
+beforeEach(async () => {
+  act = correctionsOf(world);
+  configure(GERMAN);
+  await world.partners([from('DE')]);
+});
+
+const euros = (month: string, amount: string, more: Record<string, unknown> = {}) =>
+  sale(month, amount, { currency: 'EUR', ...more });
+
+test('an invoice adds tax by rate, rounded once for each, and owes the gross amount', async () => {
+  await world.rows([
+    euros('2026-07', '10.03'),
+    euros('2026-07', '10.03'),
+    euros('2026-07', '10.05', { policy_id: 'parking' }),
+  ]);
+  await world.close();
+  const invoice = await document(world, INV_1);
+  expect(invoice).toMatchObject({
+    invoiceAmount: '30.11',
+    net: '30.11',
+    tax: '3.91',
+    gross: '34.02',
+    amount_due: '34.02',
+    balance: '34.02',
+    registration: 'DE123456789',
+  });
+  // 20.06 × 16 % = 3.2096, and 10.05 × 7 % = 0.7035.
+  expect(invoice.taxTotals).toMatchObject([
+    { category: 'standard', rate: '16', taxable: '20.06', tax: '3.21', name: 'VAT', country: 'DE' },
+    { category: 'standard', rate: '7', taxable: '10.05', tax: '0.70' },
+  ]);
+  expect(invoice.lines.map(({ policy_id, tax }) => [policy_id, tax?.category, tax?.rate])).toEqual([
+    ['parking', 'standard', '7'],
+    ['ticket-protection', 'standard', '16'],
+  ]);
+  await expectVerified(world);
+});
+
+test('a document without tax configured has no field of it', async () => {
+  world.settings = { ...world.settings, tax: null };
+  await world.rows([euros('2026-07', '10')]);
+  await world.close();
+  const invoice = await document(world, INV_1);
+  expect(Object.keys(invoice)).not.toEqual(expect.arrayContaining(['tax']));
+  expect(invoice).toMatchObject({ amount_due: '10.00' });
+  expect(invoice.lines[0]).not.toHaveProperty('tax');
+  expect(invoice).not.toHaveProperty('taxTotals');
+});
+
+test('reverse charge and exempt sales state why no tax is charged', async () => {
+  await world.partners([from('FR', { partner_id: 'p-fr' }), from('AT', { partner_id: 'p-at' })]);
+  await world.rows([euros('2026-07', '100', { partner_id: 'p-fr' }), euros('2026-07', '100', { partner_id: 'p-at' })]);
+  await world.close();
+  const [austrian, french] = await world.documents();
+  expect(french).toMatchObject({
+    tax: '0.00',
+    gross: '100.00',
+    taxTotals: [
+      {
+        category: 'reverse_charge',
+        rate: '0',
+        reason: 'Reverse charge',
+        reason_code: 'VATEX-EU-AE',
+        taxable: '100.00',
+      },
+    ],
+  });
+  expect(austrian).toMatchObject({ taxTotals: [{ category: 'exempt', reason: 'Insurance, exempt from VAT' }] });
+  await expectVerified(world);
+});
+
+test('a sale without a rule stops the close, which names the partner, the policy and the day', async () => {
+  await world.partners([from('ES', { partner_id: 'p-es' })]);
+  await world.rows([euros('2026-07', '10'), euros('2026-07', '10', { partner_id: 'p-es' })]);
+  const refusal = await refusalOf(world.close());
+  expect(refusal).toMatchObject({
+    code: 'tax_rule_missing',
+    facts: { lines: [{ partner_id: 'p-es', policy_id: 'ticket-protection', country: 'ES', date: '2026-07-31' }] },
+  });
+  expect(await world.documents()).toEqual([]);
+});
+
+test('a reversal has the tax of what it reverses, also after the rate has changed', async () => {
+  const sold = euros('2026-07', '100');
+  const again = euros('2026-08', '50');
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([again, euros('2026-08', '200'), refund(sold, '2026-08'), refund(again, '2026-08')]);
+  await world.close();
+  const august = await document(world, 'INV-2026-000002');
+  // 250 - 50 sold in August at 19 %, and 100 of July taken back at 16 %.
+  expect(august.taxTotals).toMatchObject([
+    { rate: '19', taxable: '200.00', tax: '38.00' },
+    { rate: '16', taxable: '-100.00', tax: '-16.00' },
+  ]);
+  expect(august.lines.map(({ kind, invoiceAmount, tax }) => [kind, invoiceAmount, tax?.rate])).toEqual([
+    ['quote_accepted', '250.00', '19'],
+    ['reversal', '-50.00', '19'],
+    ['reversal', '-100.00', '16'],
+  ]);
+  expect(august).toMatchObject({ gross: '122.00', amount_due: '122.00' });
+  await expectVerified(world);
+});
+
+test('a reversal of a requote has the tax of the requote', async () => {
+  const sold = quote({ currency: 'EUR' });
+  const more = requote(sold, { accepted_at: '2026-08-10T12:00:00Z' });
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  const back = reversal(more, {
+    ...{ accepted_at: '2026-08-11T12:00:00Z', spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' },
+  });
+  await world.rows([more, back]);
+  await world.close();
+  expect((await document(world, 'INV-2026-000002')).taxTotals).toMatchObject([{ rate: '19', taxable: '0.00' }]);
+  await expectVerified(world);
+});
+
+test('a month below zero is a credit note with its tax', async () => {
+  const sold = euros('2026-07', '33.33');
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([refund(sold, '2026-08')]);
+  await world.close();
+  expect(await document(world, 'CN-2026-000001')).toMatchObject({
+    ...{ invoiceAmount: '33.33', tax: '5.33', gross: '38.66', balance: '38.66' },
+    taxTotals: [{ rate: '16', taxable: '33.33', tax: '5.33' }],
+  });
+  await expectVerified(world);
+});
+
+test('where net and gross have different signs, what is owed decides between invoice and credit note', async () => {
+  configure([
+    { policy: 'parking', category: 'zero' },
+    { category: 'standard', rate: '50' },
+  ]);
+  const sold = euros('2026-07', '100');
+  await world.rows([sold]);
+  await world.close();
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([refund(sold, '2026-08'), euros('2026-08', '110', { policy_id: 'parking' })]);
+  await world.close();
+  // 110 without tax, less 100 with 50: 10 net, and 40 in the partner's favor.
+  expect(await document(world, 'CN-2026-000001')).toMatchObject({
+    ...{ invoiceAmount: '-10.00', tax: '50.00', gross: '40.00', balance: '40.00' },
+  });
+  await expectVerified(world);
+});
+
+test('credits before tax credit exactly the tax of the invoice in the end', async () => {
+  configure([{ category: 'standard', rate: '19' }]);
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  for (const amount of ['33.33', '33.33', '33.34']) await act.credit(INV_1, amount);
+  const notes = (await world.documents()).filter(({ document: kind }) => kind === 'credit_note');
+  expect(notes.map(({ invoiceAmount, tax, gross }) => [invoiceAmount, tax, gross])).toEqual([
+    ['33.33', '6.33', '39.66'],
+    ['33.33', '6.34', '39.67'],
+    ['33.34', '6.33', '39.67'],
+  ]);
+  expect(await document(world, INV_1)).toMatchObject({ amount_due: '119.00', balance: '0.00', status: 'paid' });
+  expect(await refusalOf(act.credit(INV_1, '0.01'))).toMatchObject({ code: 'credit_exceeds_invoice' });
+  await expectVerified(world);
+});
+
+test('a credit over several rates is divided by what is left of each', async () => {
+  await world.rows([euros('2026-07', '60'), euros('2026-07', '40', { policy_id: 'parking' })]);
+  await world.close();
+  await act.credit(INV_1, '10.01');
+  expect(await document(world, 'CN-2026-000001')).toMatchObject({
+    invoiceAmount: '10.01',
+    taxTotals: [
+      { rate: '16', taxable: '6.01', tax: '0.96' },
+      { rate: '7', taxable: '4.00', tax: '0.28' },
+    ],
+  });
+  await act.credit(INV_1, '89.99');
+  expect(await document(world, INV_1)).toMatchObject({ balance: '0.00' });
+  await expectVerified(world);
+});
+
+test('a rerun finds a corrected rate, replaces the invoice, and else changes nothing', async () => {
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });
+  configure([{ category: 'standard', rate: '20' }]);
+  expect(await act.rerun(INV_1)).toMatchObject({ replaced: [{ number: INV_1, why: ['the tax'] }] });
+  expect(await document(world, 'INV-2026-000002')).toMatchObject({ tax: '20.00', balance: '120.00' });
+  expect(await document(world, INV_1)).toMatchObject({ status: 'void', tax: '16.00' });
+  await expectVerified(world);
+});
+
+test('a month before tax began is run again without tax', async () => {
+  configure(GERMAN, '2026-08');
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
+  expect(await document(world, INV_1)).toMatchObject({ amount_due: '100.00' });
+});
+
+test('a write-off gives up the gross amount and leaves the tax payable', async () => {
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  await act.writeOff(INV_1);
+  const balances = await world.sql<{ account: string; amount: string }>(
+    `SELECT account, sum(amount)::text AS amount FROM journal WHERE account ~ 'tax|bad-debts|receivable:billed' GROUP BY account
+     ORDER BY account`,
+  );
+  expect(balances).toEqual([
+    { account: 'assets:receivable:billed:p-1', amount: '0.00' },
+    { account: 'expenses:bad-debts', amount: '116.00' },
+    { account: 'liabilities:tax:DE:standard:16', amount: '-16.00' },
+  ]);
+  await expectVerified(world);
+});
+
+test('yen have no decimals, and a reduced rate is marked', async () => {
+  configure([
+    { country: 'JP', category: 'standard', rate: '10' },
+    { country: 'JP', policy: 'parking', category: 'standard', rate: '8', reduced: true },
+  ]);
+  await world.partners([from('JP', { partner_id: 'p-jp', currency: 'JPY' })]);
+  const yen = { partner_id: 'p-jp', currency: 'JPY' };
+  await world.rows([sale('2026-07', '1005', yen), sale('2026-07', '1006', { ...yen, policy_id: 'parking' })]);
+  await world.close();
+  expect((await document(world, INV_1)).taxTotals).toMatchObject([
+    { rate: '10', taxable: '1005', tax: '101', reduced: false, name: 'Consumption tax' },
+    { rate: '8', taxable: '1006', tax: '80', reduced: true },
+  ]);
+  await expectVerified(world);
+});

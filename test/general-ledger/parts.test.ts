@@ -1,0 +1,143 @@
+/** What changes after a month was exported: a part of differences, a part that moves to other accounts, or nothing. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CHECKS } from '../../src/audit/checks.ts';
+import { checkContext } from '../../src/audit/verify.ts';
+import { storedAccounts } from '../../src/general-ledger/accounts.ts';
+import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
+import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
+import { balancedParts, type GlLine, mapped, summarise } from '../../src/general-ledger/journal.ts';
+import { readExports } from '../../src/general-ledger/list.ts';
+import { readLines, readParts } from '../../src/general-ledger/queries.ts';
+import type { Month } from '../../src/month.ts';
+import { booksOf } from '../payments/books.ts';
+import type { World } from '../support/world.ts';
+import { ACCOUNTS, MONTHS, openMonths, writeAccounts } from './months.ts';
+import { readBack, sumsBy, units } from './read-back.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await openMonths('2026-07', '2026-08');
+});
+afterAll(() => world.end());
+
+const asked = { month: '2026-09' as Month, format: 'quickbooks' } as const;
+const exported = (request: Partial<GlRequest> = {}) =>
+  world.database.transaction((tx) => exportGl(tx, world, { ...asked, ...request }));
+const states = async () =>
+  (await world.database.reading((tx) => readExports(tx, { month: asked.month, limit: 9 }))).map(
+    ({ part, kind, state }) => `${part} ${kind} ${state}`,
+  );
+const linesOfAll = () =>
+  world.database.reading(async (tx) => {
+    const parts = await readParts(tx, asked);
+    return readLines(
+      tx,
+      parts.map((part) => part.gl_export_id),
+    );
+  });
+/** By account of theirs and currency. */
+const sums = (lines: readonly GlLine[]) =>
+  Object.fromEntries(
+    [
+      ...sumsBy(
+        lines.map((line) => ({ ...line, amount: units(line.amount) })),
+        ({ to_account, currency }) => `${to_account} ${currency}`,
+      ),
+    ]
+      .filter(([, sum]) => sum !== 0n)
+      .sort(),
+  );
+
+test('what was posted between a preliminary export and the close of the books is a part of differences', async () => {
+  const first = await exported({ preliminary: true });
+  expect([first.recorded, first.part?.part, first.part?.kind]).toEqual([true, 1, 'journal']);
+  expect(await states()).toEqual(['1 journal preliminary']);
+  expect(first.files[0]?.content.toString()).toContain('Reckoner September 2026 (books open): ');
+
+  const money = booksOf(world);
+  await money.record({ partnerId: 'p-1', amount: '41.00', receivedOn: '2026-09-30', account: '0001', reference: 'W' });
+  await world.closeBooks('2026-09');
+  expect(await states()).toEqual(['1 journal outdated']);
+
+  const second = await exported();
+  expect([second.part?.part, second.part?.kind]).toEqual([2, 'difference']);
+  const lines = readBack('quickbooks', second.files);
+  expect(lines.map(({ account, amount }) => [account, amount])).toEqual([
+    ['Bank', 41_000n],
+    ['Unapplied cash', -41_000n],
+  ]);
+  expect(lines[0]?.id).toMatch(/^2026-09-2-USD-[0-9a-f]{6}$/);
+  expect(lines[0]?.id.slice(-6)).not.toBe(first.part?.seal.slice(0, 6));
+  expect(await states()).toEqual(['2 difference final', '1 journal final']);
+});
+
+test('when accounts.json changed, what was exported stays, and the export says what would move', async () => {
+  const accounts = ACCOUNTS.accounts.map((rule) =>
+    rule.to === 'Commissions' ? { ...rule, to: 'Partner cuts' } : rule,
+  );
+  writeAccounts(world, { ...ACCOUNTS, accounts });
+  const before = sums(await linesOfAll());
+  const same = await exported();
+  expect([same.recorded, same.part?.part]).toEqual([false, 2]);
+  expect(new Set(same.movable.map(({ control }) => control))).toEqual(new Set(['expenses:partner-cut']));
+
+  const moved = await exported({ reclassify: true });
+  expect([moved.part?.part, moved.part?.kind]).toEqual([3, 'reclassification']);
+  const after = sums(await linesOfAll());
+  const renamed = Object.entries(before).map(([key, sum]) => [key.replace('Commissions', 'Partner cuts'), sum]);
+  expect(after).toEqual(Object.fromEntries(renamed.sort(([one], [other]) => (String(one) < String(other) ? -1 : 1))));
+  expect((await exported({ reclassify: true })).recorded).toBe(false);
+  writeAccounts(world);
+  expect(await states()).toEqual(['3 reclassification final', '2 difference final', '1 journal final']);
+});
+
+test('as agent, sales are net of the partner cut, policy by policy, and nothing else differs', async () => {
+  const gross = await exported({ month: MONTHS[1] as Month, format: 'generic' });
+  const cut = ACCOUNTS.accounts.filter(({ account }) => account !== 'expenses:partner-cut');
+  const net = storedAccounts({ ...ACCOUNTS, sales: 'net', accounts: cut });
+  const { lines, unmapped } = mapped(net, gross.lines, new Map());
+  expect(unmapped).toEqual([]);
+  const [before, after] = [sums(gross.lines), sums(lines)];
+  expect(before['Commissions USD']).toBeGreaterThan(0n);
+  expect(after['Commissions USD']).toBeUndefined();
+  // 300.00 of each sale.
+  expect(after['Sales of parking USD']).toBe((before['Sales of parking USD'] as bigint) + 300_000n);
+  expect(after['Bank Tokyo JPY']).toBe(before['Bank Tokyo JPY']);
+});
+
+test('a journal of more lines than Xero takes is divided into files that balance and add up to it', () => {
+  const lines = Array.from({ length: 1001 }, (_, at): GlLine => {
+    const amount = at === 1000 ? '-500500.00' : `${at + 1}.00`;
+    const account = `assets:receivable:billed:p-${at}`;
+    const posted = { control: 'assets:receivable:billed', account, partner_id: `p-${at}`, policy_id: null };
+    const target = { to_account: `A${at}`, class: '', location: '', name: '', memo: 'assets:receivable:billed' };
+    return { ...posted, ...target, currency: 'USD', amount };
+  });
+  const accounts = storedAccounts({ accounts: [{ account: 'x', to: 'x' }] });
+  const journal = {
+    month: '2026-09' as Month,
+    part: 1,
+    kind: 'journal',
+    seal: 'a'.repeat(64),
+    books_closed: true,
+  } as const;
+  const files = filesOf({ ...journal, format: 'xero', accounts, lines });
+  expect(files.map(({ name }) => name)).toEqual([1, 2, 3, 4].map((at) => `gl-2026-09-1-xero-USD-${at}.csv`));
+  for (const { content } of files)
+    expect(content.toString().trimEnd().split('\n').length - 1).toBeLessThanOrEqual(XERO_LINES);
+  const read = readBack('xero', files);
+  expect([...sumsBy(read, ({ account }) => account)].length).toBe(1001);
+  expect(sumsBy(read, ({ account }) => account).get('A1000')).toBe(-500_500_000n);
+  const [whole] = summarise(lines);
+  expect(balancedParts(whole?.lines ?? [], 2000)).toEqual([whole?.lines]);
+});
+
+test('verify finds nothing, and the same lines in the files', async () => {
+  await world.database.reading(async (tx) => {
+    const scope = await checkContext(tx, null);
+    for (const check of CHECKS.filter(({ name }) => name.startsWith('gl_'))) {
+      const { inspected, differences } = await check.run(tx, scope);
+      expect([check.name, inspected > 3, differences]).toEqual([check.name, true, []]);
+    }
+  });
+});

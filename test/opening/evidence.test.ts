@@ -1,0 +1,162 @@
+/** What proves an opening: verify, packs, and both offline verifiers, which refuse one that was changed. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openingImport, openingReverse } from '../../src/acts/opening.ts';
+import { runAct } from '../../src/acts/run.ts';
+import { verify } from '../../src/audit/verify.ts';
+import { packageRoot } from '../../src/package.ts';
+import { recordPayment } from '../../src/payments/record.ts';
+import { expectPacksToHold, exported, month, verifyPack } from '../audit/books.ts';
+import { Forger } from '../audit/forger.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { cash, credit, csvOf, invoice } from './file.ts';
+
+const ITEMS = [
+  invoice('R-1', '100.00', { original_amount: '120' }),
+  invoice('R-2', '50.00', { partner_id: 'p-2' }),
+  credit('C-1', '20.00'),
+  cash('Z-1', '5.00', { partner_id: 'p-2' }),
+  cash('Z-2', '6.00'),
+];
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+  world.at('2026-07-01T10:00:00Z');
+  await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Northwind Travel' })]);
+  const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(ITEMS)) };
+  const input = { file, cutOver: '2026-06-30', control: ['USD=119.00'], count: ITEMS.length };
+  await runAct(world, openingImport, input, { deliver: false });
+  await runAct(world, openingReverse, { numbers: ['R-2', 'Z-1'], reason: 'paid in June' });
+  await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
+  world.at('2026-08-01T10:00:00Z');
+  await world.close('2026-07');
+  await world.deliver();
+  const wire = { currency: 'USD', method: 'wire', receivedOn: '2026-07-20', reference: 'R-1', number: 'R-1' } as const;
+  await world.database.transaction((tx) => recordPayment(tx, world, { ...wire, amount: '60.00' }));
+  await world.closeBooks('2026-07');
+  await world.rows([quote({ accepted_at: '2026-08-01T08:00:00Z' })]);
+  world.at('2026-09-01T10:00:00Z');
+  await world.close('2026-08');
+});
+afterAll(() => world.end());
+
+const failing = async (): Promise<string[]> => {
+  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+};
+
+test('an opening is verified, and packs of every kind hold before both verifiers', async () => {
+  expect(await failing()).toEqual([]);
+  await expectPacksToHold(world, month('2026-07'), month('2026-08'));
+}, 120_000);
+
+describe('verify names a ledger whose owner changed', () => {
+  const damages: readonly (readonly [string, string, string])[] = [
+    [
+      'the amount of an item, and its total with it',
+      `UPDATE documents SET invoice_amount = 90, spot_price = 90 WHERE number = 'R-1';
+       UPDATE opening_totals SET invoices = 140, control = 109`,
+      'seals_recomputed',
+    ],
+    [
+      'the amount of an item alone',
+      `UPDATE documents SET invoice_amount = 90, spot_price = 90 WHERE number = 'R-1'`,
+      'openings_as_controlled',
+    ],
+    ['the amount of cash', `UPDATE payments SET amount = 7 WHERE opening_number = 'Z-2'`, 'openings_as_controlled'],
+    ['the day of the cut-over', `UPDATE openings SET cut_over_on = '2026-07-31'`, 'openings_as_controlled'],
+    [
+      'an item for another opening',
+      `UPDATE documents SET opening_id = 7 WHERE number = 'R-1'`,
+      'openings_as_controlled',
+    ],
+    ['the number of an item', `UPDATE documents SET opening_number = 'R-8' WHERE number = 'R-1'`, 'seals_recomputed'],
+    ['the totals', `DELETE FROM opening_totals`, 'openings_as_controlled'],
+  ];
+  test.each(damages)('%s', async (_name, damage, check) => {
+    const dump = await world.sql<{ json: string }>(SAVED);
+    await world.sql(`${GUARDS_OFF} ${damage}; ${GUARDS_ON}`);
+    expect(await failing()).toContain(check);
+    await world.sql(
+      `${GUARDS_OFF} ${RESTORE} ${GUARDS_ON}`.replaceAll('$saved', `'${dump[0]?.json.replaceAll("'", "''")}'::jsonb`),
+    );
+    expect(await failing()).toEqual([]);
+  });
+});
+
+const SAVED = `SELECT json_build_object(
+  'documents', (SELECT json_agg(d) FROM documents d WHERE purpose = 'opening'),
+  'payments', (SELECT json_agg(p) FROM payments p WHERE source = 'opening'),
+  'openings', (SELECT json_agg(o) FROM openings o),
+  'totals', (SELECT json_agg(t) FROM opening_totals t))::text AS json`;
+const RESTORE = `
+  UPDATE documents d SET invoice_amount = s.invoice_amount, spot_price = s.spot_price, opening_id = s.opening_id,
+    opening_number = s.opening_number
+  FROM jsonb_populate_recordset(NULL::documents, $saved->'documents') AS s WHERE s.document_id = d.document_id;
+  UPDATE payments p SET amount = s.amount
+  FROM jsonb_populate_recordset(NULL::payments, $saved->'payments') AS s WHERE s.payment_id = p.payment_id;
+  UPDATE openings o SET cut_over_on = s.cut_over_on
+  FROM jsonb_populate_recordset(NULL::openings, $saved->'openings') AS s WHERE s.opening_id = o.opening_id;
+  DELETE FROM opening_totals;
+  ALTER TABLE opening_totals DISABLE TRIGGER fact_number;
+  INSERT INTO opening_totals SELECT * FROM jsonb_populate_recordset(NULL::opening_totals, $saved->'totals');
+  ALTER TABLE opening_totals ENABLE ALWAYS TRIGGER fact_number;`;
+
+describe('both verifiers refuse a pack that was sealed again after', () => {
+  const SEALED = 'sealed/2026-07';
+  const forgeries: readonly (readonly [string, (pack: Forger) => void])[] = [
+    [
+      'an item became dearer',
+      (pack) =>
+        pack.rows(`${SEALED}/documents.tsv`, (rows) => {
+          for (const row of rows) if (row['number'] === 'R-1') row['invoice_amount'] = row['spot_price'] = '110';
+          return rows;
+        }),
+    ],
+    [
+      'the control total became another',
+      (pack) => pack.rows(`${SEALED}/opening_totals.tsv`, (rows) => rows.map((row) => ({ ...row, control: '120' }))),
+    ],
+    [
+      'a total was added',
+      (pack) =>
+        pack.rows(`${SEALED}/opening_totals.tsv`, (rows) => [...rows, { ...rows[0], currency: 'EUR', fact_id: '99' }]),
+    ],
+    [
+      'the cut-over moved',
+      (pack) =>
+        pack.rows(`${SEALED}/openings.tsv`, (rows) => rows.map((row) => ({ ...row, cut_over_on: '2026-05-31' }))),
+    ],
+    [
+      'an item became one of the month',
+      (pack) =>
+        pack.rows(`${SEALED}/documents.tsv`, (rows) => {
+          for (const row of rows) if (row['number'] === 'R-1') row['purpose'] = 'adjustment';
+          return rows;
+        }),
+    ],
+    [
+      'cash became another',
+      (pack) =>
+        pack.rows(`${SEALED}/payments.tsv`, (rows) => {
+          for (const row of rows) if (row['opening_number'] === 'Z-2') row['amount'] = '7';
+          return rows;
+        }),
+    ],
+  ];
+  test.each(forgeries.map(([name, forge], at) => [name, forge, at] as const))('%s', async (_name, forge, at) => {
+    const honest = await exported(world, { kind: 'invoices', from: month('2026-07'), to: month('2026-08') });
+    const pack = new Forger(honest, join(world.home, `forged-${at}`));
+    forge(pack);
+    pack.reseal();
+    const { status, output } = verifyPack([pack.folder]);
+    const python = spawnSync('python3', [join(packageRoot, 'templates/export/verify.py'), pack.folder], {
+      encoding: 'utf8',
+    });
+    expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);
+    for (const said of [output, python.stdout]) expect(said).toMatch(/problems?: .*documents/);
+  });
+});

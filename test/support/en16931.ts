@@ -1,0 +1,85 @@
+/** Judges e-invoices: by the official schematron of EN 16931, run offline, and by the rules that XRechnung and Peppol add. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { XMLParser } from 'fast-xml-parser';
+import SaxonJS from 'saxon-js';
+
+const FOLDER = join(import.meta.dirname, '..', 'documents', 'e-invoice', 'rules');
+const compiled = new Map<string, object>();
+
+function rulesOf(syntax: 'CII' | 'UBL'): object {
+  const known = compiled.get(syntax);
+  if (known !== undefined) return known;
+  const file = join(FOLDER, `EN16931-${syntax}-validation.sef.json.gz`);
+  const rules = JSON.parse(gunzipSync(readFileSync(file)).toString('utf8')) as object;
+  compiled.set(syntax, rules);
+  return rules;
+}
+
+export interface Judgement {
+  /** The ids of the rules that fail, such as `BR-CO-10`, each once, sorted. */
+  readonly failed: readonly string[];
+  /** How many rules found something to judge. */
+  readonly fired: number;
+}
+
+/** Runs the official rules. Throws where they judged nothing: that is no verdict. */
+export function judge(xml: Buffer | string): Judgement {
+  const text = xml.toString();
+  const syntax = text.includes(':CrossIndustryInvoice') ? 'CII' : 'UBL';
+  const { principalResult } = SaxonJS.transform({
+    stylesheetInternal: rulesOf(syntax),
+    sourceText: text,
+    destination: 'serialized',
+  });
+  const report = String(principalResult);
+  const fired = report.match(/<svrl:fired-rule/g)?.length ?? 0;
+  if (fired === 0) throw new Error('the rules judged nothing');
+  const assertions = report.match(/<svrl:failed-assert[^>]*/g) ?? [];
+  const ids = assertions.map((assertion) => / id="([^"]+)"/.exec(assertion)?.[1] ?? assertion);
+  return { failed: [...new Set(ids)].sort(), fired };
+}
+
+type Tree = { readonly [name: string]: Tree | readonly Tree[] | string | undefined };
+
+const parser = new XMLParser({ removeNSPrefix: true, parseTagValue: false, ignoreAttributes: false });
+const at = (tree: unknown, path: string): string => {
+  let here: unknown = tree;
+  for (const name of path.split('.')) here = (here as Tree | undefined)?.[name];
+  return typeof here === 'object' && here !== null ? String((here as Tree)['#text'] ?? 'present') : String(here ?? '');
+};
+
+const SELLER = 'AccountingSupplierParty.Party';
+const BUYER = 'AccountingCustomerParty.Party';
+const PEPPOL: readonly (readonly [rule: string, holds: (tree: unknown) => boolean])[] = [
+  ['PEPPOL-EN16931-R001', (tree) => at(tree, 'ProfileID') !== ''],
+  ['PEPPOL-EN16931-R003', (tree) => at(tree, 'BuyerReference') !== '' || at(tree, 'OrderReference.ID') !== ''],
+  ['PEPPOL-EN16931-R010', (tree) => at(tree, `${BUYER}.EndpointID`) !== ''],
+  ['PEPPOL-EN16931-R020', (tree) => at(tree, `${SELLER}.EndpointID`) !== ''],
+];
+/** The fields that XRechnung 3.0 demands (BR-DE). */
+const XRECHNUNG: typeof PEPPOL = [
+  ['BR-DE-1', (tree) => at(tree, 'PaymentMeans.PaymentMeansCode') !== ''],
+  ['BR-DE-2', (tree) => at(tree, `${SELLER}.Contact`) !== ''],
+  ['BR-DE-3', (tree) => at(tree, `${SELLER}.PostalAddress.CityName`) !== ''],
+  ['BR-DE-4', (tree) => at(tree, `${SELLER}.PostalAddress.PostalZone`) !== ''],
+  ['BR-DE-5', (tree) => at(tree, `${SELLER}.Contact.Name`) !== ''],
+  ['BR-DE-6', (tree) => at(tree, `${SELLER}.Contact.Telephone`) !== ''],
+  ['BR-DE-7', (tree) => at(tree, `${SELLER}.Contact.ElectronicMail`) !== ''],
+  ['BR-DE-8', (tree) => at(tree, `${BUYER}.PostalAddress.CityName`) !== ''],
+  ['BR-DE-9', (tree) => at(tree, `${BUYER}.PostalAddress.PostalZone`) !== ''],
+  ['BR-DE-15', (tree) => at(tree, 'BuyerReference') !== ''],
+  ['BR-DE-17', (tree) => ['380', '381'].includes(at(tree, 'InvoiceTypeCode') || at(tree, 'CreditNoteTypeCode'))],
+  ['BR-DE-21', (tree) => at(tree, 'CustomizationID').endsWith('#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0')],
+  ['BR-DE-27', (tree) => /\d.*\d.*\d/.test(at(tree, `${SELLER}.Contact.Telephone`))],
+  ['BR-DE-28', (tree) => /^[^@\s]+@([^@.\s]+\.)+[^@.\s]+$/.test(at(tree, `${SELLER}.Contact.ElectronicMail`))],
+];
+
+/** The rules of Peppol and XRechnung for mandatory fields that a UBL breaks: written here, not the official files. */
+export function brokenProfileRules(xml: Buffer | string): string[] {
+  const { Invoice, CreditNote } = parser.parse(xml.toString()) as Tree;
+  const tree = Invoice ?? CreditNote;
+  const rules = at(tree, 'CustomizationID').includes('xrechnung') ? [...PEPPOL, ...XRECHNUNG] : PEPPOL;
+  return rules.filter(([, holds]) => !holds(tree)).map(([rule]) => rule);
+}
