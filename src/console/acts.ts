@@ -3,6 +3,7 @@ import type { Act } from '../acts/act.ts';
 import { monthClose } from '../acts/close.ts';
 import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
+import { glExport } from '../acts/general-ledger.ts';
 import { ACTS } from '../acts/registry.ts';
 import { OutdatedPreview, previewAct, type RunOptions, runAct } from '../acts/run.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -39,7 +40,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
     const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
     if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
-    return { screen: actDone(act, visit.reader, report, linksOf(visit.reader, input)) };
+    return { screen: actDone(act, visit.reader, report, linksOf(act, visit.reader, input)) };
   } catch (thrown) {
     // Somebody else was faster: shown again.
     if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
@@ -47,7 +48,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     if (thrown.code === 'approval_needed') {
       const request = Number(thrown.facts['request_id']);
       const link = { name: `Request ${request}`, href: approvalHref(request) };
-      return { screen: actAsked(act, visit.reader, thrown, [link, ...linksOf(visit.reader, input)]) };
+      return { screen: actAsked(act, visit.reader, thrown, [link, ...linksOf(act, visit.reader, input)]) };
     }
     return { screen: actForm(asked, thrown), status: 422 };
   }
@@ -63,6 +64,7 @@ function laterOf(act: Act, { request }: Visit): RunOptions {
 
 /** Where to go on: to what it was done to. */
 function linksOf(
+  act: Act,
   reader: Reader,
   { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
 ): { name: string; href: string }[] {
@@ -76,6 +78,7 @@ function linksOf(
     ...(typeof paymentId === 'number'
       ? [{ name: `Payment ${paymentId}`, href: `/console/payments/${paymentId}` }]
       : []),
+    ...(act.name === glExport.name ? [{ name: 'General ledger', href: '/console/reports/general-ledger' }] : []),
     ...(typeof month === 'string' && places.some(({ place }) => place === 'close')
       ? [{ name: month, href: `/console/close/${month}` }]
       : []),

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { readEInvoice, readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
+import { glListSheet } from '../general-ledger/list.ts';
+import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
@@ -23,6 +25,7 @@ import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
+import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
@@ -110,7 +113,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   });
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
-  addReports(screen);
+  addReports(routes);
   addPartners({ screen, file });
   addAudit(screen);
   screen(
@@ -181,7 +184,7 @@ function addPayments({ screen, redirect, form }: Routes): void {
   });
 }
 
-function addReports(screen: Routes['screen']): void {
+function addReports({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen(
     '/reports/coverage',
@@ -204,6 +207,15 @@ function addReports(screen: Routes['screen']): void {
     trialBalanceScreen,
     sheetOfTrialBalance,
   );
+  screen('/reports/general-ledger', LEDGER, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
+    glListSheet(exports),
+  );
+  file('/reports/general-ledger/:gl/:file', LEDGER, async (tx, { params: { gl = '', file: name = '' } }) => {
+    if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
+    const [found] = await readFile(tx, { id: Number(gl), name });
+    const type = name.endsWith('.json') ? 'application/json' : 'text/csv; charset=utf-8';
+    return found && { type, name, content: found.content, download: true };
+  });
 }
 
 function addPartners({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {

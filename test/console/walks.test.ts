@@ -6,6 +6,10 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import { GL_FORMATS } from '../../src/general-ledger/accounts.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
+import type { Month } from '../../src/month.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { type Books, HARBOUR, MUNICH, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { addressOf, askToRelease, isMoved, isOpen, type Route, serveRoutes } from '../support/console-routes.ts';
@@ -41,6 +45,11 @@ beforeAll(async () => {
   served = opened.served;
   await served.client(MUNICH);
   const requestId = await askToRelease(books, paid, HARBOUR);
+  writeAccounts(books, everyAccount());
+  for (const format of GL_FORMATS) {
+    const journal = { month: '2026-08' as Month, format, preliminary: true };
+    await transaction((tx) => exportGl(tx, books, journal));
+  }
   const objects = {
     requestId,
     number: paid,
@@ -60,7 +69,7 @@ beforeEach((context) => needs('chromium', context));
 
 function isScreen(route: Route): boolean {
   const { method, path } = route;
-  if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf|zip)$/.test(path)) return false;
+  if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf|zip)$|:file$/.test(path)) return false;
   return !path.startsWith('/acts/') || ACTS.test(path);
 }
 

@@ -4,8 +4,11 @@ import { insertTask } from '../../src/audit/tasks.sql.ts';
 import { runTask } from '../../src/audit/tasks.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
+import { exportGl } from '../../src/general-ledger/export.ts';
+import type { Month } from '../../src/month.ts';
 import { askForApproval } from '../../src/people/approvals.ts';
 import { identify } from '../../src/people/users.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { ADMINISTRATOR } from './console.ts';
 import { type Served, serveWorld } from './service.ts';
 import type { World } from './world.ts';
@@ -54,6 +57,8 @@ export function addressOf({ path }: Route, { number, partnerId, exception, month
     ...{ number, exception, month, task, id: path.startsWith('/approvals') ? requestId : partnerId },
     // Of a seal.
     ...{ kind: 'month', name: month },
+    // Of the journal that makePack exports.
+    ...{ gl: '1', file: 'gl-2026-07-1-generic.csv' },
   };
   const address = path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = values[name];
@@ -88,8 +93,12 @@ export const isOpen = ({ path }: Route): boolean => /^\/(assets|sign-in)(\/|$)/.
 /** What only leads to another page. */
 export const isMoved = ({ path }: Route): boolean => /^\/(payments\/(import|record))?$/.test(path);
 
-/** A pack of an auditor, made as the process of the task makes it. Gives its number. */
-export async function makePack({ database, environment }: World): Promise<string> {
+/** A journal for the general ledger, and a pack of an auditor, made as the process of the task makes it. Gives its number. */
+export async function makePack(world: World): Promise<string> {
+  const { database, environment } = world;
+  writeAccounts(world, everyAccount());
+  const journal = { month: '2026-07' as Month, format: 'generic', preliminary: true } as const;
+  await database.transaction((tx) => exportGl(tx, world, journal));
   const input = { kind: 'invoices', from: '2026-07', to: '2026-07', format: 'csv' };
   const now = environment.now().toISO();
   const task = { kind: 'export', input, userId: null, host: 'desk', now } as const;

@@ -146,6 +146,11 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
             <a class="button" href={`/console/audit/packs/${shown}`}>
               Auditor's pack
             </a>
+            {!view.openBooks.includes(shown) && (
+              <ActLink user={user} act="gl.export" partner={null} input={{ month: shown }}>
+                General ledger
+              </ActLink>
+            )}
             {view.openBooks.includes(shown) && (
               <ActLink user={user} act="books.close" partner={null} input={{ month: shown }} tone="main">
                 Close the books

@@ -5,15 +5,19 @@ import { Tabs } from '../kit.tsx';
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
+  ['general-ledger', 'General ledger', '/console/reports/general-ledger'],
   ['coverage', 'Coverage', '/console/reports/coverage'],
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-/** The trial balance is of the whole ledger, as are the screens that name no reader. */
+/** Of the whole ledger. */
+const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
+
+/** The trial balance and the general ledger are of the whole ledger, as are the screens that name no reader. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"
-    tabs={REPORTS.filter(([id]) => id !== 'trial-balance' || user === undefined || seesAll(user)).map(
+    tabs={REPORTS.filter(([id]) => !LEDGER.includes(id) || user === undefined || seesAll(user)).map(
       ([id, name, href]) => ({ name, href, current: id === current }),
     )}
   />

@@ -1,0 +1,144 @@
+/** What went to the general ledger: the journals of each month with their files, and what is left to export. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import { type ListedExport, readExports } from '../../general-ledger/list.ts';
+import { type Month, monthName } from '../../month.ts';
+import { plural } from '../../text.ts';
+import { ActLink, type Seer } from '../act-link.tsx';
+import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { ReportsMenu } from './reports-menu.tsx';
+
+export interface GeneralLedgerView {
+  readonly exports: readonly ListedExport[];
+  /** Months whose books are closed, the latest first, that no program has. */
+  readonly waiting: readonly Month[];
+}
+
+const SHOWN = 200;
+
+export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerView> {
+  const waiting = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM book_closes b WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)
+     ORDER BY month DESC LIMIT :shown`,
+    { shown: SHOWN },
+  );
+  return { exports: await readExports(tx, { limit: SHOWN }), waiting: waiting.map(({ month }) => month) };
+}
+
+export const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string): string =>
+  `/console/reports/general-ledger/${id}/${name}`;
+
+const STATES: Readonly<Record<ListedExport['state'], readonly [tone: Tone, words: string]>> = {
+  final: ['good', 'final'],
+  preliminary: ['warn', 'preliminary'],
+  outdated: ['bad', 'outdated: export it again'],
+};
+
+const columnsFor = (user: Seer): Column<ListedExport>[] => [
+  {
+    heading: 'Journal',
+    cell: ({ format, part, kind }) => (
+      <>
+        <strong>{format}</strong>
+        <span class="soft">{` part ${part}${kind === 'journal' ? '' : `, ${kind}`}`}</span>
+      </>
+    ),
+  },
+  {
+    heading: 'Exported',
+    cell: ({ recorded_at, login }) => (
+      <span class="soft">
+        <Instant at={recorded_at} />
+        {login === null ? '' : ` by ${login}`}
+      </span>
+    ),
+  },
+  {
+    heading: 'Debits, and credits',
+    number: true,
+    cell: ({ totals }) =>
+      totals.map(({ currency, debit }, at) => (
+        <>
+          {at > 0 && <br />}
+          <Money amount={debit} currency={currency} />
+        </>
+      )),
+  },
+  {
+    heading: 'State',
+    cell: ({ state, month, format }) => (
+      <>
+        <Chip tone={STATES[state][0]}>{STATES[state][1]}</Chip>
+        {state === 'outdated' && (
+          <>
+            {' '}
+            <ActLink user={user} act="gl.export" partner={null} input={{ month, format }} tone="small">
+              Export
+            </ActLink>
+          </>
+        )}
+      </>
+    ),
+  },
+  {
+    heading: 'Files',
+    cell: ({ files, ...each }) =>
+      files.map(({ name }, at) => (
+        <>
+          {at > 0 && <br />}
+          <a href={fileHref(each, name)} hx-boost="false" download>
+            {name}
+          </a>
+        </>
+      )),
+  },
+];
+
+export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: Seer }): Screen {
+  const { exports, waiting } = view;
+  const months = [...new Set(exports.map(({ month }) => month))];
+  return {
+    place: 'aging',
+    title: 'General ledger',
+    lead: 'what was handed over, month by month',
+    acts: (
+      <ActLink user={user} act="gl.export" partner={null} tone="main">
+        Export a month
+      </ActLink>
+    ),
+    content: (
+      <>
+        <ReportsMenu current="general-ledger" />
+        <div class="stack">
+          {waiting.length > 0 && (
+            <Card title="To export" note={`${plural(waiting.length, 'month')} of closed books`}>
+              <p>
+                {waiting.map((month, at) => (
+                  <>
+                    {at > 0 && ' '}
+                    <ActLink user={user} act="gl.export" partner={null} input={{ month }} tone="small">
+                      {monthName(month)}
+                    </ActLink>
+                  </>
+                ))}
+              </p>
+            </Card>
+          )}
+          {months.map((month) => (
+            <Card title={monthName(month)} flush>
+              <DataTable
+                columns={columnsFor(user)}
+                rows={exports.filter((each) => each.month === month)}
+                labelled
+                nothing=""
+                caption={`Journals of ${monthName(month)}`}
+              />
+            </Card>
+          ))}
+          {exports.length === 0 && <p class="nothing">No month was exported for the general ledger.</p>}
+        </div>
+      </>
+    ),
+  };
+}
