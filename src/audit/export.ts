@@ -5,7 +5,7 @@ import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter, wholeLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { type DocumentJson, documentJson } from '../documents/document.ts';
+import { type DocumentJson, documentJson, withoutTax } from '../documents/document.ts';
 import { readDocuments } from '../documents/queries.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -271,7 +271,8 @@ async function writeInvoices(writing: Writing): Promise<void> {
   for (let at = 0; at < ids.length; at += BATCH) {
     for (const row of await readDocuments(tx, { ids: ids.slice(at, at + BATCH) })) {
       // A payment link opens its invoice for whoever has it: it goes into no export.
-      const { payment_link: _, ...json } = documentJson(row);
+      // A pack keeps its columns: the tax is in its sealed facts, document_taxes.
+      const { payment_link: _, ...json } = withoutTax(documentJson(row));
       addUp(totals, json);
       const { pdf, email, lines: own, ...flat } = json;
       const text =

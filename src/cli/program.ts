@@ -57,13 +57,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   statement: ['E-mail account statements to partners', () => [import('./commands/statement.ts')]],
   report: [
-    'Aging, account statement, trial balance, close, coverage',
+    'Aging, account statement, trial balance, close, coverage, tax',
     () => [
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
       import('./commands/report/trial-balance.ts'),
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
+      import('./commands/report/tax.ts'),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],

@@ -65,6 +65,18 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
+/** The document as one without tax has it. */
+export function withoutTax({
+  registration: _,
+  taxTotals: __,
+  net: ___,
+  tax: ____,
+  gross: _____,
+  ...json
+}: DocumentJson) {
+  return { ...json, lines: json.lines.map(({ tax: ______, ...line }) => line) };
+}
+
 /** What delivery adds to the document: its payment link and its payment instructions. */
 export interface SnapshotAdditions {
   readonly paymentLink: string | null;

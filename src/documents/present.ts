@@ -9,6 +9,7 @@ import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
+import { type PresentedTax, taxOf } from './present-tax.ts';
 import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
 /** Why a document asks for money, or why not. */
@@ -78,8 +79,9 @@ export interface Presentation {
    * has kept its own.
    */
   readonly showsSales: boolean;
-  /** The total of the lines. */
+  /** The total of the lines, before tax. */
   readonly total: Total;
+  readonly tax: PresentedTax;
   /** The credit that was applied, by credit note. */
   readonly credit: readonly Total[];
   /** What an adjustment leaves to pay on its invoice; empty on other documents. */
@@ -116,7 +118,7 @@ export function present(
   const amount = (text: string) => Amount.of(text, currency);
   const isDue = situation === 'due' && !isVoid;
   const values = {
-    amount: locale.amount(amount(snapshot.document === 'invoice' ? snapshot.amount_due : snapshot.invoiceAmount)),
+    amount: locale.amount(amount(snapshot.document === 'invoice' ? snapshot.amount_due : grossOf(snapshot))),
     credit: locale.amount(amount(snapshot.credit_applied)),
     credits: clean(snapshot.credits ?? ''),
     currency,
@@ -134,6 +136,7 @@ export function present(
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const credit = creditOf(snapshot, labels, clean);
   const leaves = leavesOf(snapshot, labels, values, locale);
+  const tax = taxOf(snapshot, labels, locale, clean);
   return {
     locale,
     situation,
@@ -145,10 +148,11 @@ export function present(
     dueDateKept,
     amount: values.amount,
     showsSales: snapshot.purpose !== 'missing_shares',
-    total: { label: labels.totals.total, amount: amount(snapshot.invoiceAmount) },
+    total: { label: tax.label, amount: amount(snapshot.invoiceAmount) },
+    tax,
     credit,
     leaves,
-    steps: stepsOf(snapshot, situation, labels, { credit, isVoid }),
+    steps: [...tax.steps, ...stepsOf(snapshot, situation, labels, { credit, isVoid })],
     headline: {
       label: isVoid ? voidHeadline(snapshot, labels) : headlineOf(snapshot, situation, labels),
       amount: values.amount,
@@ -173,6 +177,10 @@ export function present(
     ...bankDetails(isDue ? instructions : null, clean),
   };
 }
+
+/** What is owed: with the tax, if there is one. */
+const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
+  gross ?? invoiceAmount;
 
 type FactName =
   | 'credits'
@@ -250,14 +258,15 @@ function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean):
 
 /** What an adjustment took off its invoice, what that leaves to pay, and what of it is open credit. */
 function leavesOf(
-  { lowered, invoiceAmount, currency }: DocumentSnapshot,
+  { lowered, ...snapshot }: DocumentSnapshot,
   { adjustment }: Labels,
   values: Readonly<Record<string, string>>,
   locale: Locale,
 ): string {
   if (!lowered) return '';
+  const { currency } = snapshot;
   const by = Amount.of(lowered.by, currency);
-  const open = Amount.of(invoiceAmount, currency).minus(by);
+  const open = Amount.of(grossOf(snapshot), currency).minus(by);
   const amounts = {
     ...values,
     by: locale.amount(by),
@@ -283,9 +292,9 @@ function stepsOf(
   const amount = (text: string) => Amount.of(text, snapshot.currency);
   switch (situation) {
     case 'credit_note':
-      return [{ label: totals.owed, amount: amount(snapshot.invoiceAmount) }];
+      return [{ label: totals.owed, amount: amount(grossOf(snapshot)) }];
     case 'adjustment':
-      return [{ label: totals.credited, amount: amount(snapshot.invoiceAmount) }];
+      return [{ label: totals.credited, amount: amount(grossOf(snapshot)) }];
     case 'statement':
       return [
         { label: totals.routed, amount: amount(snapshot.invoiceAmount).negated() },

@@ -167,7 +167,7 @@ function standingOf({ document, reductions }: PaymentPage, { payment_page: label
 
 function dueView(
   { document, ordered }: PaymentPage,
-  { locale, total, dueOn }: Presentation,
+  { locale, tax: { gross: total }, dueOn }: Presentation,
   { payment_page: labels }: Labels,
   today: string,
 ): Pick<PaymentView, 'dueOn' | 'overdue' | 'partlyPaid'> {
@@ -186,7 +186,7 @@ function dueView(
 /** From the total of the lines to the balance, by everything that lowered it. The rows always add up. */
 function totalsOf(
   { document, reductions }: PaymentPage,
-  { locale, total }: Presentation,
+  { locale, total, tax }: Presentation,
   { payment_page: labels }: Labels,
 ): Total[] {
   const balance = Amount.of(document.balance, document.currency);
@@ -194,10 +194,11 @@ function totalsOf(
     label: fill(labels.reductions[kind], { on: locale.date(on), credit_note: credit_note ?? '' }),
     amount: Amount.of(amount, document.currency).negated(),
   }));
-  const left = lowered.reduce((sum, { amount }) => sum.plus(amount), total.amount);
+  const left = lowered.reduce((sum, { amount }) => sum.plus(amount), tax.gross.amount);
   const other = balance.minus(left);
   return [
     total,
+    ...tax.steps,
     ...lowered,
     ...(other.isZero() ? [] : [{ label: other.isPositive() ? labels.credit_taken_back : labels.other, amount: other }]),
     { label: labels.balance, amount: balance },

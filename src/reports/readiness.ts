@@ -5,6 +5,7 @@ import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
+import { type Tax, taxRuleFor } from '../config/tax.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
 import { readPresentBuyers } from '../delivery/queries.ts';
@@ -12,6 +13,7 @@ import { trySpecimens } from '../delivery/specimen.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
+import { lastDay, type Month, monthOf } from '../month.ts';
 import { readApprovers } from '../people/approval-queries.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
@@ -40,7 +42,9 @@ interface ActivePartner {
   readonly address_line1: string;
   readonly address_city: string;
   readonly address_country: string;
-  readonly policies: number;
+  readonly tax_id: string;
+  readonly arrangement: string;
+  readonly policies: readonly { readonly id: string; readonly kind: string }[];
 }
 
 export async function readReadiness(
@@ -49,8 +53,11 @@ export async function readReadiness(
 ): Promise<Readiness> {
   const partners = await query<ActivePartner>(
     tx,
-    `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country,
-            (SELECT count(*) FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
+    `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country, p.tax_id,
+            (SELECT a.arrangement FROM partner_arrangements a WHERE a.partner_id = p.partner_id
+             ORDER BY a.from_month DESC LIMIT 1) AS arrangement,
+            (SELECT coalesce(json_agg(json_build_object('id', o.policy_id, 'kind', o.kind) ORDER BY o.policy_id), '[]')
+             FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
      FROM partners p WHERE p.inactive_since IS NULL ORDER BY p.partner_id`,
   );
   const byCurrency = new Map<string, string[]>();
@@ -75,6 +82,7 @@ export async function readReadiness(
       ),
       ...partners.flatMap(partnerGaps),
       ...eInvoiceGaps(settings, await readPresentBuyers(tx, null)),
+      ...(settings.tax === null ? [] : taxGaps(settings.tax, partners, monthOf(environment.now(), settings.time_zone))),
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],
     link_limits:
@@ -206,8 +214,27 @@ function partnerGaps(partner: ActivePartner): Gap[] {
     partner.address_line1 === '' ? 'address.line1' : undefined,
     partner.address_city === '' ? 'address.city' : undefined,
     partner.address_country === '' ? 'address.country' : undefined,
-    partner.policies === 0 ? 'an active policy' : undefined,
+    partner.policies.length === 0 ? 'an active policy' : undefined,
   ]
     .filter((needs) => needs !== undefined)
     .map((needs) => ({ scope: 'partner', id: partner.partner_id, needs }));
+}
+
+/** Partners with a policy that no rule of tax applies to at the end of this month, and those that a reverse charge needs a tax id of. */
+function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Gap[] {
+  const date = lastDay(month < tax.from ? tax.from : month);
+  return partners
+    .filter(({ arrangement }) => arrangement === 'invoicing')
+    .flatMap(({ partner_id: id, address_country: country, tax_id: taxId, policies }) => {
+      const ruled = policies.map((policy) => ({
+        policy: policy.id,
+        rule: taxRuleFor(tax, { partner: id, policy: policy.id, kind: policy.kind, country, date }),
+      }));
+      const missing = ruled.filter(({ rule }) => rule === undefined).map(({ policy }) => policy);
+      const isReversed = ruled.some(({ rule }) => rule?.category === 'reverse_charge');
+      return [
+        ...(missing.length > 0 ? [`a rule of tax on ${date} for policy ${missing.join(', ')}`] : []),
+        ...(isReversed && taxId === '' ? ['tax_id: a reverse charge names it'] : []),
+      ].map((needs): Gap => ({ scope: 'partner', id, needs }));
+    });
 }

@@ -103,7 +103,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
     'document_taxes',
     `document_id position currency country registration name category rate reduced reason reason_code taxable tax`,
     undefined,
-    { lines: 'lines_of_tax(document_id, position)' },
+    { line_positions: 'lines_of_tax(document_id, position)' },
   ),
   sealed(
     'credit_applications',

@@ -192,6 +192,7 @@ const INTERPRETED = {
   approval_requests: 'request_id requested_by expires_at',
   approval_decisions: 'request_id requested_by decision decided_by recorded_at event_id',
   document_lines: 'document_id position policy_id policy_name kind month count spot_price partner_cut invoice_amount',
+  document_taxes: 'document_id position currency country category rate taxable tax line_positions',
   voids: `document_id partner_id month currency arrangement reason voided_on event_id ${MOVED}`,
   document_pdfs: 'document_id sha256',
   credit_applications: `credit_application_id credit_note_id invoice_id amount applied_on event_id ${MOVED}`,
@@ -241,7 +242,7 @@ const ACCOUNT = words('control account currency amount');
 /** Interpreted columns that have a form, and are never NULL. */
 const FORMS = new Map(
   Object.entries({
-    [AMOUNT]: [...SUMS, 'amount', 'credit_applied', 'fees', 'settled_amount'],
+    [AMOUNT]: [...SUMS, 'amount', 'credit_applied', 'fees', 'settled_amount', 'rate', 'taxable', 'tax'],
     [NUMBER]: words(
       'sequence first_sequence last_sequence position count entries lines facts_to entries_to document_id event_id entry_id checkpoint_number',
     ),
@@ -1159,6 +1160,7 @@ function arrangeDocuments(pack, found) {
     documents.set(document.document_id, document);
     numbers.set(document.number, document);
     document.lines = [];
+    document.taxes = [];
   }
   for (const line of pack.of('document_lines')) {
     const document = documents.get(line.document_id);
@@ -1166,6 +1168,12 @@ function arrangeDocuments(pack, found) {
       found(`a line of document_id ${line.document_id}, sealed in ${line.sealed_in}, is of no document of that month`);
     else if (line.position !== String(document.lines.push(line)))
       found(`${document.number}: line ${line.position} is out of order`);
+  }
+  for (const tax of pack.of('document_taxes')) {
+    const document = documents.get(tax.document_id);
+    if (document === undefined || document.sealed_in !== tax.sealed_in || document.currency !== tax.currency)
+      found(`a tax of document_id ${tax.document_id}, sealed in ${tax.sealed_in}, is of no document of that month`);
+    else document.taxes.push(tax);
   }
   const named = (id, what) => {
     if (!documents.has(id) && pack.fromTheStart) found(`document_id ${id} ${what}, and is no document`);
@@ -1198,6 +1206,7 @@ function checkDocuments(pack) {
     if (number !== numberGiven(document)) found(`${number} is number ${sequence} of ${series}`);
     groupBy(sequences, series).push([Number(sequence), Number(sequence)]);
     if (document.replaces !== null) checkReplaced(pack, document, found);
+    checkTaxes(document, found);
     if (purpose !== 'month') continue;
     checkLines(pack, document, billed, found);
     groupBy(pack.bills, billOf(document)).push(document);
@@ -1257,6 +1266,42 @@ function checkOpenings(pack, found) {
   for (const key of sums.keys()) found(`opening ${key.replace('\t', ' has no total in ')}`);
 }
 
+const DIGITS_OF = {
+  0: words('BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
+  3: words('BHD IQD JOD KWD LYD OMR TND'),
+  4: words('CLF UYW'),
+};
+
+/** Tax of an amount, in ten-thousandths: rounded once, half away from zero, to the currency's digits. */
+function taxOf(taxable, rate, currency) {
+  const digits = Number(Object.keys(DIGITS_OF).find((each) => DIGITS_OF[each].includes(currency)) ?? 2);
+  const step = 10n ** BigInt(4 - digits);
+  const exact = taxable * rate;
+  const whole = 1_000_000n * step;
+  const rounded = ((2n * (exact < 0n ? -exact : exact) + whole) / (2n * whole)) * step;
+  return exact < 0n ? -rounded : rounded;
+}
+
+/** Each total of a document's tax covers its lines and is taxed once; together they cover the net amount. */
+function checkTaxes({ number, purpose, invoice_amount: net, lines, taxes }, found) {
+  if (taxes.length === 0) return;
+  if (taxes.reduce((sum, each) => sum + units(each.taxable), 0n) !== units(net))
+    found(`${number}: its taxes are not of its net amount`);
+  // A credit note against an invoice has no lines; what it rounds depends on the others against it.
+  if (purpose !== 'month') return;
+  const covered = [];
+  for (const { position, line_positions: positions, taxable, tax, rate, currency } of taxes) {
+    const own = words(positions).map((each) => lines[Number(each) - 1]);
+    covered.push(...own);
+    const sum = own.reduce((total, line) => total + units(line?.invoice_amount ?? '0'), 0n);
+    if (sum !== units(taxable)) found(`${number}: tax ${position} is not of its lines`);
+    if (taxOf(units(taxable), units(rate), currency) !== units(tax))
+      found(`${number}: tax ${position} is not its rate`);
+  }
+  if (covered.length !== lines.length || new Set(covered).size !== lines.length)
+    found(`${number}: a line has no tax, or two`);
+}
+
 /** A document is the sum of its lines, and each line the sum of its rows. */
 function checkLines({ lines, records, manifest }, document, billed, found) {
   const { number, month } = document;
@@ -1264,6 +1309,10 @@ function checkLines({ lines, records, manifest }, document, billed, found) {
   if (header[0] !== header[1] + header[2]) found(`${number} does not add up`);
   const sums = [0n, 0n, 0n, 0n];
   const sign = document.document === 'credit_note' ? -1n : 1n;
+  // A change of tax divides the line of a policy, kind and month.
+  const whole = new Map();
+  for (const line of document.lines)
+    addTo(whole, lineOf(document, line), [...SUMS.map((name) => units(line[name])), BigInt(line.count)]);
   for (const line of document.lines) {
     const amounts = [...SUMS.map((name) => units(line[name])), BigInt(line.count)];
     for (const index of sums.keys()) sums[index] += amounts[index];
@@ -1271,7 +1320,8 @@ function checkLines({ lines, records, manifest }, document, billed, found) {
     const key = lineOf(document, line);
     billed.add(key);
     const expected = lines.get(key)?.map((sum, index) => (index < 3 ? sign * sum : sum));
-    if (String(expected) !== String(amounts)) found(`line ${line.position} of ${number} is not the sum of its rows`);
+    if (String(expected) !== String(whole.get(key)))
+      found(`line ${line.position} of ${number} is not the sum of its rows`);
   }
   if (document.lines.length === 0 || String(sums) !== String([...header, BigInt(document.entries)]))
     found(`${number} is not the sum of its lines`);
@@ -1442,6 +1492,7 @@ const [CREDIT, UNAPPLIED] = ['liabilities:partner-credit', 'liabilities:unapplie
 const [BANK, PROCESSOR, CONVERSION] = ['assets:bank', 'assets:processor', 'equity:conversion'];
 const [BAD_DEBTS, CHARGES, FEES] = ['expenses:bad-debts', 'expenses:bank-charges', 'expenses:processor-fees'];
 const [ADJUSTMENTS, OPENING] = ['income:adjustments', 'equity:opening-balances'];
+const TAX = 'liabilities:tax';
 const ANY = undefined;
 
 /** A fact from before the pack: nothing of it is known, and what follows from it is undefined, which is not compared. */
@@ -1471,24 +1522,38 @@ const entryOf = (debit, credit, { currency, amount }, document, reference, dated
   ...{ debit, credit, currency, document, reference, dated_on, maybe },
   amount: amount === undefined ? undefined : units(amount),
 });
+/** Of the net amount and of each tax. With tax, one of them can have the other sign than the whole. */
 const documentEntry = (document, debit, credit, datedOn) => {
-  const { currency, invoice_amount: amount, number } = document;
-  if (document !== OLDER && (document.document === 'statement' || units(amount) <= 0n)) return [];
-  return [entryOf(debit, credit, { currency, amount }, number, null, datedOn, document === OLDER)];
+  const { currency, invoice_amount: net, number, taxes = [] } = document;
+  if (document === OLDER) return [entryOf(debit, credit, {}, number, null, datedOn, true)];
+  if (document.document === 'statement') return [];
+  const own = of(document.document === 'invoice' ? BILLED : CREDIT, document);
+  const amounts = [
+    [net, debit, credit],
+    ...taxes.map(({ country, category, rate, tax }) => {
+      const payable = account(TAX, [country, category, rate].filter(Boolean).join(':'));
+      return debit === own ? [tax, own, payable] : [tax, payable, own];
+    }),
+  ];
+  return amounts
+    .filter(([amount]) => amount !== '0')
+    .map(([amount, to, from]) => {
+      const sides = amount.startsWith('-') ? [from, to] : [to, from];
+      return entryOf(...sides, { currency, amount: amount.replace('-', '') }, number, null, datedOn);
+    });
 };
+const OF_DOCUMENTS = [BILLED, ADJUSTMENTS, OPENING, UNBILLED, CREDIT, OWED, TAX];
 
 /**
  * The entries of each fact: its name, its table, the control accounts of debit and of credit, and how they follow. `join`
  * gives the fact of a table with this number. It is the table "Posting rules" of docs/pack-format.md, line by line.
  */
 const posting = (fact, table, debits, credits, entriesOf) => ({ fact, table, debits, credits, entriesOf });
-const ISSUED_TO = [BILLED, ADJUSTMENTS, OPENING, UNBILLED];
-const ISSUED_FROM = [CREDIT, OWED, OPENING, UNBILLED];
 const POSTINGS = [
-  posting('document_issued', 'documents', ISSUED_TO, ISSUED_FROM, (each) =>
+  posting('document_issued', 'documents', OF_DOCUMENTS, OF_DOCUMENTS, (each) =>
     documentEntry(each, issuedTo(each), issuedFrom(each), each.issued_on),
   ),
-  posting('document_voided', 'voids', ISSUED_FROM, ISSUED_TO, (each, join) => {
+  posting('document_voided', 'voids', OF_DOCUMENTS, OF_DOCUMENTS, (each, join) => {
     const document = join('documents', each.document_id);
     return documentEntry(document, issuedFrom(document), issuedTo(document), each.voided_on);
   }),
@@ -1721,11 +1786,16 @@ const entryName = ({ fact, fact_id: id }) => `${fact} ${id}`;
 /** Whether an entry can be of a fact that is older than the pack, or was recorded after its last seal. */
 function isOfAnotherPack(pack, books, line, tables, join) {
   const { table, debits, credits } = POSTINGS.find(({ fact }) => fact === line.fact) ?? {};
-  if (table === undefined || tables.get(table).facts.has(line.fact_id)) return false;
+  if (table === undefined) return false;
+  const own = tables.get(table).facts.get(line.fact_id);
+  // The taxes of a document that is older than the pack are not known, so neither are all entries of its void.
+  const untold = table === 'voids' && own !== undefined && join.isOlder('documents', own.document_id);
+  if (own !== undefined && !untold) return false;
   const isOf = (controls, name) =>
     controls === ANY || controls.some((each) => name === each || name.startsWith(`${each}:`));
   if (!isOf(debits, line.debit) || !isOf(credits, line.credit) || line.debit === line.credit) return false;
   if (units(line.amount) <= 0n || !IS_NUMBER.test(line.fact_id)) return false;
+  if (untold) return true;
   const [, other] = NUMBERED_BY[table];
   const isLater = books.factsTo > [...pack.records.values()].at(-1).last;
   if (isLater && (other !== undefined || Number(line.fact_id) > tables.get(table).highest)) return true;
@@ -2063,7 +2133,7 @@ function compareInvoices(pack, name, csv) {
     const sequence = Number(row.sequence);
     if (series < before[0] || (series === before[0] && !(sequence > before[1]))) found(' is out of order');
     before = [series, sequence];
-    checkStanding(row, found);
+    checkStanding(row, pack.numbers.get(number), found);
     if (status === 'void') voids.push(voidOf(row, csv));
     const pdf = csv ? row.pdf_sha256 : (readPart(name, row.pdf, ['sha256', 'bytes'])?.[0] ?? '');
     if (!csv) readPart(name, row.email, words('status to message_id sent_at'));
@@ -2099,9 +2169,12 @@ const voidOf = ({ number, partner_id, month, currency, void_reason, voided_on },
 });
 const readPart = (name, value, keys) => (value === '' ? undefined : valuesOf(name, value, keys));
 
-/** What is due, what is left and the status follow from the other columns. */
-function checkStanding(row, found) {
-  const due = row.document === 'statement' ? 0n : units(row.invoiceAmount) - units(row.credit_applied);
+/** What is due, what is left and the status follow from the other columns, and from the sealed tax. */
+function checkStanding(row, document, found) {
+  const tax = document?.taxes.reduce((sum, each) => sum + units(each.tax), 0n);
+  const whole = tax === undefined ? undefined : units(row.invoiceAmount) + tax - units(row.credit_applied);
+  // Of a document that is not sealed yet, the tax is not known.
+  const due = row.document === 'statement' ? 0n : (whole ?? units(row.amount_due));
   const left = row.status === 'void' ? 0n : due - units(row.credited) - units(row.amount_paid);
   if (units(row.amount_due) !== due) found(': amount_due does not follow');
   if (units(row.balance) !== left) found(': balance does not follow');

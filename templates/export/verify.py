@@ -22,7 +22,7 @@ import sys
 import unicodedata
 from collections import Counter, defaultdict, namedtuple
 from datetime import date, timedelta
-from decimal import Context, Decimal, setcontext
+from decimal import Context, Decimal, setcontext, ROUND_HALF_UP
 from urllib.parse import unquote_to_bytes
 
 setcontext(Context(prec=60))
@@ -694,6 +694,7 @@ COLUMNS = {
     "approval_requests": "request_id requested_by expires_at".split(),
     "approval_decisions": "request_id requested_by decision decided_by recorded_at event_id".split(),
     "document_lines": "document_id position policy_id policy_name kind month count".split() + SUMS,
+    "document_taxes": "document_id position currency country category rate taxable tax line_positions".split(),
     "voids": ["document_id"] + BILL + ["reason", "voided_on", "entry_on", "recorded_at", "event_id"],
     "document_pdfs": ["document_id", "sha256"],
     "book_closes": ["month", "facts_to", "record", "seal"],
@@ -769,7 +770,8 @@ NUMBERED_AFTER = {
     "credit_refund_returns": "credit_refunds",
 }
 KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.items()}}
-FORMS = {name: is_amount for name in SUMS + ["amount", "credit_applied", "settled_amount", "fees", "opening", "closing", "credits", "debits"]}
+AMOUNTS = "amount credit_applied settled_amount fees opening closing credits debits rate taxable tax".split()
+FORMS = {name: is_amount for name in SUMS + AMOUNTS}
 FORMS.update(dict.fromkeys("sequence first_sequence last_sequence position count entries facts_to event_id".split(), is_number))
 FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces"], is_number))
 FORMS.update(dict.fromkeys(("entry_on", "dated_on"), is_day))
@@ -1421,7 +1423,7 @@ def arrange_documents(pack, problem):
         if document["number"] in pack.numbers:
             problem(document["number"] + " is there twice")
         pack.documents[document["document_id"]] = pack.numbers[document["number"]] = document
-        document.update(lines=[], void=None, pdf=None, replaced_by=None)
+        document.update(lines=[], taxes=[], void=None, pdf=None, replaced_by=None)
 
     def known(row, what):
         document = pack.documents.get(row["document_id"])
@@ -1437,6 +1439,12 @@ def arrange_documents(pack, problem):
         document["lines"].append(line)
         if line["position"] != str(len(document["lines"])):
             problem("%s: line %s is out of order" % (document["number"], line["position"]))
+    for tax in pack.facts["document_taxes"]:
+        document = pack.documents.get(tax["document_id"])
+        if document is None or (document["sealed_in"], document["currency"]) != (tax["sealed_in"], tax["currency"]):
+            problem("a tax of document_id %s is of no document of %s" % (tax["document_id"], tax["sealed_in"]))
+        else:
+            document["taxes"].append(tax)
     for void in pack.facts["voids"]:
         document = known(void, "a void")
         if document is None:
@@ -1586,6 +1594,43 @@ def check_openings(pack, problem):
         problem("opening %s has no total in %s" % (opening, currency))
 
 
+DIGITS_OF = {
+    0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(),
+    3: "BHD IQD JOD KWD LYD OMR TND".split(),
+    4: "CLF UYW".split(),
+}
+
+
+def tax_of(taxable, rate, currency):
+    """Rounded once, half away from zero, to the currency's digits."""
+    digits = next((digits for digits, codes in DIGITS_OF.items() if currency in codes), 2)
+    return (taxable * rate / 100).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def check_taxes(document, problem):
+    """Each total of a document's tax covers its lines and is taxed once; together they cover the net amount."""
+    number, lines, taxes = document["number"], document["lines"], document["taxes"]
+    if not taxes:
+        return
+    if sum(Decimal(tax["taxable"]) for tax in taxes) != Decimal(document["invoice_amount"]):
+        problem(number + ": its taxes are not of its net amount")
+    # A credit note against an invoice has no lines; what it rounds depends on the others against it.
+    if document["purpose"] != "month":
+        return
+    covered = []
+    for tax in taxes:
+        positions = tax["line_positions"].split()
+        covered += positions
+        own = [line for line in lines if line["position"] in positions]
+        taxable = Decimal(tax["taxable"])
+        if sum(Decimal(line["invoice_amount"]) for line in own) != taxable:
+            problem("%s: tax %s is not of its lines" % (number, tax["position"]))
+        if tax_of(taxable, Decimal(tax["rate"]), tax["currency"]) != Decimal(tax["tax"]):
+            problem("%s: tax %s is not its rate" % (number, tax["position"]))
+    if sorted(covered) != sorted(line["position"] for line in lines):
+        problem(number + ": a line has no tax, or two")
+
+
 def check_documents(pack, problem):
     arrange_documents(pack, problem)
     check_skipped(pack, problem)
@@ -1602,6 +1647,7 @@ def check_documents(pack, problem):
         if number != number_of(document):
             problem("%s is number %s of %s" % (number, document["sequence"], document["series"]))
         series[document["series"]].append(given(document))
+        check_taxes(document, problem)
         if document["purpose"] != "month":
             continue
         pack.bills[bill_of(document)].append(document)
@@ -1609,9 +1655,14 @@ def check_documents(pack, problem):
         if header[0] != header[1] + header[2]:
             problem(number + " does not add up")
         sums = [Decimal(0)] * 4
+        # A change of tax divides the line of a policy, kind and month.
+        whole = defaultdict(lambda: [Decimal(0)] * 3 + [0])
         for line in document["lines"]:
             amounts = [Decimal(line[name]) for name in SUMS] + [int(line["count"])]
             sums = [one + other for one, other in zip(sums, amounts)]
+            of = line["policy_id"], line["kind"], line["month"]
+            whole[of] = [one + other for one, other in zip(whole[of], amounts)]
+        for line in document["lines"]:
             if not pack.groups or document["month"] not in pack.records:
                 continue
             key = bill_of(document) + (line["policy_id"], line["kind"], line["month"])
@@ -1619,7 +1670,7 @@ def check_documents(pack, problem):
             expected = pack.groups.get(key)
             if expected and document["document"] == "credit_note":
                 expected = [-each for each in expected[:3]] + [expected[3]]
-            if expected != amounts:
+            if expected != whole[line["policy_id"], line["kind"], line["month"]]:
                 problem("line %s of %s is not the sum of its rows" % (line["position"], number))
         if not document["lines"] or sums != header + [int(document["entries"])]:
             problem(number + " is not the sum of its lines")
@@ -1696,14 +1747,14 @@ RECEIVABLE, UNBILLED, DUE_FROM_PROCESSOR = ("assets:receivable:" + each for each
 CREDIT, UNAPPLIED, ADJUSTMENTS = "liabilities:partner-credit", "liabilities:unapplied", "income:adjustments"
 BANK, PROCESSOR, CONVERSION = "assets:bank", "assets:processor", "equity:conversion"
 OPENING = "equity:opening-balances"
+TAX = "liabilities:tax"
+OF_DOCUMENTS = (RECEIVABLE, ADJUSTMENTS, OPENING, UNBILLED, CREDIT, DUE_FROM_PROCESSOR, TAX)
 BAD_DEBTS, BANK_CHARGES, FEES = "expenses:bad-debts", "expenses:bank-charges", "expenses:processor-fees"
 MONEY_AT = (BANK, PROCESSOR)
-BILLED_TO = (RECEIVABLE, ADJUSTMENTS, OPENING, UNBILLED)
-BILLED_FROM = (CREDIT, DUE_FROM_PROCESSOR, OPENING, UNBILLED)
 # The table of each fact, and the control accounts that it may debit and credit; None is any.
 POSTED = {
-    "document_issued": ("documents", BILLED_TO, BILLED_FROM),
-    "document_voided": ("voids", BILLED_FROM, BILLED_TO),
+    "document_issued": ("documents", OF_DOCUMENTS, OF_DOCUMENTS),
+    "document_voided": ("voids", OF_DOCUMENTS, OF_DOCUMENTS),
     "credit_applied": ("credit_applications", (CREDIT,), (RECEIVABLE,)),
     "credit_released": ("credit_releases", (RECEIVABLE,), (CREDIT,)),
     "written_off": ("write_offs", (BAD_DEBTS,), (RECEIVABLE,)),
@@ -1813,13 +1864,15 @@ class Facts:
         if fact not in POSTED or not is_number(number):
             return "is no entry of a fact"
         table, debits, credits = POSTED[fact]
-        if number in self.index[table]:
+        # The taxes of a document that is older than the pack are not known, so neither are those of its void.
+        untold = fact == "document_voided" and number not in self.index["documents"] and self.is_older("documents", number)
+        if number in self.index[table] and not (untold and any(side.startswith(TAX + ":") for side in (debit, credit))):
             return "does not follow from its fact"
         of = NUMBERED_AFTER.get(table, table)
         older = number not in self.index[of] and self.is_older(of, number)
         last = next(reversed(list(self.pack.records.values()))).last
         later = books.facts_to > last and (of != table or self.range[of] is None or int(number) > self.range[of][1])
-        if not older and not later:
+        if not older and not later and number not in self.index[table]:
             return "is of a fact that is not sealed"
         for side, controls in ((debit, debits), (credit, credits)):
             if controls and not any(side == each or side.startswith(each + ":") for each in controls):
@@ -1827,22 +1880,36 @@ class Facts:
         return None if Decimal(amount) > 0 else "is of %s" % amount
 
 
-def is_posted(document):
-    return document is OLDER or (document["document"] != "statement" and Decimal(document["invoice_amount"]) > 0)
+def of_document(document, debit, credit):
+    """The debit, credit, currency, amount, document and reference of its net amount and of each tax. With tax, one of
+    them can have the other sign than the whole."""
+    if document is OLDER:
+        yield debit, credit, OLDER, OLDER, OLDER, None
+        return
+    if document["document"] == "statement":
+        return
+    own = account_of(RECEIVABLE if document["document"] == "invoice" else CREDIT, document["partner_id"])
+    amounts = [(document["invoice_amount"], debit, credit)]
+    for tax in document["taxes"]:
+        detail = ":".join(each for each in (tax["country"], tax["category"], tax["rate"]) if each)
+        payable = account_of(TAX, detail)
+        amounts.append((tax["tax"], *((own, payable) if debit == own else (payable, own))))
+    for amount, to, source in amounts:
+        if amount != "0":
+            sides = (source, to) if amount.startswith("-") else (to, source)
+            yield (*sides, document["currency"], amount.replace("-", ""), document["number"], None)
 
 
 def derive_entries(facts):
     """The posting rules: fact, its row, dated_on, debit, credit, currency, amount, document, reference."""
     of, each = facts.of, facts.each
     for d in each("documents"):
-        if is_posted(d):
-            to, source = billed_to(d), billed_from(d)
-            yield "document_issued", d, d["issued_on"], to, source, d["currency"], d["invoice_amount"], d["number"], None
+        for entry in of_document(d, billed_to(d), billed_from(d)):
+            yield ("document_issued", d, d["issued_on"], *entry)
     for own in each("voids"):
         d = of(own, "document_id")
-        if is_posted(d):
-            to, source, day = billed_to(d), billed_from(d), own["voided_on"]
-            yield "document_voided", own, day, source, to, d["currency"], d["invoice_amount"], d["number"], None
+        for entry in of_document(d, billed_from(d), billed_to(d)):
+            yield ("document_voided", own, own["voided_on"], *entry)
     for table in ("credit_applications", "credit_releases"):
         for own in each(table):
             a = own if table == "credit_applications" else of(own, "credit_application_id", "credit_applications")
@@ -1979,7 +2046,9 @@ def check_postings(pack, problem):
     facts, expected = Facts(pack, problem), {}
 
     def key(entry):
-        return entry[0], entry[1], entry[6] if entry[0] == "share_converted" else None
+        # A document has an entry for each tax.
+        tax = next((side for side in entry[4:6] if isinstance(side, str) and side.startswith(TAX + ":")), None)
+        return entry[0], entry[1], entry[6] if entry[0] == "share_converted" else tax
 
     for fact, own, *rest in derive_entries(facts):
         entry = [fact, own[KEY_OF[POSTED[fact][0]]], own["entry_on"], *rest]
@@ -2200,7 +2269,7 @@ def check_invoices(file):
         if place <= before:
             problem("%s is out of order" % number)
         before = place
-        check_standing(row, problem)
+        check_standing(row, pack.numbers.get(number), problem)
         if row["status"] == "void":
             voids.append(row)
         pdf = row.get("pdf_sha256", "")
@@ -2249,9 +2318,15 @@ def check_invoices(file):
     return file.result()
 
 
-def check_standing(row, problem):
+def check_standing(row, document, problem):
     amount = {name: Decimal(canonical(row[name])) for name in INVOICE_SUMS}
-    due = Decimal(0) if row["document"] == "statement" else amount["invoiceAmount"] - amount["credit_applied"]
+    # Of a document that is not sealed yet, the tax is not known.
+    due = amount["amount_due"]
+    if document is not None:
+        tax = sum(Decimal(each["tax"]) for each in document["taxes"])
+        due = amount["invoiceAmount"] + tax - amount["credit_applied"]
+    if row["document"] == "statement":
+        due = Decimal(0)
     left = Decimal(0) if row["status"] == "void" else due - amount["credited"] - amount["amount_paid"]
     if amount["amount_due"] != due:
         problem(row["number"] + ": amount_due does not follow")

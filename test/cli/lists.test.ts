@@ -61,6 +61,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'report trial-balance': '',
   'report close': 'partner_id,name,',
   'report coverage': 'partner_id,month,',
+  'report tax': 'country,category,rate,currency,',
 };
 
 for (const [command, columns] of Object.entries(SHEETS)) {

@@ -1,6 +1,7 @@
 /** Documents with the tax that finance configured: what is owed has it, and each correction takes that of what it corrects. */
 import { beforeEach, expect, test } from 'vitest';
 import { type SettingsFile, settingsSchema } from '../../src/config/settings.ts';
+import { readTaxReport } from '../../src/reports/tax.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, requote, reversal, type World } from '../support/world.ts';
@@ -270,4 +271,26 @@ test('yen have no decimals, and a reduced rate is marked', async () => {
     { rate: '8', taxable: '1006', tax: '80', reduced: true },
   ]);
   await expectVerified(world);
+});
+
+test('the tax report ties to the journal, and credit notes and voids lower it', async () => {
+  const report = () => world.database.reading((tx) => readTaxReport(tx, { from: '2026-08-01', to: '2026-08-31' }));
+  await world.rows([euros('2026-07', '100'), euros('2026-07', '50', { policy_id: 'parking' })]);
+  await world.close();
+  const line = { country: 'DE', category: 'standard', currency: 'EUR' };
+  expect(await report()).toMatchObject({
+    ties: true,
+    lines: [
+      { ...line, rate: '16', issued: 1, voided: 0, taxable: '100.00', tax: '16.00' },
+      { ...line, rate: '7', taxable: '50.00', tax: '3.50' },
+    ],
+  });
+  await act.credit(INV_1, '15');
+  expect(await report()).toMatchObject({
+    ties: true,
+    lines: [
+      { rate: '16', issued: 2, taxable: '90.00', tax: '14.40' },
+      { rate: '7', taxable: '45.00', tax: '3.15' },
+    ],
+  });
 });

@@ -3,6 +3,7 @@
 import type { Logo } from '../../config/logo.ts';
 import type { Address } from '../../config/validation.ts';
 import { addressLines, type Headline, type Presentation } from '../present.ts';
+import type { PresentedTax } from '../present-tax.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import type { PageLayout } from './page-layout.ts';
 import { fill, filledWith, type Template } from './template.ts';
@@ -51,7 +52,11 @@ function halves(layout: PageLayout): Halves {
 export function drawNames(
   layout: PageLayout,
   snapshot: Pick<DocumentSnapshot, 'issuer'>,
-  { title, number }: Pick<Presentation, 'title' | 'number'>,
+  {
+    title,
+    number,
+    tax,
+  }: Pick<Presentation, 'title' | 'number'> & { readonly tax?: Pick<PresentedTax, 'registration'> },
   template: Template,
 ): void {
   const { left, right, rightX } = halves(layout);
@@ -65,7 +70,9 @@ export function drawNames(
   left.text(name, layout.style('issuer'), { before: AFTER_LOGO });
   const taxId = printable(issuer.tax_id);
   const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
-  if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
+  // The number in the partner's country stands in place of the general one.
+  if (tax?.registration) details.push(tax.registration);
+  else if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
   const address = addressLines(issuer.address, template, printable);
   // One line each for street and town: payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');

@@ -86,7 +86,7 @@ export interface Columns {
 export function layOutColumns(
   layout: PageLayout,
   snapshot: DocumentSnapshot,
-  { showsSales }: Pick<Presentation, 'showsSales'>,
+  { showsSales, tax }: Pick<Presentation, 'showsSales' | 'tax'>,
   sections: readonly Section[],
 ): Columns {
   const labels = layout.labels.lines;
@@ -111,7 +111,13 @@ export function layOutColumns(
     })),
   ].map(({ heading, texts }) => ({ heading: headingWidth(heading), natural: widest(texts, strong) }));
 
-  const whatWidth = Math.max(widest(Object.values(labels.kind), layout.style('cell')), headingWidth(labels.what));
+  const whatWidth = Math.max(
+    widest(
+      [...Object.values(labels.kind), ...snapshot.lines.map((line) => `${labels.kind[line.kind]}${tax.ofLine(line)}`)],
+      layout.style('cell'),
+    ),
+    headingWidth(labels.what),
+  );
   const widestName = widest([...policyNames(snapshot.lines).values(), labels.policy], layout.style('cell'));
   const leastPolicyWidth = Math.min(LEAST_POLICY_WIDTH, widestName);
   const gaps = (COLUMNS_BEFORE_AMOUNTS + amounts.length - 1) * COLUMN_GAP;

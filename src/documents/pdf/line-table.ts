@@ -42,6 +42,8 @@ interface Table {
   readonly columns: Columns;
   readonly names: ReadonlyMap<string, string>;
   readonly headings: readonly Cell[];
+  /** What follows the kind of a line. */
+  readonly taxOfLine: (line: SnapshotLine) => string;
 }
 
 export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
@@ -53,6 +55,7 @@ export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, presen
     columns,
     names: policyNames(snapshot.lines),
     headings: headingCells(layout, columns),
+    taxOfLine: presentation.tax.ofLine,
   };
   drawHeading(table);
   const element = layout.open(layout.root, 'Table');
@@ -180,7 +183,7 @@ function lineCells(table: Table, line: SnapshotLine): Cell[] {
   const number = { ...style, size: columns.numberSize };
   return [
     { tag: 'TH', scope: 'Row', ...left(names.get(line.policy_id) ?? line.policy_id, columns.policy) },
-    { tag: 'TD', ...left(layout.labels.lines.kind[line.kind], columns.what) },
+    { tag: 'TD', ...left(`${layout.labels.lines.kind[line.kind]}${table.taxOfLine(line)}`, columns.what) },
     numberCell(layout, layout.locale.number(String(line.count)), columns.count, number),
     ...amountCells(table, line, style),
   ];

@@ -165,6 +165,7 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
   if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
   else drawLines(layout, snapshot, presentation);
   const tableEndsOn = layout.pageCount;
+  for (const note of presentation.tax.notes) drawNote(layout, note);
   drawNote(layout, printable(snapshot.partner.legal_note));
   // A void document must not be paid, and its link is closed.
   if (situation === 'due' && plan.void === undefined) drawPayment(layout, snapshot, presentation, plan.code);

@@ -1,0 +1,56 @@
+/** `reckoner report tax`. */
+import { todayOf } from '../../../config/today.ts';
+import { EXIT, refuse } from '../../../errors/refusals.ts';
+import { lastDay, type Month } from '../../../month.ts';
+import { describeTax, readTaxReport, taxSheet } from '../../../reports/tax.ts';
+import { dateArgument, monthArgument } from '../../arguments.ts';
+import { type CommandContext, type Definition, reading } from '../../define.ts';
+import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { notePreliminary } from './preliminary.ts';
+
+interface TaxOptions extends PresentOptions {
+  readonly month?: Month;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+export const define: Definition = (report, act) => {
+  report
+    .command('tax')
+    .description(
+      'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
+    )
+    .option('--month <month>', 'documents of these days: a month (default: the present one)', monthArgument('--month'))
+    .option('--from <date>', 'or from this day', dateArgument('--from'))
+    .option('--to <date>', 'to this day', dateArgument('--to'))
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(act(reading(reportTax)));
+};
+
+async function reportTax(context: CommandContext, options: TaxOptions): Promise<number> {
+  const { database, output } = context;
+  const report = await database.reading((tx) => readTaxReport(tx, daysOf(options, todayOf(context))));
+  await present(
+    output,
+    options,
+    report,
+    () => taxSheet(report),
+    () => describeTax(report),
+  );
+  notePreliminary(output, options, report);
+  return report.ties ? EXIT.done : EXIT.attention;
+}
+
+function daysOf({ month, from, to }: TaxOptions, today: string): { from: string; to: string } {
+  if (month !== undefined && (from ?? to) !== undefined) {
+    throw refuse('argument_invalid', {
+      argument: '--month',
+      value: month,
+      reason: 'cannot be given with --from or --to',
+    });
+  }
+  const whole = month ?? (today.slice(0, 7) as Month);
+  if (from === undefined && to === undefined) return { from: `${whole}-01`, to: lastDay(whole) };
+  return { from: from ?? `${(to as string).slice(0, 7)}-01`, to: to ?? today };
+}

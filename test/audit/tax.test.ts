@@ -1,0 +1,137 @@
+/** Tax under audit: packs of taxed months hold by both verifiers, and verify names every amount of tax that was changed. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verify } from '../../src/audit/verify.ts';
+import { settingsSchema } from '../../src/config/settings.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
+import { correctionsOf } from '../documents/correcting.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
+import { expectPacksToHold, month } from './books.ts';
+import { type Owner, openOwner } from './owner.ts';
+
+let world: World;
+let owner: Owner;
+
+/** Two months with their books closed: a change of rates between them, a void, a replacement and credits. */
+beforeAll(async () => {
+  world = await openWorld();
+  const rules = [
+    { category: 'standard', rate: '16', until: '2026-07-31' },
+    { category: 'standard', rate: '19', from: '2026-08-01' },
+    { policy: 'parking', category: 'exempt', reason: 'Exempt' },
+    { partner: 'p-2', category: 'standard', rate: '10' },
+  ];
+  const tax = settingsSchema.shape.tax.parse({ from: '2026-07', rules });
+  world.settings = { ...world.settings, tax };
+  const sold = quote();
+  await world.partners([partner(), partner({ partner_id: 'p-2', currency: 'JPY' })]);
+  await world.rows([
+    ...[sold, quote(), quote({ policy_id: 'parking' })],
+    quote({ partner_id: 'p-2', currency: 'JPY', spotPrice: '1305', partnerCut: '300', invoiceAmount: '1005' }),
+  ]);
+  await world.close();
+  await world.deliver();
+  world.at('2026-08-20T10:00:00Z');
+  const act = correctionsOf(world);
+  await act.voided('INV-2026-000002');
+  await act.rerun('INV-2026-000002');
+  for (const amount of ['3.33', '3.33', '3.34']) await act.credit('INV-2026-000001', amount);
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([
+    quote({ accepted_at: '2026-08-09T12:00:00Z', spotPrice: '40', partnerCut: '12', invoiceAmount: '28' }),
+    reversal(sold, { accepted_at: '2026-08-10T12:00:00Z' }),
+  ]);
+  await world.close();
+  await world.deliver();
+  await world.closeBooks('2026-07', '2026-08');
+  owner = openOwner(world);
+}, 120_000);
+afterAll(async () => {
+  await owner.close();
+  await world.end();
+});
+
+test('packs of all kinds hold by both verifiers, over all months and over the last alone', async () => {
+  expect(await expectPacksToHold(world, month('2026-07'), month('2026-08'))).toBe(6);
+  expect(await expectPacksToHold(world, month('2026-08'), month('2026-08'))).toBe(6);
+});
+
+/** Does the statements with every guard switched off, and gives the names of the checks of `verify` that find something. */
+const named = (statements: readonly string[]): Promise<string[]> =>
+  owner.undone(async (tx: Transaction) => {
+    await tx.knex.raw(GUARDS_OFF);
+    for (const statement of statements) {
+      const { rowCount } = (await tx.knex.raw(statement)) as { rowCount: number | null };
+      expect([statement, rowCount]).not.toEqual([statement, 0]);
+    }
+    await tx.knex.raw(GUARDS_ON);
+    const { checks } = await verify(tx, undefined);
+    return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+  });
+
+const FIRST = `(SELECT document_id FROM documents WHERE number = 'INV-2026-000001')`;
+const NOTE = `(SELECT document_id FROM documents WHERE number = 'CN-2026-000002')`;
+/** Of July's invoice, the tax of one rate. */
+const STANDARD = `document_id = ${FIRST} AND category = 'standard'`;
+
+describe('verify names', () => {
+  test.each<[what: string, ...statements: string[]]>([
+    [
+      'a tax and its document, both a cent more',
+      `UPDATE document_taxes SET tax = tax + 0.01 WHERE ${STANDARD}`,
+      `UPDATE documents SET tax = tax + 0.01 WHERE document_id = ${FIRST}`,
+    ],
+    ['the tax of a document alone', `UPDATE documents SET tax = tax + 0.01 WHERE document_id = ${FIRST}`],
+    ['another rate', `UPDATE document_taxes SET rate = 7 WHERE ${STANDARD}`],
+    [
+      'a taxable amount moved from one rate to another',
+      `UPDATE document_taxes SET taxable = taxable + CASE category WHEN 'standard' THEN -1 ELSE 1 END
+       WHERE document_id = ${FIRST}`,
+    ],
+    ['a line of another rate', `UPDATE document_lines SET tax = 1 WHERE document_id = ${FIRST} AND tax = 2`],
+    ['a line without tax', `UPDATE document_lines SET tax = NULL WHERE document_id = ${FIRST} AND tax = 2`],
+    [
+      'a credit whose tax is a cent off',
+      `UPDATE document_taxes SET tax = tax + 0.01 WHERE document_id = ${NOTE} AND tax > 0`,
+      `UPDATE documents SET tax = tax + 0.01 WHERE document_id = ${NOTE}`,
+    ],
+    [
+      'all totals removed',
+      `UPDATE document_lines SET tax = NULL WHERE document_id = ${FIRST}`,
+      `DELETE FROM document_taxes WHERE document_id = ${FIRST}`,
+    ],
+  ])('%s', async (_what, ...statements) => {
+    const found = await named(statements);
+    expect(found).toContain('taxes_tie');
+    if (!statements.every((each) => each.includes('UPDATE documents'))) expect(found).toContain('seals_recomputed');
+  });
+
+  test('tax that the journal posts to another account', async () => {
+    const wrong = `CREATE OR REPLACE VIEW document_amounts AS ${await definition('document_amounts')}`.replace(
+      `'liabilities:tax'`,
+      `'liabilities:other'`,
+    );
+    const found = await owner.undone(async (tx: Transaction) => {
+      await tx.knex.raw(wrong);
+      const { checks } = await verify(tx, undefined);
+      return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
+    });
+    expect(found).toContain('tax_payable_ties');
+  });
+});
+
+async function definition(view: string): Promise<string> {
+  const [row] = await world.sql<{ text: string }>(`SELECT pg_get_viewdef('${view}'::regclass) AS text`);
+  return row?.text ?? '';
+}
+
+test('the database refuses a document whose tax does not tie', async () => {
+  const insert = `INSERT INTO document_taxes (document_id, position, currency, country, registration, name, category,
+    rate, reduced, reason, reason_code, taxable, tax)
+    SELECT document_id, 9, 'USD', '', '', 'VAT', 'standard', 5, false, '', '', 1, 0.05 FROM documents LIMIT 1`;
+  await expect(world.sql(insert)).rejects.toMatchObject({ constraint: 'document_tax_ties' });
+});
+
+test('untouched, nothing is named', async () => {
+  expect(await named(['SELECT 1'])).toEqual([]);
+});

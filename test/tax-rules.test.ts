@@ -1,0 +1,127 @@
+/** Rules of tax in the settings: which one applies, what is refused, and the tax of credit notes. */
+import { expect, test } from 'vitest';
+import { type Sale, taxNumberProblem, taxRuleFor, taxSchema } from '../src/config/tax.ts';
+import { shareCredit } from '../src/documents/tax.ts';
+import { Amount } from '../src/money.ts';
+
+const problems = (tax: object): string[] =>
+  (taxSchema.safeParse({ from: '2026-07', ...tax }).error?.issues ?? []).map(
+    ({ path, message }) => `${path.join('.')} ${message}`,
+  );
+const ruled = (rules: readonly object[], sale: Partial<Sale> = {}): string | undefined =>
+  taxRuleFor(taxSchema.parse({ from: '2026-07', rules }), {
+    ...{ partner: 'p-1', policy: 'parking', kind: 'non_insurance', country: 'DE', date: '2026-07-31' },
+    ...sale,
+  })?.rate;
+const standard = (rate: string, more: object = {}) => ({ category: 'standard', rate, ...more });
+
+test('the most specific rule applies: partner before policy, policy before kind, kind before country', () => {
+  const rules = [
+    ...[standard('1'), standard('2', { country: 'DE' }), standard('3', { kind: 'non_insurance' })],
+    ...[standard('4', { policy: 'parking' }), standard('5', { partner: 'p-1' })],
+  ];
+  for (const [count, rate] of ['1', '2', '3', '4', '5'].entries()) {
+    expect(ruled(rules.slice(0, count + 1))).toBe(rate);
+    expect(ruled(rules.slice(0, count + 1).reverse())).toBe(rate);
+  }
+  expect(
+    ruled([
+      standard('6', { policy: 'parking', kind: 'non_insurance', country: 'DE' }),
+      standard('5', { partner: 'p-1' }),
+    ]),
+  ).toBe('5');
+  expect(ruled([standard('2', { country: 'FR' })])).toBeUndefined();
+});
+
+test('a rule applies from its first day to its last', () => {
+  const rules = [standard('16', { until: '2026-12-31' }), standard('19', { from: '2027-01-01' })];
+  expect(ruled(rules, { date: '2026-12-31' })).toBe('16');
+  expect(ruled(rules, { date: '2027-01-01' })).toBe('19');
+  expect(ruled([standard('16', { from: '2026-08-01' })])).toBeUndefined();
+});
+
+test('two rules for the same sales on the same day are refused when the settings are read', () => {
+  const same = [
+    standard('16', { country: 'DE', until: '2026-12-31' }),
+    standard('19', { country: 'DE', from: '2026-12-31' }),
+  ];
+  expect(problems({ rules: same })).toEqual([
+    'rules.1 applies to the same sales on the same days as rules.0: limit their dates, or leave one out',
+  ]);
+  expect(problems({ rules: [same[0], { ...same[1], from: '2027-01-01' }] })).toEqual([]);
+  expect(problems({ rules: [same[0], { ...same[1], country: 'FR' }] })).toEqual([]);
+});
+
+test('what a category cannot be is refused with its place', () => {
+  const reason = 'Exempt';
+  expect(problems({ rules: [standard('0')] })).toEqual(['rules.0.rate of the category standard must be above zero']);
+  expect(problems({ rules: [{ category: 'zero', rate: '1' }] })).toEqual([
+    'rules.0.rate of the category zero must be 0',
+  ]);
+  expect(problems({ rules: [{ category: 'exempt' }] })).toEqual([
+    'rules.0.reason is needed for the category exempt: the document prints it',
+  ]);
+  expect(problems({ rules: [standard('19', { reason })] })).toEqual([
+    'rules.0.reason does not belong to the category standard',
+  ]);
+  expect(problems({ rules: [{ category: 'exempt', reason, reduced: true }] })).toEqual([
+    'rules.0.reduced belongs to the category standard only',
+  ]);
+  expect(problems({ rules: [standard('19', { from: '2026-08-01', until: '2026-07-31' })] })).toEqual([
+    'rules.0.until is before from',
+  ]);
+  expect(problems({ rules: [] })).toEqual(['rules must name a rule']);
+  for (const rate of ['100.5', '19 %', '1e1', '-1', '19.00001'])
+    expect([rate, problems({ rules: [standard(rate)] }).length]).toEqual([rate, 1]);
+  expect(problems({ rules: [{ category: 'reverse_charge', reason_code: 'AE' }] })[0]).toContain('VATEX-EU-AE');
+});
+
+test('a registration number is checked where its form is known', () => {
+  expect(taxNumberProblem('T7000012050002', 'JP')).toBeUndefined();
+  expect(taxNumberProblem('T7000012050003', 'JP')).toBe('has a wrong check digit');
+  expect(taxNumberProblem('7000012050002', 'JP')).toContain('T and 13 digits');
+  expect(taxNumberProblem('DE123456789', 'DE')).toBeUndefined();
+  expect(taxNumberProblem('FR 40 303265045', 'FR')).toBeUndefined();
+  expect(taxNumberProblem('EL123456789', 'GR')).toBeUndefined();
+  expect(taxNumberProblem('DE12345678', 'DE')).toBe('is not of the shape of a VAT number of DE');
+  expect(taxNumberProblem('anything', 'US')).toBeUndefined();
+  expect(problems({ countries: { JP: { registration: 'T1' } }, rules: [standard('10')] })[0]).toMatch(
+    /^countries\.JP\.registration must be T/,
+  );
+});
+
+test('tax is rounded half away from zero, also below it and without decimals', () => {
+  const tax = (amount: string, currency: string, rate: string) => Amount.of(amount, currency).taxAt(rate).toString();
+  expect([tax('0.50', 'EUR', '19'), tax('-0.50', 'EUR', '19'), tax('1005', 'JPY', '10')]).toEqual([
+    '0.10',
+    '-0.10',
+    '101',
+  ]);
+});
+
+test('however a credit is divided, its shares add up, and all credits have the tax of the whole', () => {
+  const totals = [
+    { position: 1, rate: '19', taxable: '70.01' },
+    { position: 2, rate: '7', taxable: '-20.00' },
+    { position: 3, rate: '0', taxable: '49.99' },
+  ];
+  const credited = new Map(totals.map(({ position }) => [position, { taxable: '0.00', tax: '0.00' }]));
+  for (const text of ['0.01', '33.33', '16.66', '49.99', '0.01']) {
+    const amount = Amount.of(text, 'EUR');
+    const before = [...credited].map(([position, sums]) => ({ position, ...sums }));
+    const shares = shareCredit(amount, totals, before);
+    expect(shares.reduce((sum, { taxable }) => sum.plus(taxable), Amount.zero('EUR')).toString()).toBe(text);
+    for (const { position, taxable, tax } of shares) {
+      const sums = credited.get(position) ?? { taxable: '0', tax: '0' };
+      credited.set(position, {
+        taxable: Amount.of(sums.taxable, 'EUR').plus(taxable).toString(),
+        tax: Amount.of(sums.tax, 'EUR').plus(tax).toString(),
+      });
+    }
+  }
+  expect([...credited.values()]).toEqual([
+    { taxable: '70.01', tax: '13.30' },
+    { taxable: '-20.00', tax: '-1.40' },
+    { taxable: '49.99', tax: '0.00' },
+  ]);
+});
