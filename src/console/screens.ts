@@ -22,7 +22,7 @@ import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
-import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
+import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
@@ -105,7 +105,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   });
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
-  addReports(screen);
+  addReports(routes);
   addPartners({ screen, file });
   addAudit(screen);
   screen(
@@ -176,15 +176,10 @@ function addPayments({ screen, redirect, form }: Routes): void {
   });
 }
 
-function addReports(screen: Routes['screen']): void {
+function addReports({ screen, sheets }: Routes): void {
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
-  screen(
-    '/reports/coverage',
-    PARTNERS,
-    (tx, { query, ...seen }) => readCoverage(tx, query, seen),
-    coverageScreen,
-    sheetOfCoverage,
-  );
+  screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
+  sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   screen(
     '/reports/close',
     PARTNERS,
