@@ -946,11 +946,13 @@ CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
 -- The payments that a payment with unapplied cash may duplicate, as one clause; unless finance has said that it is another.
 CREATE VIEW possible_duplicates AS
-SELECT s.payment_id, string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
+SELECT s.payment_id, p.received_on,
+       string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
 FROM payment_suggestions s JOIN payment_balances same ON same.payment_id = s.same_as
+JOIN payments p ON p.payment_id = s.payment_id
 WHERE s.payment_id IN (SELECT payment_id FROM unapplied_payments) AND same.stays
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
-GROUP BY s.payment_id;
+GROUP BY s.payment_id, p.received_on;
 CALL grant_to_app('SELECT', 'possible_duplicates');
 
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.

@@ -324,13 +324,14 @@ FROM journal_of_facts GROUP BY month, control, account, partner_id, currency;
 -- whoever proves that both are the same.
 CREATE VIEW journal_of_row_months AS
 SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), '') AS account, e.currency, p.amount
-FROM (SELECT d.month, d.arrangement, d.partner_id, l.policy_id, d.currency,
+-- d.month::text: a condition on the month reaches both parts where both are of one type.
+FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
              sum(s.sign * l.spot_price) AS spot_price, sum(s.sign * l.partner_cut) AS partner_cut,
              sum(s.sign * l.invoice_amount) AS invoice_amount
       FROM documents d JOIN document_lines l USING (document_id)
       CROSS JOIN LATERAL (SELECT document_sign(d.document) AS sign) AS s
       WHERE d.purpose = 'month' AND d.replaces IS NULL
-      GROUP BY d.month, d.arrangement, d.partner_id, l.policy_id, d.currency
+      GROUP BY d.month::text, d.arrangement, d.partner_id, l.policy_id, d.currency
       UNION ALL
       SELECT posted_month, arrangement, partner_id, policy_id, currency, sum(spot_price), sum(partner_cut),
              sum(invoice_amount)

@@ -4145,15 +4145,16 @@ CREATE VIEW bank_statement_breaks AS
 GRANT SELECT ON bank_statement_breaks TO reckoner_app;
 
 CREATE VIEW possible_duplicates AS
- SELECT s.payment_id,
+ SELECT s.payment_id, p.received_on,
     string_agg(format('payment %s: %s', s.same_as, s.evidence ->> 'why'), '; ' ORDER BY s.same_as) AS of
    FROM payment_suggestions s
      JOIN payment_balances same ON same.payment_id = s.same_as
+     JOIN payments p ON p.payment_id = s.payment_id
   WHERE (s.payment_id IN ( SELECT unapplied_payments.payment_id
            FROM unapplied_payments)) AND same.stays AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = s.payment_id))
-  GROUP BY s.payment_id;
+  GROUP BY s.payment_id, p.received_on;
 GRANT SELECT ON possible_duplicates TO reckoner_app;
 
 CREATE VIEW payment_exceptions AS
@@ -4499,7 +4500,7 @@ CREATE TABLE balance_transactions (
   CONSTRAINT balance_transactions_fact_positive CHECK (fact_id > 0),
   CONSTRAINT balance_transactions_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
 );
-CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (account, payment);
+CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (payment, account);
 CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, occurred_at);
 CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, occurred_at) WHERE type = 'payout';
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
@@ -4611,7 +4612,7 @@ CREATE TABLE share_allocations (
 );
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
-CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id);
+CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id) INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON share_allocations FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -5324,14 +5325,14 @@ GRANT SELECT ON journal_months TO reckoner_app;
 CREATE VIEW journal_of_row_months AS
  SELECT e.month, p.control, p.control || COALESCE(':' || NULLIF(p.detail, ''), '') AS account,
     e.currency, p.amount
-   FROM ( SELECT d.month, d.arrangement, d.partner_id, l.policy_id, d.currency,
+   FROM ( SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d.currency,
             sum(s.sign::numeric * l.spot_price) AS spot_price, sum(s.sign::numeric * l.partner_cut) AS partner_cut,
             sum(s.sign::numeric * l.invoice_amount) AS invoice_amount
            FROM documents d
              JOIN document_lines l USING (document_id)
              CROSS JOIN LATERAL ( SELECT document_sign(d.document) AS sign) s
           WHERE d.purpose = 'month' AND d.replaces IS NULL
-          GROUP BY d.month, d.arrangement, d.partner_id, l.policy_id, d.currency
+          GROUP BY (d.month::text), d.arrangement, d.partner_id, l.policy_id, d.currency
         UNION ALL
          SELECT ledger_rows.posted_month, ledger_rows.arrangement, ledger_rows.partner_id, ledger_rows.policy_id,
             ledger_rows.currency, sum(ledger_rows.spot_price) AS sum, sum(ledger_rows.partner_cut) AS sum,

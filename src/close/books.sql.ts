@@ -63,8 +63,8 @@ export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
 export async function readPossibleDuplicates(tx: Transaction, day: string): Promise<string[]> {
   const rows = await query<{ exception: string }>(
     tx,
-    `SELECT exception FROM payment_exceptions WHERE kind = 'possible_duplicate' AND since <= :day::date
-     ORDER BY since, exception`,
+    `SELECT 'payment-' || payment_id AS exception FROM possible_duplicates
+     WHERE received_on <= :day::date ORDER BY received_on, exception`,
     { day },
   );
   return rows.map(({ exception }) => exception);

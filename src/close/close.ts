@@ -155,16 +155,21 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
   return due;
 }
 
-/** The feeds of the month to be closed next, and whether that has ended everywhere; null before the first rows. */
+/** The month to be closed next, and whether it has ended everywhere; null before the first rows. */
+export async function readNextMonth(tx: Transaction, now: DateTime): Promise<{ month: Month; due: boolean } | null> {
+  const next = nextToClose(await readLedgerState(tx), undefined);
+  if (next === undefined) return null;
+  return { month: next, due: dueMonths(next, await readPartnerZones(tx), now).length > 0 };
+}
+
+/** The same with its feeds. */
 export async function readNextFeeds(
   tx: Transaction,
   settings: Pick<Settings, 'allow_empty'>,
   now: DateTime,
 ): Promise<(Feeds & { readonly due: boolean }) | null> {
-  const next = nextToClose(await readLedgerState(tx), undefined);
-  if (next === undefined) return null;
-  const due = dueMonths(next, await readPartnerZones(tx), now).length > 0;
-  return { ...(await readPartnerFeeds(tx, settings, next)), due };
+  const next = await readNextMonth(tx, now);
+  return next && { ...(await readPartnerFeeds(tx, settings, next.month)), due: next.due };
 }
 
 /** The month that must be closed next; undefined while there is neither a row nor a first month. */

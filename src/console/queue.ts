@@ -16,6 +16,7 @@ export function addQueue({ screen, act }: Routes): void {
     const to = fields.get('to');
     const input = readInput(workAssign, { item: fields.get('item') ?? '', ...(to ? { to } : {}) });
     await runAct(context, workAssign, input);
-    return { to: queueHref({ queue: fields.get('queue'), whose: fields.get('whose') }) };
+    const [queue, whose, after] = ['queue', 'whose', 'after'].map((name) => fields.get(name));
+    return { to: queueHref({ queue, whose, after }) };
   });
 }

@@ -24,7 +24,7 @@ import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
-import { coverageScreen, readCoverage, sheetOfCoverage } from './screens/coverage.tsx';
+import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
 import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
@@ -184,15 +184,10 @@ function addPayments({ screen, redirect, form }: Routes): void {
   });
 }
 
-function addReports({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
+function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' | 'file'>): void {
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
-  screen(
-    '/reports/coverage',
-    PARTNERS,
-    (tx, { query, ...seen }) => readCoverage(tx, query, seen),
-    coverageScreen,
-    sheetOfCoverage,
-  );
+  screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
+  sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   screen(
     '/reports/close',
     PARTNERS,

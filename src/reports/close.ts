@@ -59,8 +59,24 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   }[];
 }
 
+/** What the report says of documents, without what takes reading the month's rows. */
+export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
+
 /** Of one month, or of the one closed last; undefined where none is asked for and none is closed. */
 export async function readCloseReport(tx: Transaction, asked?: Month): Promise<CloseReport | undefined> {
+  const figures = await readCloseFigures(tx, asked);
+  if (figures === undefined) return undefined;
+  const { month, previous } = figures;
+  return {
+    ...figures,
+    late: await readLateRows(tx, figures),
+    other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
+    differing_cuts: await readDifferingCuts(tx, { after: previous, to: month }),
+  };
+}
+
+/** As readCloseReport. */
+export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
   const [closed] = await query<
     Pick<CloseReport, 'issued_on' | 'closed_at' | 'program' | 'schema'> & { month: Month; previous: Month | null }
   >(
@@ -95,14 +111,19 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
     ),
     partners: partners.map(withDigits),
     no_activity: await readInactive(tx, month, previous),
-    late: (await readLate(tx, month, previous)).map((row) => ({
-      ...row,
-      invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
-    })),
-    other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
-    differing_cuts: await readDifferingCuts(tx, { after: previous, to: month }),
     held: await readHeld(tx, month),
   };
+}
+
+/** The rows of earlier months that a closed month bills, by partner, month and currency. */
+export async function readLateRows(
+  tx: Transaction,
+  { month, previous }: Pick<CloseReport, 'month' | 'previous'>,
+): Promise<CloseReport['late']> {
+  return (await readLate(tx, month, previous)).map((row) => ({
+    ...row,
+    invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
+  }));
 }
 
 function withDigits({ currency, ...row }: PartnerChange): PartnerChange {

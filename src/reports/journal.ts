@@ -2,7 +2,7 @@
  * SQL over the journal: its balances on any date, and whether those of the three accounts are what is open.
  * Refusal: date_in_future.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -28,35 +28,55 @@ export interface Balance {
 }
 
 /**
- * Entries up to a date: of rows whole months by their sums, and the month that the date divides by its entries; of facts all.
- * Inside of a WITH.
+ * Postings that add up to the balances on a date: the balances of the books that were closed last by then, which never change
+ * and which verify compares with the journal, and what was posted since. Of rows whole months by their sums, and the month
+ * that the date divides by its entries; of facts all. Inside of a WITH.
  */
 const POSTED = `posted AS (
-  SELECT control, account, currency, amount FROM journal_of_row_months WHERE month < :divided
+  SELECT control, account, currency, amount FROM book_balances WHERE month = :books
+  UNION ALL
+  SELECT control, account, currency, amount FROM journal_of_row_months
+  WHERE month > coalesce(:books::text, '') AND month < :divided
   UNION ALL
   SELECT control, account, currency, sum(amount) FROM journal_of_rows
   WHERE month = :divided AND entry_on <= :asOf::date
   GROUP BY control, account, currency
   UNION ALL
   SELECT control, account, currency, sum(amount) FROM journal_of_facts
-  WHERE entry_on <= :asOf::date GROUP BY control, account, currency
+  WHERE entry_on >= :openFrom::date AND entry_on <= :asOf::date
+  GROUP BY control, account, currency
 )`;
 
-/** A date, and the month that it divides: the next month for the last day of one. */
-function upTo(asOf: string): { asOf: string; divided: Month } {
+interface UpTo {
+  readonly asOf: string;
+  /** The month that the date divides: the next month for the last day of one. */
+  readonly divided: Month;
+  /** The last month before that whose books are closed, and the first day after it; null and the first of all days: none. */
+  readonly books: Month | null;
+  readonly openFrom: string;
+}
+
+// A statement of its own: PostgreSQL plans for the dates that it knows.
+async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
-  return { asOf, divided: asOf === lastDay(month) ? monthAfter(month) : month };
+  const divided = asOf === lastDay(month) ? monthAfter(month) : month;
+  const { books } = await queryOne<{ books: Month | null }>(
+    tx,
+    `SELECT max(month) AS books FROM book_closes WHERE month < :divided`,
+    { divided },
+  );
+  return { asOf, divided, books, openFrom: books === null ? '-infinity' : `${monthAfter(books)}-01` };
 }
 
 /** The balance of every account that has one, in order of account and currency. */
-export function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
+export async function readBalances(tx: Transaction, asOf: string): Promise<Balance[]> {
   return query(
     tx,
     `WITH ${POSTED}
      SELECT control, account, currency, sum(amount) AS amount FROM posted
      GROUP BY control, account, currency HAVING sum(amount) <> 0
      ORDER BY account COLLATE "C", currency`,
-    upTo(asOf),
+    { ...(await upTo(tx, asOf)) },
   );
 }
 
@@ -70,18 +90,27 @@ export interface TiedBalance {
   readonly unapplied: string;
 }
 
-export function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
+export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(
     tx,
-    // No row of the ledger is posted to these accounts: the journal of the facts has all of them.
-    `SELECT partner_id, currency,
+    // No row of the ledger is posted to these accounts: the journal of the facts has all of them. Their subaccounts are
+    // partners.
+    `WITH posted AS (
+       SELECT nullif(substr(account, length(control) + 2), '') AS partner_id, control, currency, amount
+       FROM book_balances
+       WHERE month = :books AND control IN (:receivable, :credit, :unapplied)
+       UNION ALL
+       SELECT partner_id, control, currency, amount FROM journal_of_facts
+       WHERE entry_on >= :openFrom::date AND entry_on <= :asOf::date
+         AND control IN (:receivable, :credit, :unapplied)
+     )
+     SELECT partner_id, currency,
             coalesce(sum(amount) FILTER (WHERE control = :receivable), 0) AS receivable,
             coalesce(-sum(amount) FILTER (WHERE control = :credit), 0) AS credit,
             coalesce(-sum(amount) FILTER (WHERE control = :unapplied), 0) AS unapplied
-     FROM journal_of_facts WHERE entry_on <= :asOf::date AND control IN (:receivable, :credit, :unapplied)
-       AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
+     FROM posted WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
      GROUP BY partner_id, currency ORDER BY partner_id COLLATE "C" NULLS LAST, currency`,
-    { asOf, ...TIED_ACCOUNTS, scope },
+    { ...(await upTo(tx, asOf)), ...TIED_ACCOUNTS, scope },
   );
 }
 

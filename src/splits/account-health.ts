@@ -40,10 +40,27 @@ export interface AccountHealth {
   readonly payouts: number;
 }
 
-export async function readAccountHealth(tx: Transaction, now: DateTime<true>): Promise<AccountHealth> {
+/** How far each account was read: what `readAccountHealth` says first, without reading any quote. */
+export async function readAccountReadings(
+  tx: Transaction,
+  now: DateTime<true>,
+): Promise<Pick<AccountHealth, 'accounts' | 'stale'>> {
   const cursors = await readAccountCursors(tx, now.toISO());
-  if (cursors.length === 0) return { accounts: [], stale: [], open: {}, unknown: 0, payouts: 0 };
   const since = now.minus({ hours: STALE_HOURS }).toMillis();
+  return {
+    accounts: cursors.map(({ sold: _, ...account }) => account),
+    stale: cursors
+      .filter(({ balance_transactions_from, sold, read_to }) => {
+        const old = read_to === null || Date.parse(read_to) < since;
+        return balance_transactions_from === 'processor' && sold && old;
+      })
+      .map(({ account }) => account),
+  };
+}
+
+export async function readAccountHealth(tx: Transaction, now: DateTime<true>): Promise<AccountHealth> {
+  const readings = await readAccountReadings(tx, now);
+  if (readings.accounts.length === 0) return { ...readings, open: {}, unknown: 0, payouts: 0 };
   const open: Record<Month, number> = {};
   // At most RECONCILED_MONTHS of them.
   for (const month of await readStatementMonths(tx, RECONCILED_MONTHS)) {
@@ -55,13 +72,7 @@ export async function readAccountHealth(tx: Transaction, now: DateTime<true>): P
     if (count > 0) open[month] = count;
   }
   return {
-    accounts: cursors.map(({ sold: _, ...account }) => account),
-    stale: cursors
-      .filter(({ balance_transactions_from, sold, read_to }) => {
-        const old = read_to === null || Date.parse(read_to) < since;
-        return balance_transactions_from === 'processor' && sold && old;
-      })
-      .map(({ account }) => account),
+    ...readings,
     open,
     unknown: await countUnmatchedBalanceTransactions(tx),
     payouts: await countOpenPayouts(tx, now),

@@ -13,7 +13,6 @@ import {
   type NamedQuote,
   type OtherBalanceTransactions,
   type QuotePosition,
-  readNamingTransactions,
   readOtherBalanceTransactions,
   readPositions,
   readStatements,
@@ -145,7 +144,12 @@ export async function reconcileMonth(
   const interval = { startsAt: startsAt.toUTC().toISO(), endsAt: endsAt.toUTC().toISO() };
   const { matched, others } = await readPositions(tx, { month, lateAfterDays: LATE_AFTER_DAYS });
   const judged = others.map((position) => ({ position, ...judgeQuote(position, now.toMillis()) }));
-  const unknown = await readUnmatchedBalanceTransactions(tx, interval);
+  const owed = owedOf(judged);
+  const unmatched = await readUnmatchedBalanceTransactions(tx, {
+    ...interval,
+    quoteIds: owed.map((each) => each.quote_id),
+  });
+  const unknown = unmatched.filter((each) => each.of_month);
   const statements = await readStatements(tx, month);
   const payouts = (await readPayoutStates(tx, interval)).map((state) => monthPayout(state, now));
   const notPaidOut = await readNotPaidOut(tx, { ...interval, afterDays: PAID_OUT_WITHIN_DAYS });
@@ -154,7 +158,10 @@ export async function reconcileMonth(
     ...unknown.map((balance_transaction) => unknownException(balance_transaction, now)),
   ];
   const open = exceptions.filter((each) => needsWork(each));
-  const { billable, not_billable } = await billableOf(tx, judged);
+  const { billable, not_billable } = billableOf(
+    owed,
+    unmatched.filter((each) => each.names_asked),
+  );
   return {
     month,
     as_of: now.toUTC().toISO(),
@@ -173,12 +180,8 @@ export async function reconcileMonth(
   };
 }
 
-/** What may be billed. A quote whose money is there under a wrong name is left out until finance has decided. */
-async function billableOf(
-  tx: Transaction,
-  judged: readonly Judged[],
-): Promise<{ billable: Billable[]; not_billable: NotBillable[] }> {
-  const owed = judged
+const owedOf = (judged: readonly Judged[]): Billable[] =>
+  judged
     .filter(({ billable }) => billable.isPositive())
     .map(({ position: { partner_id, currency, quote_id }, billable }) => ({
       partner_id,
@@ -186,8 +189,12 @@ async function billableOf(
       quote_id,
       amount: billable.toString(),
     }));
-  const ids = owed.map((each) => each.quote_id);
-  const naming = ids.length === 0 ? [] : await readNamingTransactions(tx, ids);
+
+/** What may be billed. A quote whose money is there under a wrong name is left out until finance has decided. */
+function billableOf(
+  owed: readonly Billable[],
+  naming: readonly UnmatchedBalanceTransaction[],
+): { billable: Billable[]; not_billable: NotBillable[] } {
   const named = new Set(naming.map((each) => each.quote_id));
   return {
     billable: owed.filter((each) => !named.has(each.quote_id)),
@@ -197,7 +204,7 @@ async function billableOf(
         ...each,
         balance_transactions: naming
           .filter(({ quote_id }) => quote_id === each.quote_id)
-          .map(({ account, id, currency, partners }) => {
+          .map(({ account, id, share_currency: currency, partners }) => {
             return { account, id, currency, own_account: partners.includes(each.partner_id) };
           }),
       })),

@@ -203,39 +203,56 @@ export interface UnmatchedBalanceTransaction {
   readonly transfer: string | null;
   /** As its metadata says. */
   readonly quote_id: string | null;
-  /** The quotes of the ledger with that id. */
+  readonly of_month: boolean;
+  /** It is open, brought money and names one of the quotes that were asked for. */
+  readonly names_asked: boolean;
+  /** The quotes of the ledger with that id; of the month's alone, as are candidates. */
   readonly named: readonly NamedQuote[];
+  /** Whose account it is, or was. */
   readonly partners: readonly string[];
   /** Quotes of these partners with exactly this amount open, for manual review, the nearest in time first. */
   readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
 }
 
-/** Balance transactions of a month, in the issuer's zone, without a quote, with candidates for manual review. */
+/**
+ * Balance transactions without a quote: those of a month, in the issuer's zone, with candidates for manual review, and the
+ * open ones of any time that brought money and name one of these quotes. In one statement, because finding what no quote
+ * explains takes longest.
+ */
 export function readUnmatchedBalanceTransactions(
   tx: Transaction,
-  { startsAt, endsAt }: { startsAt: string; endsAt: string },
+  asked: { startsAt: string; endsAt: string; quoteIds: readonly string[] },
 ): Promise<UnmatchedBalanceTransaction[]> {
   return query(
     tx,
-    `WITH unknown AS MATERIALIZED (
-       SELECT * FROM unexplained_balance_transactions
-       WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+    `WITH every AS (
+       SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
+              coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
+       FROM unexplained_balance_transactions u
+     ), unknown AS MATERIALIZED (
+       SELECT * FROM every WHERE of_month OR names_asked
      ), named AS MATERIALIZED (
        SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
-       FROM ledger_rows e
-       WHERE e.kind = 'quote_accepted' AND own_id(e) IN (SELECT quote_id FROM unknown WHERE quote_id IS NOT NULL)
+       -- By the key of each partner's rows: the id of a quote alone is in no index.
+       FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
+       WHERE e.kind = 'quote_accepted'
+         AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
      ), near AS MATERIALIZED (
        SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
               sum(e.invoice_amount) - coalesce((
                 SELECT sum(r.amount) FROM share_allocations r
                 WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
        FROM ledger_rows e
-       WHERE e.arrangement = 'connected_account' AND EXISTS (SELECT FROM unknown)
+       WHERE e.arrangement = 'connected_account'
+         AND e.partner_id = ANY (ARRAY(
+           SELECT o.partner_id FROM account_partners o JOIN unknown u ON u.account = o.account WHERE u.of_month))
+         -- Money comes within months of its quote.
          AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
+         AND e.posted_month <= to_char(:endsAt::timestamptz + interval '3 months', 'YYYY-MM') COLLATE "C"
        GROUP BY e.partner_id, e.quote_id, e.currency
      )
      SELECT u.account, u.id, u.type, u.kind, u.currency, u.unexplained::text AS amount, u.share_currency,
-            u.share_amount::text, u.ended, u.occurred_at, u.payment, u.transfer, u.quote_id,
+            u.share_amount::text, u.ended, u.occurred_at, u.payment, u.transfer, u.quote_id, u.of_month, u.names_asked,
             (SELECT c.reason FROM balance_transaction_closings c
               WHERE c.balance_transaction_id = u.balance_transaction_id AND c.amount = u.unexplained) AS reason,
             coalesce((
@@ -251,7 +268,7 @@ export function readUnmatchedBalanceTransactions(
                                      AND d.arrangement = n.arrangement AND n.posted_month <= d.month
                                      AND n.posted_month > coalesce(m.previous, '')))
                      ORDER BY n.partner_id)
-              FROM named n WHERE n.own_id = u.quote_id), '[]') AS named,
+              FROM named n WHERE u.of_month AND n.own_id = u.quote_id), '[]') AS named,
             coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
               WHERE o.account = u.account), '[]') AS partners,
             coalesce((
@@ -260,35 +277,10 @@ export function readUnmatchedBalanceTransactions(
               FROM (
                 SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.occurred_at)) AS distance
                 FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
-                WHERE n.currency = u.rest_currency AND n.open = u.rest_amount
+                WHERE u.of_month AND n.currency = u.rest_currency AND n.open = u.rest_amount
                 ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
      FROM unknown u ORDER BY u.occurred_at, u.id`,
-    { startsAt, endsAt },
-  );
-}
-
-/** An open balance transaction that brought money and names a quote without being matched to it. */
-export interface NamingTransaction {
-  readonly account: string;
-  readonly id: string;
-  /** What was sent. */
-  readonly currency: string;
-  readonly quote_id: string;
-  /** Whose account it is, or was. */
-  readonly partners: readonly string[];
-}
-
-/** Those of any time that name one of these quotes. */
-export function readNamingTransactions(tx: Transaction, quoteIds: readonly string[]): Promise<NamingTransaction[]> {
-  return query(
-    tx,
-    `SELECT account, id, share_currency AS currency, quote_id,
-            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
-              WHERE o.account = u.account), '[]') AS partners
-     FROM unexplained_balance_transactions u
-     WHERE ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[])
-     ORDER BY quote_id, occurred_at, id`,
-    { quoteIds },
+    asked,
   );
 }
 

@@ -137,6 +137,8 @@ function actQuestion(path: string, objects: Objects): string {
 /** The addresses of a path. Throws for a parameter that nobody has given a value: say it here. */
 export function addressesOf(path: string, objects: Objects): string[] {
   const { number, open, partner, payment, exception, month, running } = objects;
+  // The ledger has no request of approval and no file of a task.
+  if (path.startsWith('/approvals/') || path.includes(':task')) return [];
   const values: Readonly<Record<string, readonly string[]>> = {
     ...{ number: [number, open], exception: [exception, payment], id: [partner], kind: ['month'], name: [month] },
     month: path === '/close/:month' ? [running, month, '2024-03'] : path.endsWith('/preview') ? [running] : [month],
@@ -148,7 +150,6 @@ export function addressesOf(path: string, objects: Objects): string[] {
       ? [filled]
       : (values[parameter] ?? []).map((value) => path.replace(`:${parameter}`, encodeURIComponent(value)));
   if (own.length === 0) throw new Error(`say in addressesOf what :${parameter} of ${path} is`);
-  if (path.startsWith('/approvals/')) return [];
   if (path.startsWith('/acts/')) return [path, `${path}?${actQuestion(path, objects)}`];
   return [...own, ...own.flatMap((address) => each(address, questionsOf(path, objects)))];
 }

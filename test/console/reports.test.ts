@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agingScreen, readAging, sheetOfAging } from '../../src/console/screens/aging.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from '../../src/console/screens/close-report.tsx';
-import { coverageScreen, readCoverage, sheetOfCoverage } from '../../src/console/screens/coverage.tsx';
+import { coverageScreen, readCoverage, readCoverageSheet } from '../../src/console/screens/coverage.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from '../../src/console/screens/trial-balance.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import type { Scope } from '../../src/people/scope.ts';
@@ -39,8 +39,8 @@ describe('a download is the file that the command writes', () => {
   test('trial balance, coverage and close report', async () => {
     const trial = await reading((tx) => readTrialBalance(tx, { detail: 'yes' }, books.seen()));
     expect(trial && csvOf(sheetOfTrialBalance(trial))).toBe(await csvOfCommand('trial-balance', '--detail'));
-    const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
-    expect(csvOf(sheetOfCoverage(coverage))).toBe(await csvOfCommand('coverage'));
+    const coverage = await reading((tx) => readCoverageSheet(tx, {}, books.seen()));
+    expect(csvOf(coverage)).toBe(await csvOfCommand('coverage'));
     const close = await reading((tx) => readCloseReport(tx, { month: '2026-07' }, books.seen()));
     expect(csvOf(sheetOfCloseReport(close))).toBe(await csvOfCommand('close', '2026-07'));
   });

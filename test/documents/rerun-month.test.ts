@@ -70,7 +70,7 @@ test('differing documents are replaced, void ones issued again, those that may n
     issued_on: '2026-08-09',
     due_on: '2026-08-31',
   });
-  expect(await world.database.reading((tx) => readCoverage(tx, undefined))).toMatchObject({ gaps: 0 });
+  expect(await world.database.reading((tx) => readCoverage(tx, { asOf: undefined }))).toMatchObject({ gaps: 0 });
   await expectVerified(world);
   expect(await act.rerunMonth('2026-07')).toMatchObject({ unchanged: 3, replaced: [], issued: [], refused: [{}, {}] });
 });

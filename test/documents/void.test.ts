@@ -30,7 +30,7 @@ beforeEach(async () => {
   await world.partners([partner(), partner({ partner_id: 'p-2' })]);
 });
 
-const coverage = () => world.database.reading((tx) => readCoverage(tx, undefined));
+const coverage = () => world.database.reading((tx) => readCoverage(tx, { asOf: undefined }));
 const status = () => world.database.reading((tx) => readStatus(tx, world));
 
 /** May's invoice of 100, taken back in June by a credit note of 100, of which July's invoice of 40 uses 40. */

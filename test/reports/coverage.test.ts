@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const coverage = (asOf?: string): Promise<Coverage> => world.database.reading((tx) => readCoverage(tx, asOf));
+const coverage = (asOf?: string): Promise<Coverage> => world.database.reading((tx) => readCoverage(tx, { asOf }));
 
 test('a cell names all documents of its partner and month, or says that there was no activity', async () => {
   expect(await coverage()).toEqual({

@@ -4,7 +4,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { assignWork } from '../../people/work-assignments.ts';
 import { type ActContext, defineAct } from '../act.ts';
 import { text } from '../fields.ts';
-import { readWork, type WorkItem } from './items.ts';
+import { describeWork, listWork, type WorkItem } from './items.ts';
 
 export const workAssign = defineAct({
   name: 'work.assign',
@@ -39,8 +39,9 @@ export const workAssign = defineAct({
 const idsOf = ({ partners }: WorkItem): string[] => partners.map(({ id }) => id);
 
 async function itemNamed(tx: Transaction, { settings, environment }: ActContext, item: string): Promise<WorkItem> {
-  const all = await readWork(tx, { settings, scope: null, now: environment.now().toMillis() });
-  const named = all.find((each) => each.item === item);
-  if (named === undefined) throw refuse('work_item_unknown', { item });
-  return named;
+  const question = { settings, scope: null, now: environment.now().toMillis() };
+  const named = (await listWork(tx, question)).filter((each) => each.item === item);
+  const [described] = await describeWork(tx, question, named);
+  if (described === undefined) throw refuse('work_item_unknown', { item });
+  return described;
 }

@@ -8,7 +8,8 @@ import { readLinkTroubles } from '../../delivery/links/queries.ts';
 import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import { Amount } from '../../money.ts';
-import { EXCEPTION_NAMES, listExceptions } from '../../payments/exceptions.ts';
+import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
+import { describeExceptions, EXCEPTION_NAMES } from '../../payments/exceptions.ts';
 import { readRequests } from '../../people/approval-queries.ts';
 import { statusOf } from '../../people/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -53,7 +54,13 @@ export interface WorkAct {
   readonly input: Readonly<Record<string, string>>;
 }
 
-type Found = Omit<WorkItem, 'assignee'>;
+/** An item as a list has it. */
+export interface ListedWork extends WorkItem {
+  /** Of a receipt: what `describeWork` finds payer and suggestions by. Until then its state and reason are the import's. */
+  readonly receipt?: PaymentException;
+}
+
+type Found = Omit<ListedWork, 'assignee'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
@@ -68,16 +75,21 @@ const LISTED = 500;
 /** The deliveries run every ten minutes: an e-mail that is queued for longer is one that no mail server takes. */
 const QUEUED_TOO_LONG_MS = 60 * 60 * 1000;
 
+/** Every item, described. */
+export const readWork = async (tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> =>
+  describeWork(tx, question, await listWork(tx, question));
+
 /**
- * Every item, the oldest first. Amounts of several currencies are never converted: of one day, currencies stand in the order
+ * Every item, the oldest first, with receipts as they were imported: what they may pay takes longer than everything else,
+ * and is for those that are looked at. Amounts of several currencies are never converted: of one day, currencies stand in the order
  * of their codes, the larger amount of a currency before the smaller, and what has no amount comes last.
  */
-export async function readWork(tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> {
+export async function listWork(tx: Transaction, question: WorkQuestion): Promise<ListedWork[]> {
   const { scope } = question;
   const found = [
     ...(await approvals(tx, question)),
     ...(await documents(tx, question)),
-    ...(await receipts(tx, question)),
+    ...(await receipts(tx)),
     ...(await disputes(tx)),
     ...(await emails(tx, question)),
     ...(await links(tx, question)),
@@ -187,20 +199,52 @@ const ofDocument = (document: Omit<WaitingDocument, 'what' | 'reason'>) => ({
   since: document.since,
 });
 
-async function receipts(tx: Transaction, { settings }: WorkQuestion): Promise<Found[]> {
-  const exceptions = await listExceptions(tx, settings);
+async function receipts(tx: Transaction): Promise<Found[]> {
+  const exceptions = await readExceptions(tx);
   return exceptions.map((each) => ({
     item: `receipt:${each.exception}`,
     kind: 'receipts',
-    state: EXCEPTION_NAMES[each.kind],
-    tone: each.kind === 'suggestion' ? 'good' : 'warn',
-    title: each.payer?.name ?? each.partner_name ?? each.exception,
-    partners: each.partner_id === null ? [] : [{ id: each.partner_id, name: each.partner_name ?? each.partner_id }],
+    ...asReceipt(each),
+    title: each.exception,
+    partners: each.partner_id === null ? [] : [{ id: each.partner_id, name: each.partner_id }],
     money: each.amount === null || each.currency === null ? null : { amount: each.amount, currency: each.currency },
     since: each.since,
-    reason: each.reason,
     acts: [],
+    receipt: each,
   }));
+}
+
+const asReceipt = ({
+  kind,
+  reason,
+}: Pick<PaymentException, 'kind' | 'reason'>): Pick<Found, 'state' | 'tone' | 'reason'> => ({
+  state: EXCEPTION_NAMES[kind],
+  tone: kind === 'suggestion' ? 'good' : 'warn',
+  reason,
+});
+
+/** These items with what receipts among them are known by today: the payer, and what they may pay. */
+export async function describeWork(
+  tx: Transaction,
+  { settings }: Pick<WorkQuestion, 'settings'>,
+  items: readonly ListedWork[],
+): Promise<WorkItem[]> {
+  const described = await describeExceptions(
+    tx,
+    settings,
+    items.flatMap(({ receipt }) => receipt ?? []),
+  );
+  const known = new Map(described.map((each) => [each.exception, each]));
+  return items.map(({ receipt, ...item }) => {
+    const found = known.get(receipt?.exception ?? '');
+    if (found === undefined) return item;
+    return {
+      ...item,
+      ...asReceipt(found),
+      title: found.payer?.name ?? found.partner_name ?? found.exception,
+      partners: item.partners.map(({ id }) => ({ id, name: found.partner_name ?? id })),
+    };
+  });
 }
 
 async function disputes(tx: Transaction): Promise<Found[]> {

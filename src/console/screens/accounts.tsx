@@ -7,7 +7,7 @@ import { readPartnerNames } from '../../partners/queries.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { type AccountHealth, readAccountHealth } from '../../splits/account-health.ts';
+import { type AccountHealth, readAccountReadings } from '../../splits/account-health.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
@@ -71,7 +71,7 @@ export async function readAccounts(
   );
   const [latest] = months;
   const month = monthAsked('month', asked.month) ?? latest?.month ?? monthBefore(today.slice(0, 7) as Month);
-  const { accounts, stale } = await readAccountHealth(tx, now);
+  const { accounts, stale } = await readAccountReadings(tx, now);
   const accountsSeen = await readAccountsInScope(tx, scope);
   return {
     months: months.map((each) => each.month),

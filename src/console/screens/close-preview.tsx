@@ -10,7 +10,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type ForeseenHold, foreseeHolds } from '../../delivery/foresee.ts';
 import { Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName } from '../../month.ts';
-import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { type CloseFigures, type CloseReport, readCloseFigures, readLateRows } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
@@ -24,7 +24,7 @@ export interface ClosePreview {
   readonly due: boolean;
   /** Null where it cannot be closed, with the reason. */
   readonly seen: {
-    readonly report: CloseReport;
+    readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
     readonly holds: readonly ForeseenHold[];
   } | null;
@@ -40,7 +40,7 @@ export async function readClosePreview(tx: Transaction, context: ActContext, mon
       context,
       { month },
       async (own, { documents }) => ({
-        report: await readCloseReport(own, month),
+        report: await readFigures(own, month),
         holds: await foreseeHolds(own, context, documents),
       }),
     );
@@ -53,6 +53,11 @@ export async function readClosePreview(tx: Transaction, context: ActContext, mon
     if (!(thrown instanceof Refusal)) throw thrown;
     return { month, due, seen: null, refused: thrown.message };
   }
+}
+
+async function readFigures(tx: Transaction, month: Month) {
+  const figures = await readCloseFigures(tx, month);
+  return figures && { ...figures, late: await readLateRows(tx, figures) };
 }
 
 export function closePreviewScreen(

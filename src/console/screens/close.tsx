@@ -2,15 +2,15 @@
 
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
-import { endOfMonthEverywhere, readNextFeeds } from '../../close/close.ts';
-import { type Feeds, missingFeeds } from '../../close/feeds.ts';
-import { type MonthFacts, readMonthFacts, readPartnerZones } from '../../close/queries.ts';
+import { endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
+import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
+import { readPartnerZones } from '../../close/queries.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
-import { type CloseReport, readCloseReport } from '../../reports/close.ts';
+import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
@@ -33,7 +33,9 @@ interface OpenMonth {
   readonly month: Month;
   readonly rows: number;
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-  readonly feeds: Feeds & { readonly due: boolean };
+  readonly due: boolean;
+  /** Null where another month is shown. */
+  readonly feeds: Feeds | null;
   readonly ends_at: string;
   /** The requests to close it, or all that are due, that wait for a second person. */
   readonly requests: readonly WaitingApproval[];
@@ -61,25 +63,26 @@ const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
 async function readOpenMonth(
   tx: Transaction,
   { environment, settings }: { environment: Environment; settings: Settings },
+  asked: Month | undefined,
 ): Promise<OpenMonth | null> {
-  const feeds = await readNextFeeds(tx, settings, environment.now());
-  if (feeds === null) return null;
+  const next = await readNextMonth(tx, environment.now());
+  if (next === null) return null;
+  const { month, due } = next;
   const totals = await query<{ currency: string; invoice_amount: string; rows: number }>(
     tx,
     `SELECT currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
      FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY sum(invoice_amount) DESC`,
-    { month: feeds.month },
+    { month },
   );
   const requests = await readWaitingApprovals(tx, environment.now());
   const zones = await readPartnerZones(tx);
-  const end = endOfMonthEverywhere(feeds.month, zones.length > 0 ? zones : [settings.time_zone]);
+  const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   return {
-    month: feeds.month,
+    ...{ month, due, totals },
     rows: totals.reduce((sum, { rows }) => sum + rows, 0),
-    totals,
-    feeds,
+    feeds: (asked ?? month) === month ? await readPartnerFeeds(tx, settings, month) : null,
     ends_at: end.at.toISO(),
-    requests: requests.filter(({ act, subject }) => act === 'month.close' && (feeds.due || subject === feeds.month)),
+    requests: requests.filter(({ act, subject }) => act === 'month.close' && (due || subject === month)),
     missing:
       environment.name === 'production' ? (await readReadiness(tx, { environment, settings })).missing.length : 0,
   };
@@ -89,8 +92,7 @@ export interface CloseView {
   readonly closed: readonly ClosedMonth[];
   readonly open: OpenMonth | null;
   readonly shown: Month | null;
-  readonly report: CloseReport | null;
-  readonly facts: MonthFacts | null;
+  readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
@@ -102,23 +104,22 @@ export async function readClose(
   asked: Month | undefined,
 ): Promise<CloseView> {
   const closed = await readClosedMonths(tx);
-  const open = await readOpenMonth(tx, context);
+  const open = await readOpenMonth(tx, context, asked);
   const shown = asked ?? open?.month ?? closed.at(-1)?.month ?? null;
   const isClosed = closed.some(({ month }) => month === shown);
-  const report = isClosed && shown !== null ? ((await readCloseReport(tx, shown)) ?? null) : null;
-  const [facts = null] = isClosed && shown !== null ? await readMonthFacts(tx, [shown]) : [];
+  const report = isClosed && shown !== null ? ((await readCloseFigures(tx, shown)) ?? null) : null;
   const signOff = report !== null && shown !== null ? await readSignOff(tx, context, shown) : null;
-  return { closed, open, shown, report, facts, signOff, openBooks: openBooks(await readBooksState(tx)) };
+  return { closed, open, shown, report, signOff, openBooks: openBooks(await readBooksState(tx)) };
 }
 
 export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles'> }): Screen {
-  const { shown, open, report, facts } = view;
+  const { shown, open, report } = view;
   const running = open !== null && open.month === shown;
   return {
     place: 'close',
     title: shown === null ? 'Close' : monthName(shown),
     lead: running ? (
-      open.feeds.due ? (
+      open.due ? (
         'has ended everywhere and waits to be closed'
       ) : (
         <>
@@ -134,8 +135,8 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     ),
     acts: running
       ? mayDo(user, 'month.close', null) && (
-          <a class={open.feeds.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
-            {open.feeds.due ? `Close ${monthName(open.month)}` : 'Preview'}
+          <a class={open.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
+            {open.due ? `Close ${monthName(open.month)}` : 'Preview'}
           </a>
         )
       : shown !== null && (
@@ -161,8 +162,8 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     content: (
       <>
         <Strip {...view} />
-        {running && <Running open={open} user={user} />}
-        {report !== null && facts !== null && <Closed report={report} facts={facts} view={view} user={user} />}
+        {running && open.feeds !== null && <Running open={open} feeds={open.feeds} user={user} />}
+        {report !== null && <Closed report={report} view={view} user={user} />}
         {shown === null && (
           <p class="nothing">
             There are no rows yet. Import some, and the first month appears here.{' '}
@@ -191,8 +192,8 @@ const Strip = ({ closed, open, shown }: CloseView) => (
       <MonthTile
         month={open.month}
         current={open.month === shown}
-        tone={open.feeds.due ? 'bad' : 'running'}
-        state={open.feeds.due ? 'Ready to close' : 'Running'}
+        tone={open.due ? 'bad' : 'running'}
+        state={open.due ? 'Ready to close' : 'Running'}
         totals={open.totals}
       />
     )}
@@ -243,9 +244,9 @@ export const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label
   </dl>
 );
 
-function Running({ open, user }: { open: OpenMonth; user: Seer }) {
-  const missing = missingFeeds(open.feeds);
-  const { expected } = open.feeds;
+function Running({ open, feeds, user }: { open: OpenMonth; feeds: Feeds; user: Seer }) {
+  const missing = missingFeeds(feeds);
+  const { expected } = feeds;
   return (
     <div class="columns">
       <Card
@@ -288,7 +289,7 @@ function Running({ open, user }: { open: OpenMonth; user: Seer }) {
         </Card>
         <Card title="Before it closes">
           <ul class="ticks">
-            <Tick done={open.feeds.due} text="The month has ended in every partner's time zone" />
+            <Tick done={open.due} text="The month has ended in every partner's time zone" />
             <Tick
               done={missing.length === 0}
               text={
@@ -318,7 +319,7 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
 );
 
 /** Partners against the month before. `linked`: the documents exist. */
-export const changeColumns = (linked: boolean): Column<CloseReport['partners'][number]>[] => [
+export const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
   PARTNER,
   {
     heading: 'Documents',
@@ -354,14 +355,13 @@ export const changeColumns = (linked: boolean): Column<CloseReport['partners'][n
 ];
 
 interface ClosedProps {
-  readonly report: CloseReport;
-  readonly facts: MonthFacts;
+  readonly report: CloseFigures;
   readonly view: CloseView;
   readonly user: Seer;
 }
 
-function Closed({ report, facts, view, user }: ClosedProps) {
-  const { sent, pending, held, failed, uncertain } = facts.deliveries;
+function Closed({ report, view, user }: ClosedProps) {
+  const { sent, pending, held, failed, uncertain } = report.deliveries;
   const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
   const unfinished = held + failed + uncertain;
   return (
@@ -370,7 +370,7 @@ function Closed({ report, facts, view, user }: ClosedProps) {
         <header>
           <h2>Issued</h2>
           <p>
-            {`${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')}, ${plural(facts.statements, 'statement')} from ${plural(facts.entries, 'row')}`}
+            {`${plural(report.invoices, 'invoice')}, ${plural(report.credit_notes, 'credit note')}, ${plural(report.statements, 'statement')} from ${plural(report.entries, 'row')}`}
           </p>
         </header>
         <div class="in">
@@ -426,7 +426,7 @@ function Closed({ report, facts, view, user }: ClosedProps) {
             </Card>
           </div>
           {view.signOff !== null && (
-            <SignOffCard month={report.month} signOff={view.signOff} deliveries={facts.deliveries} user={user} />
+            <SignOffCard month={report.month} signOff={view.signOff} deliveries={report.deliveries} user={user} />
           )}
           <Card title="Proof">
             <dl class="facts">

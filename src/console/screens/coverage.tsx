@@ -2,8 +2,13 @@
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/queries.ts';
-import type { Scope } from '../../people/scope.ts';
-import { type Coverage, type CoverageCell, readCoverage as readCoverageReport } from '../../reports/coverage.ts';
+import { isInScope, type Scope } from '../../people/scope.ts';
+import {
+  type Coverage,
+  type CoverageCell,
+  readCoverage as readCoverageReport,
+  readGaps,
+} from '../../reports/coverage.ts';
 import { refuseFutureDay } from '../../reports/journal.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
@@ -18,13 +23,17 @@ import { ReportsMenu } from './reports-menu.tsx';
 export type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
 export interface CoverageView {
+  /** Of the partners of one page; its gaps are those of all. */
   readonly coverage: Coverage;
+  /** How many partners the list has. */
+  readonly listed: number;
   readonly asOf: string | undefined;
   readonly today: string;
   /** Only partners with a gap. */
   readonly gapsOnly: boolean;
-  /** The partner after which the list goes on. */
+  /** The partner after which the page begins, and after which the next one does. */
   readonly after: string | undefined;
+  readonly next: string | null;
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -40,22 +49,37 @@ export async function readCoverage(
 ): Promise<CoverageView> {
   const asOf = dayAsked('as_of', asked.as_of);
   await refuseFutureDay(tx, asOf, today);
+  const gapsOnly = choiceAsked('only', asked.only, ['gaps']) !== undefined;
+  const after = textAsked(asked.after);
+  const names = await readPartnerNames(tx);
+  const gaps = new Map((await readGaps(tx, { asOf, scope })).map((each) => [each.partner_id, each.gaps]));
+  const partners = [...names.keys()].filter((id) => isInScope(scope, id) && (!gapsOnly || gaps.has(id))).sort();
+  const left = partners.filter((id) => after === undefined || id > after);
+  const shown = left.slice(0, PAGE);
+  const coverage = await readCoverageReport(tx, { asOf, scope: shown });
   return {
-    coverage: await readCoverageReport(tx, asOf, scope),
-    asOf,
-    today,
-    gapsOnly: choiceAsked('only', asked.only, ['gaps']) !== undefined,
-    after: textAsked(asked.after),
-    names: await readPartnerNames(tx),
+    coverage: { ...coverage, gaps: [...gaps.values()].reduce((sum, count) => sum + count, 0) },
+    listed: partners.length,
+    ...{ asOf, today, gapsOnly, after, names },
+    next: left.length > PAGE ? (shown.at(-1) ?? null) : null,
   };
 }
 
-export const sheetOfCoverage = ({ coverage }: CoverageView): Sheet => coverageSheet(coverage);
+/** The file has all partners and all months. */
+export async function readCoverageSheet(
+  tx: Transaction,
+  asked: CoverageQuestion,
+  { today, scope }: { today: string; scope: Scope },
+): Promise<Sheet> {
+  const asOf = dayAsked('as_of', asked.as_of);
+  await refuseFutureDay(tx, asOf, today);
+  return coverageSheet(await readCoverageReport(tx, { asOf, scope }));
+}
 
 type Line = Coverage['partners'][number];
 
 export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Screen {
-  const { coverage, asOf, today, gapsOnly, after } = view;
+  const { coverage, asOf, today, gapsOnly } = view;
   const { months, gaps, books_open } = coverage;
   const question = { as_of: asOf, only: gapsOnly ? 'gaps' : undefined };
   return {
@@ -86,26 +110,19 @@ export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Sc
           )}
           {books_open.length > 0 && <Chip tone="warn">{`books open: ${books_open.join(', ')}`}</Chip>}
         </form>
-        <Matrix view={view} question={question} after={after} />
+        <Matrix view={view} question={question} />
       </>
     ),
   };
 }
 
 function Matrix({
-  view: { coverage, gapsOnly, names },
+  view: { coverage, listed, gapsOnly, after, next, names },
   question,
-  after,
 }: {
   view: CoverageView;
   question: Readonly<Record<string, string | undefined>>;
-  after: string | undefined;
 }) {
-  const partners = coverage.partners.filter(
-    ({ partner_id, cells }) =>
-      (after === undefined || partner_id > after) && (!gapsOnly || cells.some(({ state }) => state === 'gap')),
-  );
-  const shown = partners.slice(0, PAGE);
   const months = coverage.months.slice(-MONTHS_SHOWN);
   const columns: Column<Line>[] = [
     {
@@ -126,20 +143,20 @@ function Matrix({
   const left = coverage.months.length - months.length;
   return (
     <Card
-      title={plural(partners.length, 'partner')}
+      title={plural(listed, 'partner')}
       note={left > 0 && `the last ${MONTHS_SHOWN} months; ${plural(left, 'earlier month')} in the file`}
       flush
     >
       <DataTable
         columns={columns}
-        rows={shown}
+        rows={coverage.partners}
         labelled
         nothing={gapsOnly ? 'No partner has a gap.' : 'There are no partners.'}
         caption="Documents by partner and month"
       />
       <Pager
         first={after === undefined ? null : addressOf(PATH, question)}
-        next={partners.length > PAGE ? addressOf(PATH, { ...question, after: shown.at(-1)?.partner_id }) : null}
+        next={next === null ? null : addressOf(PATH, { ...question, after: next })}
       />
     </Card>
   );

@@ -3,15 +3,22 @@
  * What a command's exit or the status only counts, is a line here.
  */
 import { ACTS } from '../../acts/registry.ts';
-import { readWork, WORK_KINDS, type WorkItem, type WorkKind, type WorkQuestion } from '../../acts/work/items.ts';
+import {
+  describeWork,
+  listWork,
+  WORK_KINDS,
+  type WorkItem,
+  type WorkKind,
+  type WorkQuestion,
+} from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { scopeOf, type User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
 import { ActLink, actHref, mayDo, type Seer } from '../act-link.tsx';
 import { Form } from '../form.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Money, None, Tabs } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
-import { choiceAsked } from '../parameters.ts';
+import { choiceAsked, textAsked } from '../parameters.ts';
 import { Words } from '../words.tsx';
 import { approvalHref } from './approvals.tsx';
 
@@ -27,7 +34,11 @@ interface Filter {
 }
 
 export interface QueueView extends Filter {
+  /** Of one page. */
   readonly items: readonly WorkItem[];
+  /** The item after which the page begins, and after which the next one does. */
+  readonly after: string | undefined;
+  readonly next: string | null;
   readonly counts: Readonly<Record<WorkKind | 'all', number>>;
   readonly byPerson: Readonly<Record<Whose | 'all', number>>;
   readonly login: string;
@@ -35,7 +46,9 @@ export interface QueueView extends Filter {
   readonly assigns: boolean;
 }
 
-export type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose', string | undefined>>>;
+export type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
+
+const PAGE = 50;
 
 export async function readQueue(
   tx: Transaction,
@@ -46,15 +59,22 @@ export async function readQueue(
     queue: choiceAsked('queue', asked.queue, WORK_KINDS),
     whose: choiceAsked('whose', asked.whose, WHOSE),
   };
-  const all = await readWork(tx, question);
+  const all = await listWork(tx, question);
   const is = ({ assignee }: WorkItem, whose: Whose | undefined) =>
     whose === undefined || (whose === 'mine' ? assignee?.login === user.login : assignee === null);
   const persons = all.filter((item) => is(item, filter.whose));
   const kind = all.filter((item) => filter.queue === undefined || item.kind === filter.queue);
   const counts = WORK_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
+  const listed = kind.filter((item) => is(item, filter.whose));
+  const after = textAsked(asked.after);
+  // An item that was settled meanwhile is not there: then the list begins anew.
+  const begin = listed.findIndex(({ item }) => item === after) + 1;
+  const shown = listed.slice(begin, begin + PAGE);
   return {
     ...filter,
-    items: kind.filter((item) => is(item, filter.whose)),
+    items: await describeWork(tx, question, shown),
+    after,
+    next: begin + PAGE < listed.length ? (shown.at(-1)?.item ?? null) : null,
     counts: { ...Object.fromEntries(counts), all: persons.length } as QueueView['counts'],
     byPerson: {
       all: kind.length,
@@ -177,6 +197,7 @@ function Assignee({ item: { item, assignee }, view, reader }: { item: WorkItem; 
           <input type="hidden" name="to" value={isMine ? '' : view.login} />
           <input type="hidden" name="queue" value={view.queue ?? ''} />
           <input type="hidden" name="whose" value={view.whose ?? ''} />
+          <input type="hidden" name="after" value={view.after ?? ''} />
           <button type="submit" class="small" aria-label={`${isMine ? 'Give back' : 'Take'} ${item}`}>
             {isMine ? 'Give back' : 'Take'}
           </button>
@@ -191,10 +212,11 @@ function Assignee({ item: { item, assignee }, view, reader }: { item: WorkItem; 
 
 const nameOf = (kind: string): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
-export const queueHref = ({ queue, whose }: QueueQuestion): string => addressOf(QUEUE, { queue, whose });
+export const queueHref = ({ queue, whose, after }: QueueQuestion): string => addressOf(QUEUE, { queue, whose, after });
 
 export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer }): Screen {
-  const { queue, whose, items, counts, byPerson } = view;
+  const { queue, whose, items, after, next, counts, byPerson } = view;
+  const listed = queue === undefined ? counts.all : counts[queue];
   return {
     place: 'queue',
     title: 'Work queue',
@@ -219,7 +241,7 @@ export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer 
             current: each === (whose ?? 'all'),
           }))}
         />
-        <Card title={plural(items.length, 'item')} note="oldest first" flush>
+        <Card title={plural(listed, 'item')} note="oldest first" flush>
           <DataTable
             columns={columnsFor(view, seen)}
             rows={items}
@@ -229,6 +251,10 @@ export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer 
                 : 'Nothing here. What is assigned to somebody else, or to nobody, is in the other lists.'
             }
             caption="Work queue"
+          />
+          <Pager
+            first={after === undefined ? null : queueHref({ queue, whose })}
+            next={next === null ? null : queueHref({ queue, whose, after: next })}
           />
         </Card>
       </>

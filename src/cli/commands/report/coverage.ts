@@ -27,7 +27,7 @@ async function reportCoverage(context: CommandContext, options: PresentOptions &
   const { database, output } = context;
   const coverage = await database.reading(async (tx) => {
     await refuseFutureDay(tx, options.asOf, todayOf(context));
-    return readCoverage(tx, options.asOf);
+    return readCoverage(tx, { asOf: options.asOf });
   });
   await present(
     output,
