@@ -1,9 +1,17 @@
 /** Documents with the tax that finance configured: what is owed has it, and each correction takes that of what it corrects. */
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { type SettingsFile, settingsSchema } from '../../src/config/settings.ts';
+import { documentSnapshot } from '../../src/documents/document.ts';
+import { readDocuments } from '../../src/documents/queries.ts';
+import { renderDocumentEmail } from '../../src/mail/document-text.ts';
+import { templatesOf } from '../../src/mail/templates.ts';
 import { readTaxReport } from '../../src/reports/tax.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
+import { needs } from '../support/tools.ts';
 import { partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { type Corrections, correctionsOf, document, expectVerified, refund, sale } from './correcting.ts';
 
@@ -271,6 +279,47 @@ test('yen have no decimals, and a reduced rate is marked', async () => {
     { rate: '8', taxable: '1006', tax: '80', reduced: true },
   ]);
   await expectVerified(world);
+});
+
+/** What a document prints and mails. */
+async function delivered(number: string): Promise<{ pdf: string; mail: string }> {
+  const results = await world.deliver();
+  expect(results.map(({ status }) => status)).toEqual(results.map(() => 'sent'));
+  const [row] = await world.sql<{ pdf: Buffer; id: number }>(
+    `SELECT pdf, document_id::int AS id FROM document_pdfs JOIN documents USING (document_id) WHERE number = $1`,
+    [number],
+  );
+  const file = join(world.home, `${number}.pdf`);
+  writeFileSync(file, row?.pdf ?? '');
+  const [snapshot] = await world.database.reading((tx) => readDocuments(tx, { number }));
+  if (snapshot === undefined) throw new Error(`there is no ${number}`);
+  const additions = { paymentLink: null, instructions: null, instructionsChanged: false };
+  const facts = { contactName: '', attachments: [], rowsOmitted: false };
+  const mail = renderDocumentEmail(documentSnapshot(snapshot, additions), facts, templatesOf(world.environment));
+  return {
+    pdf: execFileSync('pdftotext', [file, '-'], { encoding: 'utf8' }).replace(/\s+/g, ' '),
+    mail: mail.text,
+  };
+}
+
+test('the PDF and the e-mail have a row for each rate and the total with tax, and name our number there', async (context) => {
+  needs('pdfinfo', context); // and pdftotext, of the same package
+  await world.partners([from('FR', { partner_id: 'p-fr' })]);
+  await world.rows([
+    ...[euros('2026-07', '100'), euros('2026-07', '50', { policy_id: 'parking' })],
+    euros('2026-07', '80', { partner_id: 'p-fr' }),
+  ]);
+  await world.close();
+  const german = await delivered(INV_1);
+  for (const text of ['VAT 16% on 100.00', 'VAT 7% on 50.00', 'Total with tax', 'VAT registration DE123456789'])
+    expect(german.pdf).toContain(text);
+  const steps = ['Total before tax:', 'VAT 16% on 100.00:', 'VAT 7% on 50.00:', 'Total with tax:', 'Amount due:'];
+  const places = steps.map((text) => german.mail.indexOf(text));
+  expect(places.every((place, at) => place > (places[at - 1] ?? 0))).toBe(true);
+  expect(german.mail).toMatch(/Amount due: (EUR )?169.50/);
+  const french = await delivered('INV-2026-000002');
+  expect(french.pdf).toContain('Reverse charge, no VAT on 80.00');
+  expect(french.mail).toContain('Reverse charge, no VAT on 80.00');
 });
 
 test('the tax report ties to the journal, and credit notes and voids lower it', async () => {
