@@ -67,7 +67,7 @@ async function open(options?: BrowserContextOptions): Promise<Opened> {
 describe("every screen of the partner's place, on a phone, a laptop and a large display, light and dark", () => {
   test('fits, and neither axe nor the browser finds a fault', async () => {
     await expectNoFaults(await open(), screens);
-  }, 300_000);
+  }, 600_000);
 
   test('fits without JavaScript', async () => {
     await expectNoFaults(await open({ javaScriptEnabled: false }), screens, { withAxe: false });

@@ -87,7 +87,7 @@ describe('every screen, on a phone, a laptop and a large display, light and dark
   test('fits, and neither axe nor the browser finds a fault', async () => {
     expect(screens.length).toBeGreaterThan(25);
     await expectNoFaults(await open(), screens);
-  }, 300_000);
+  }, 600_000);
 
   test('fits without JavaScript', async () => {
     await expectNoFaults(await open({ javaScriptEnabled: false }), screens, { withAxe: false });
