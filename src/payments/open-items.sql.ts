@@ -61,7 +61,7 @@ export function readCarriedNumbers(
 ): Promise<{ document: 'invoice' | 'credit_note'; written: string; number: string }[]> {
   return query(
     tx,
-    `SELECT d.document, d.opening_number AS written, d.number FROM documents d
+    `SELECT d.document, coalesce(d.opening_number, d.number) AS written, d.number FROM documents d
      WHERE d.opening_id IS NOT NULL AND NOT EXISTS (SELECT FROM documents n WHERE n.opening_follows = d.document_id)
      ORDER BY d.document_id`,
   );

@@ -22,6 +22,7 @@ const filesOf = (folder: string): { path: string; text: string }[] =>
 const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   // These do acts, and something beside them.
   'books.ts closeBooks': 'a dry run lists everything that keeps the books from closing, where the act is refused',
+  'close.ts output': 'month.close, or with --compare only compares what it would issue',
   'credit.ts refund': 'credit.refund, or credit.refund_returned with --returned',
   'deliver.ts deliver': 'delivery.retry; what it delivers was decided by other acts',
   'export-gl.ts exportGeneralLedger': 'gl.export, and then writes its files',

@@ -4,7 +4,7 @@ import type { Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActLink, MoreActs, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
@@ -109,9 +109,13 @@ export function partnersScreen({ q, show, after, lines, next }: PartnersView, { 
         <ActLink user={user} act="partner.import" partner={[]}>
           Create and change partners
         </ActLink>
-        <ActLink user={user} act="opening.import" partner={[]}>
-          Carry over open items
-        </ActLink>
+        <MoreActs
+          user={user}
+          acts={[
+            { act: 'opening.import', partner: null, name: 'Carry over open items of the system before' },
+            { act: 'opening.reverse', partner: null, name: 'Reverse what was carried over' },
+          ]}
+        />
       </>
     ),
     content: (
