@@ -1,5 +1,4 @@
 /** Refusals about users, their roles, and signing in to the console. */
-import { isZero, moneyText } from '../money.ts';
 import { minuteOf } from '../text.ts';
 import { badInput, defineAnswer, refused } from './definition.ts';
 
@@ -64,9 +63,9 @@ export const PEOPLE = {
           `'reckoner approval approve ${f.request_id}'.`;
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
-      isZero(before)
-        ? ` ${moneyText(amount, currency)} is above ${moneyText(above, currency)}.`
-        : ` ${moneyText(amount, currency)}, after ${moneyText(before, currency)} in the last 30 days, is above ${moneyText(above, currency)}.`,
+      /[1-9]/.test(before)
+        ? ` ${amount} ${currency}, after ${before} ${currency} in the last 30 days, is above ${above} ${currency}.`
+        : ` ${amount} ${currency} is above ${above} ${currency}.`,
     );
     return `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`;
   }),

@@ -807,7 +807,10 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     when: 'the bank details of the settings are in force already',
     exit: 3,
     says: /in force already.*'reckoner instructions adopt'/,
-    run: () => inWorld(['instructions', 'adopt']),
+    run: async () => {
+      await inWorld(['instructions', 'adopt']);
+      return inWorld(['instructions', 'adopt']);
+    },
   },
   tax_rule_missing: {
     when: 'tax is configured, and no rule applies to a sale',
