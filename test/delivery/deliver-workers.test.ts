@@ -10,6 +10,7 @@ import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/
 import { linkProvider } from '../../src/delivery/link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';
+import { adoptUnlessRuled } from '../../src/documents/instructions.ts';
 import { composeMessage } from '../../src/mail/message.ts';
 import { loadTemplates } from '../../src/mail/templates.ts';
 import type { OutgoingMessage, SendOutcome } from '../../src/mail/transport.ts';
@@ -30,6 +31,8 @@ async function closeJuly(invoices = 1): Promise<void> {
   await world.partners(ids.map((partner_id) => partner({ partner_id })));
   await world.rows(ids.map((partner_id) => quote({ partner_id })));
   await world.close();
+  // As each run does before its workers begin.
+  await adoptUnlessRuled(world.database, world);
 }
 
 const statuses = async () => (await world.documents()).map(({ email }) => email?.status);
@@ -317,6 +320,7 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
   });
   const later = slow.deliver();
   expect(await quick.deliver()).toMatchObject({ status: 'deferred' });
+  await adoptUnlessRuled(world.database, world);
   // What the slow one had read is out of date by then; it looks again like any job that comes back.
   expect(await later).toMatchObject({ status: 'elsewhere' });
   expect(await slow.deliver()).toMatchObject({ status: 'sent' });
