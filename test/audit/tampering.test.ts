@@ -235,11 +235,8 @@ describe('any field of any fact under a seal', () => {
   test('these books fill all tables of documents', async () => {
     const names = SEALED_TABLES.map(({ name }) => name);
     const ofDocuments = names.slice(names.indexOf('documents'), names.indexOf('document_pdfs') + 1);
-    for (const name of [
-      'audit_events',
-      'issuer_versions',
-      ...ofDocuments.filter((each) => each !== 'skipped_numbers'),
-    ]) {
+    const unused = ['skipped_numbers', 'document_taxes'];
+    for (const name of ['audit_events', 'issuer_versions', ...ofDocuments.filter((each) => !unused.includes(each))]) {
       expect([name, (await world.sql(`SELECT FROM ${name}`)).length > 0]).toEqual([name, true]);
     }
   });
