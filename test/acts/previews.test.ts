@@ -19,6 +19,7 @@ import type { Actor } from '../../src/people/audit-events.ts';
 import { ROLES } from '../../src/people/roles.ts';
 import { identify } from '../../src/people/users.ts';
 import { writeAccounts } from '../general-ledger/months.ts';
+import { csvOf, invoice } from '../opening/file.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
 import { invite } from '../support/console.ts';
 import { partner, quote } from '../support/world.ts';
@@ -68,6 +69,13 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   'instructions.adopt': () => ({ input: {}, refused: 'instructions_unchanged' }),
   'work.assign': () => ({ input: { item: `dispute:${inv(4)}` }, refused: 'work_assigned_already' }),
   'partner.import': () => ({ input: { file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) } }),
+  'opening.import': () => ({
+    input: {
+      file: file('open.csv', csvOf([invoice('OLD-1', '70.00')])),
+      ...{ cutOver: '2026-10-04', control: ['USD=70.00'], count: 1 },
+    },
+  }),
+  'opening.reverse': () => ({ input: { openingId: 1, ...why }, refused: 'opening_unknown' }),
   'ledger.import': () => ({
     input: { files: [file('rows.ndjson', `${JSON.stringify(quote({ accepted_at: '2026-10-05T12:00:00Z' }))}\n`)] },
   }),

