@@ -7,7 +7,7 @@ import type { Settings } from '../../src/config/settings.ts';
 import { ROLES } from '../../src/people/roles.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts';
-import { contentOf, type Route, serveRoutes } from '../support/console-routes.ts';
+import { completeSeller, contentOf, type Route, serveRoutes } from '../support/console-routes.ts';
 import { contactOf, linkOf } from '../support/contact.ts';
 import type { Served } from '../support/service.ts';
 import { requestProblem } from '../support/stripe/schemas.ts';
@@ -61,9 +61,7 @@ beforeAll(async () => {
   stripe = await startStripe({ now: () => books.environment.now().toJSDate() });
   const world = await openWorld({ stripe: stripe.url });
   books = booksOf(world);
-  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
-  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
-  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
+  completeSeller(world);
   const of = (partner_id: string, name: string, email: string, currency: string) =>
     partner({
       partner_id,

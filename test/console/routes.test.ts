@@ -12,6 +12,7 @@ import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts'
 import {
   addressOf,
   askToRelease,
+  completeSeller,
   contentOf,
   isMoved,
   isOpen,
@@ -84,9 +85,7 @@ const browsers = new Map<string, Browser>();
 beforeAll(async () => {
   const world = await openWorld();
   books = booksOf(world);
-  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
-  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
-  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
+  completeSeller(world);
   await world.partners([
     partner({ e_invoice: 'facturx' }),
     partner({

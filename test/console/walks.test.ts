@@ -69,7 +69,8 @@ beforeEach((context) => needs('chromium', context));
 
 function isScreen(route: Route): boolean {
   const { method, path } = route;
-  if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf|zip)$|:file$/.test(path)) return false;
+  if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf|xml|zip)$|:file$/.test(path))
+    return false;
   return !path.startsWith('/acts/') || ACTS.test(path);
 }
 

@@ -19,6 +19,13 @@ export interface Route {
   readonly path: string;
 }
 
+/** Completes what an e-invoice says of the seller, for partners with `e_invoice`. */
+export function completeSeller(world: World): void {
+  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
+  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
+}
+
 /** Served to a reader who looks at everything at once; `below`: /console, or the partner's place. */
 export async function serveRoutes(
   world: World,
