@@ -684,7 +684,7 @@ describe("an older program's backup", () => {
     await sql(`INSERT INTO installation (environment) VALUES ('sandbox')`);
     await sql(
       `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
-         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', NULL, now())`,
+         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', DEFAULT, DEFAULT, DEFAULT, NULL, now())`,
     );
     await sql(
       `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
