@@ -1,9 +1,10 @@
 /** What a document says of its tax: a row for each rate, the total with tax, and the reasons. Empty without tax. */
 import { Amount } from '../money.ts';
-import type { Locale } from './locale.ts';
-import { fill, type Labels } from './pdf/template.ts';
+import { type Locale, localeOf } from './locale.ts';
+import { fill, type Labels, readTemplate } from './pdf/template.ts';
+import type { DocumentRow, LineRow } from './queries.ts';
 import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
-import type { TaxTotal } from './tax.ts';
+import { documentTax, lineTax, type TaxTotal } from './tax.ts';
 
 export interface PresentedTax {
   /** Of the total of the lines. */
@@ -21,7 +22,7 @@ export interface PresentedTax {
 }
 
 export function taxOf(
-  snapshot: DocumentSnapshot,
+  snapshot: Pick<DocumentSnapshot, 'currency' | 'invoiceAmount' | 'taxTotals' | 'gross' | 'registration'>,
   { tax: labels, totals }: Labels,
   locale: Locale,
   clean: (text: string) => string,
@@ -70,4 +71,21 @@ function labelOf(
     mark: labels.mark,
     taxable: locale.number(Amount.of(taxable, currency).toString()),
   });
+}
+
+/** The total before tax, a row for each rate, and the total with tax, in the words of the PDF. Empty without tax. */
+export function taxSteps(row: DocumentRow): { readonly label: string; readonly amount: Amount }[] {
+  const tax = documentTax(row);
+  if (tax === undefined) return [];
+  const { currency, invoice_amount: invoiceAmount, address_country: country } = row;
+  const labels = readTemplate().labels;
+  const { label, steps } = taxOf({ currency, invoiceAmount, ...tax }, labels, localeOf(country), (text) => text);
+  return [{ label, amount: Amount.of(invoiceAmount, currency) }, ...steps];
+}
+
+/** The tax of a line: `19%`, or the category of one that bears none. Empty on a document without tax. */
+export function lineTaxText({ tax }: LineRow, { taxes }: DocumentRow): string {
+  const found = lineTax(tax, taxes);
+  if (found === undefined) return '';
+  return found.category === 'standard' ? `${found.rate}%` : found.category.replace('_', ' ');
 }

@@ -3,6 +3,7 @@
  * fields; `openapi.ts` describes it as open.
  */
 import { z } from 'zod';
+import { TAX_CATEGORIES } from '../config/tax.ts';
 import { EMAIL_STATUSES } from '../documents/queries.ts';
 import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
@@ -171,9 +172,37 @@ const sums = {
   partnerCut: decimalText('Sum of what you keep'),
   invoiceAmount: decimalText('Sum of what is owed to us'),
 };
+const taxRate = {
+  category: z.enum(TAX_CATEGORIES),
+  rate: text.meta({ description: 'In percent, such as 19 or 7.5' }),
+  reduced: z.boolean().meta({ description: 'Marked as a reduced rate' }),
+  reason: text.meta({ description: 'Why no tax is charged; empty for standard and zero' }),
+  reason_code: text.meta({ description: 'The reason in the VATEX list; empty if none was configured' }),
+};
+const documentTax = {
+  registration: text.optional().meta({ description: "Our tax number in the partner's country; empty: our own" }),
+  taxTotals: z
+    .array(
+      z.object({
+        ...taxRate,
+        country: text.meta({ description: 'Of the partner, by which the rule was chosen; may be empty' }),
+        name: text.meta({ description: 'As it is printed, such as VAT' }),
+        taxable: decimalText('What it is charged on'),
+        tax: decimalText('Rounded once'),
+      }),
+    )
+    .optional()
+    .meta({ description: 'By category and rate. Only on a document with tax, as the four beside it' }),
+  net: decimalText('invoiceAmount, before tax').optional(),
+  tax: decimalText('Sum of the tax').optional(),
+  gross: decimalText('net plus tax').optional(),
+};
 const documentLine = named(
   'DocumentLine',
-  z.object({ policy_id: text, kind: z.enum(ROW_KINDS), month: text, count: z.int(), ...sums }),
+  z.object({
+    ...{ policy_id: text, kind: z.enum(ROW_KINDS), month: text, count: z.int(), ...sums },
+    tax: z.object(taxRate).optional().meta({ description: 'Only on a document with tax' }),
+  }),
 );
 
 export const documentAnswer = named(
@@ -192,8 +221,9 @@ export const documentAnswer = named(
     due_on: z.iso.date().nullable(),
     enrollments: z.int(),
     ...sums,
+    ...documentTax,
     credit_applied: decimalText('Credit applied when it was issued'),
-    amount_due: decimalText('invoiceAmount less credit_applied'),
+    amount_due: decimalText('invoiceAmount, with tax gross, less credit_applied'),
     credited: decimalText('Credited since'),
     amount_paid: decimalText('Paid'),
     balance: decimalText('What is left to pay'),

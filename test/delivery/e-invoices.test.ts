@@ -6,9 +6,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findChangedEInvoices } from '../../src/audit/checks/e-invoices.ts';
 import { verify } from '../../src/audit/verify.ts';
+import { settingsSchema } from '../../src/config/settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
+import type { DocumentJson } from '../../src/documents/document.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
-import { brokenProfileRules, judge } from '../support/en16931.ts';
+import { refund, sale } from '../documents/correcting.ts';
+import { brokenProfileRules, judge, type Stated, statedBy } from '../support/en16931.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -224,3 +227,92 @@ test('a partner that asks for none gets none', async () => {
   ]);
   expect(await world.sql('SELECT document_id FROM document_e_invoices')).toEqual([]);
 });
+
+/** What finance configured: Germany and Belgium tax parking, Germany exempts insurance, and France has reverse charge. */
+function withTax(): void {
+  withSeller({ ...SELLER, no_tax: null });
+  const tax = settingsSchema.shape.tax.parse({
+    from: '2026-07',
+    countries: { BE: { registration: 'BE0843766574' } },
+    rules: [
+      { country: 'DE', category: 'standard', rate: '19' },
+      { country: 'DE', kind: 'insurance', category: 'exempt', reason: 'Insurance, exempt from VAT' },
+      { country: 'FR', category: 'reverse_charge', reason_code: 'VATEX-EU-AE' },
+      { country: 'BE', category: 'standard', rate: '21' },
+    ],
+  });
+  world.settings = { ...world.settings, tax, issuer: { ...world.settings.issuer, tax_id: 'DE123456789' } };
+}
+
+const CODES: Readonly<Record<string, string>> = { standard: 'S', exempt: 'E', reverse_charge: 'AE' };
+
+/** What its e-invoice shall state. A credit against an invoice has no lines of its own: it has one for each rate. */
+function statedIn({ document, net, tax, gross, amount_due, taxTotals = [], lines }: DocumentJson): Stated {
+  const code = (category = '') => CODES[category] ?? category;
+  const known = (amount = 'none') => amount;
+  return {
+    net: known(net),
+    tax: known(tax),
+    gross: known(gross),
+    due: known(document === 'invoice' ? amount_due : gross),
+    taxes: taxTotals.map((total) => [code(total.category), total.rate, total.taxable, total.tax, total.reason]),
+    lines:
+      lines.length > 0
+        ? lines.map((line) => [line.invoiceAmount, code(line.tax?.category), known(line.tax?.rate)])
+        : taxTotals.map((total) => [total.taxable, code(total.category), total.rate]),
+  };
+}
+
+test('e-invoices state the tax of their documents: standard, exempt, reverse charge, and credits whose tax was rounded over all', async (context) => {
+  needs('pdfdetach', context);
+  withTax();
+  const partners = [BELGIAN, { ...GERMAN, tax_id: 'DE987654321' }, { ...FRENCH, tax_id: 'FR40303265045' }];
+  await world.partners(partners.map((each) => partner(each)));
+  const parking = (partner_id: string, month: string, amount: string) =>
+    sale(month, amount, { partner_id, currency: 'EUR', policy_id: 'parking' });
+  const belgian = parking('p-be', '2026-07', '100');
+  await world.rows([
+    belgian,
+    parking('p-de', '2026-07', '60.03'),
+    sale('2026-07', '40', { partner_id: 'p-de', currency: 'EUR' }),
+    sale('2026-07', '80', { partner_id: 'p-fr', currency: 'EUR' }),
+  ]);
+  await world.close();
+  await world.deliver();
+  const credit = (number: string, amount: string) =>
+    world.database.transaction((tx) => creditInvoice(tx, world, { number, amount, reason: 'Cancelled', again: true }));
+  // 21 % of 33.35 is 7.0035, and of twice as much 14.007: the second credit takes 7.01, so that both together have it.
+  await credit('INV-2026-000001', '33.35');
+  await credit('INV-2026-000001', '33.35');
+  await credit('INV-2026-000002', '10.01');
+  await credit('INV-2026-000003', '80.00');
+  // A month below zero, and one whose invoice has credit applied.
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([refund(belgian, '2026-08'), parking('p-de', '2026-08', '50')]);
+  await world.close();
+  await world.deliver();
+  const documents = await world.documents();
+  expect(documents.map(({ number, gross }) => [number, gross])).toEqual([
+    ['CN-2026-000001', '40.35'],
+    ['CN-2026-000002', '40.36'],
+    ['CN-2026-000003', '11.15'],
+    ['CN-2026-000004', '80.00'],
+    ['CN-2026-000005', '121.00'],
+    ['INV-2026-000001', '121.00'],
+    ['INV-2026-000002', '111.44'],
+    ['INV-2026-000003', '80.00'],
+    ['INV-2026-000004', '59.50'],
+  ]);
+  for (const document of documents) {
+    const isFrench = document.partner_id === 'p-fr';
+    const { number } = document;
+    const xml = isFrench ? extracted(attached(`${number}.pdf`)) : attached(`${number}.xml`);
+    expect({ number, ...judge(xml) }).toMatchObject({ number, failed: [] });
+    if (!isFrench) expect(brokenProfileRules(xml)).toEqual([]);
+    expect({ number, ...statedBy(xml) }).toEqual({ number, ...statedIn(document) });
+  }
+  expect(attached('INV-2026-000001.xml').toString()).toContain('<cbc:CompanyID>BE0843766574<');
+  expect(attached('INV-2026-000002.xml').toString()).toContain('<cbc:CompanyID>DE123456789<');
+  expect(extracted(attached('INV-2026-000003.pdf')).toString()).toContain('VATEX-EU-AE');
+  expect(await differences()).toEqual([]);
+}, 600_000);

@@ -10,10 +10,13 @@ let served: Served;
 let caller: Caller;
 let other: Caller;
 
-/** Four months of p-1 and one of p-2. All but April are delivered. */
+/** Four months of p-1 and one of p-2, which asks for e-invoices. All but April are delivered. */
 beforeAll(async () => {
   world = await openWorld();
-  await world.partners([partner(PRICED), partner({ ...PRICED, partner_id: 'p-2' })]);
+  const noTax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
+  const eInvoice = { contact_name: '', electronic_address: '', registration_id: '12345', no_tax: noTax };
+  world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: eInvoice } };
+  await world.partners([partner(PRICED), partner({ ...PRICED, partner_id: 'p-2', e_invoice: 'facturx' })]);
   world.at('2026-05-02T12:00:00Z');
   await world.rows([
     ...[1, 2, 3, 4].map((month) => quote({ quote_id: `q-${month}`, accepted_at: `2026-0${month}-05T12:00:00Z` })),
@@ -108,6 +111,18 @@ test('pdf_not_ready: before its delivery', async () => {
   expect(await caller.get('/api/v1/invoices/INV-2026-000005/pdf')).toMatchObject({
     status: 503,
     body: { code: 'pdf_not_ready', number: 'INV-2026-000005', retry_after: 60 },
+  });
+});
+
+test('the e-invoice is the file that was issued, and another partner’s is unknown', async () => {
+  const [kept] = await world.sql<{ xml: Buffer }>('SELECT xml FROM document_e_invoices');
+  const { status, headers, text } = await other.get('/api/v1/invoices/INV-2026-000002/e-invoice');
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/xml']);
+  expect(text).toBe(kept?.xml.toString());
+  expect(text).toContain('<ram:ID>INV-2026-000002</ram:ID>');
+  expect(await caller.get('/api/v1/invoices/INV-2026-000002/e-invoice')).toMatchObject({
+    status: 404,
+    body: { code: 'invoice_unknown' },
   });
 });
 

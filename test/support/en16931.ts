@@ -83,3 +83,66 @@ export function brokenProfileRules(xml: Buffer | string): string[] {
   const rules = at(tree, 'CustomizationID').includes('xrechnung') ? [...PEPPOL, ...XRECHNUNG] : PEPPOL;
   return rules.filter(([, holds]) => !holds(tree)).map(([rule]) => rule);
 }
+
+/** The amounts that an e-invoice states. */
+export interface Stated {
+  readonly net: string;
+  readonly tax: string;
+  readonly gross: string;
+  readonly due: string;
+  /** Of each total: category, rate, taxable amount, tax and reason. */
+  readonly taxes: readonly (readonly string[])[];
+  /** Of each line: amount, category and rate. */
+  readonly lines: readonly (readonly string[])[];
+}
+
+const allAt = (tree: unknown, path: string): readonly unknown[] => {
+  let here: unknown = tree;
+  for (const name of path.split('.')) here = (here as Tree | undefined)?.[name];
+  return Array.isArray(here) ? here : here === undefined ? [] : [here];
+};
+const fields = (trees: readonly unknown[], ...paths: readonly string[]) =>
+  trees.map((tree) => paths.map((path) => at(tree, path)));
+
+/** Reads the amounts back, of either syntax. */
+export function statedBy(xml: Buffer): Stated {
+  const { CrossIndustryInvoice: cii, Invoice, CreditNote } = parser.parse(xml) as Tree;
+  if (cii !== undefined) {
+    const trade = 'SupplyChainTradeTransaction';
+    const paid = `${trade}.ApplicableHeaderTradeSettlement`;
+    const sum = (name: string) => at(cii, `${paid}.SpecifiedTradeSettlementHeaderMonetarySummation.${name}`);
+    const line = 'SpecifiedLineTradeSettlement';
+    return {
+      net: sum('TaxBasisTotalAmount'),
+      tax: sum('TaxTotalAmount'),
+      gross: sum('GrandTotalAmount'),
+      due: sum('DuePayableAmount'),
+      taxes: fields(
+        allAt(cii, `${paid}.ApplicableTradeTax`),
+        ...['CategoryCode', 'RateApplicablePercent', 'BasisAmount', 'CalculatedAmount', 'ExemptionReason'],
+      ),
+      lines: fields(
+        allAt(cii, `${trade}.IncludedSupplyChainTradeLineItem`),
+        `${line}.SpecifiedTradeSettlementLineMonetarySummation.LineTotalAmount`,
+        `${line}.ApplicableTradeTax.CategoryCode`,
+        `${line}.ApplicableTradeTax.RateApplicablePercent`,
+      ),
+    };
+  }
+  const tree = Invoice ?? CreditNote;
+  const line = 'Item.ClassifiedTaxCategory';
+  return {
+    net: at(tree, 'LegalMonetaryTotal.TaxExclusiveAmount'),
+    tax: at(tree, 'TaxTotal.TaxAmount'),
+    gross: at(tree, 'LegalMonetaryTotal.TaxInclusiveAmount'),
+    due: at(tree, 'LegalMonetaryTotal.PayableAmount'),
+    taxes: fields(
+      allAt(tree, 'TaxTotal.TaxSubtotal'),
+      ...['TaxCategory.ID', 'TaxCategory.Percent', 'TaxableAmount', 'TaxAmount', 'TaxCategory.TaxExemptionReason'],
+    ),
+    lines: fields(
+      [...allAt(tree, 'InvoiceLine'), ...allAt(tree, 'CreditNoteLine')],
+      ...['LineExtensionAmount', `${line}.ID`, `${line}.Percent`],
+    ),
+  };
+}

@@ -1,8 +1,10 @@
 /** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
+import type { ComponentChildren } from 'preact';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
+import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type Reduction, readReductions } from '../../http/queries.ts';
@@ -84,6 +86,9 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
       number: true,
       cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} />,
     },
+    ...(document.taxes.length === 0
+      ? []
+      : ([{ heading: 'Tax', number: true, cell: (line) => lineTaxText(line, document) }] satisfies Column<LineRow>[])),
   ];
   return {
     title: `${documentTitle(document.document)} ${number}`,
@@ -126,6 +131,10 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
           <Figures document={document} />
           <Facts
             facts={[
+              ...taxSteps(document).map(({ label, amount }): [string, ComponentChildren] => [
+                label,
+                <Money amount={amount.toString()} currency={currency} />,
+              ]),
               ['Issued on', document.issued_on],
               ['Due on', document.due_on],
               ['Purchase order', document.purchase_order],

@@ -6,6 +6,7 @@ import type { OpenDispute } from '../../documents/disputes.sql.ts';
 import { readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { type HistoryLine, readHistory } from '../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
+import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
@@ -121,6 +122,9 @@ export function invoiceScreen(
       number: true,
       cell: ({ invoice_amount }) => <Money amount={invoice_amount} currency={currency} bare />,
     },
+    ...(row.taxes.length === 0
+      ? []
+      : ([{ heading: 'Tax', number: true, cell: (line) => lineTaxText(line, row) }] satisfies Column<LineRow>[])),
   ];
   return {
     place: 'invoices',
@@ -236,6 +240,10 @@ const text = (amount: string, currency: string): string => Amount.of(amount, cur
 function Facts({ row }: { row: DocumentRow }) {
   const link = (number: string | null) => number && <a href={`/console/invoices/${number}`}>{number}</a>;
   const facts: [string, ComponentChildren][] = [
+    ...taxSteps(row).map(({ label, amount }): [string, ComponentChildren] => [
+      label,
+      <Money amount={amount.toString()} currency={row.currency} />,
+    ]),
     ['Issued on', row.issued_on],
     ['Due on', row.due_on],
     ['Carried over as of', row.carried_over_on],

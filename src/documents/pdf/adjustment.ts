@@ -38,8 +38,10 @@ export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, p
   row(layout.open(table, 'TBody'), line, layout.locale.number(total.amount.toString()), layout.style('cell'), 'Row');
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
   const foot = layout.open(table, 'TFoot');
+  const last = presentation.steps.at(-1);
   for (const step of presentation.steps) {
-    row(foot, step.label, layout.locale.amount(step.amount), layout.style('total'), 'Row');
+    if (step === last) row(foot, step.label, layout.locale.amount(step.amount), layout.style('total'), 'Row');
+    else row(foot, step.label, layout.locale.number(step.amount.toString()), layout.style('cell'), 'Row');
   }
 }
 

@@ -6,6 +6,7 @@ import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
+import { lineTaxText, taxSteps } from '../../../documents/present-tax.ts';
 import type { DocumentRow } from '../../../documents/queries.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
@@ -42,6 +43,8 @@ const carriedOver = ({ carried_over_on: day, original_amount, currency }: Docume
       ];
 
 function described(row: DocumentRow, dispute: OpenDispute | null): string {
+  const steps = taxSteps(row);
+  const isTaxed = steps.length > 0;
   const facts: [string, string][] = [
     ['partner', `${row.partner_name} (${row.partner_id})`],
     ['month', row.month],
@@ -49,7 +52,9 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     ['due on', row.due_on ?? 'none'],
     ...carriedOver(row),
     ['status', statusText(row)],
-    ['amount', money(row.invoice_amount, row.currency)],
+    ...(isTaxed
+      ? steps.map(({ label, amount: step }): [string, string] => [label, money(step.toString(), row.currency)])
+      : ([['amount', money(row.invoice_amount, row.currency)]] satisfies [string, string][])),
     ['credit applied', money(row.credit_applied, row.currency)],
     ['amount due', money(row.amount_due, row.currency)],
     ...settledWithoutCash(row),
@@ -67,6 +72,7 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     ],
     ['e-mail', emailText(row)],
   ];
+  const width = Math.max(17, ...facts.map(([label]) => label.length));
   const lines = row.lines.map((line) => [
     line.policy_name,
     rowKindName(line.kind),
@@ -75,12 +81,16 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     amount(line.spot_price, row.currency),
     amount(line.partner_cut, row.currency),
     amount(line.invoice_amount, row.currency),
+    ...(isTaxed ? [lineTaxText(line, row)] : []),
   ]);
   return [
     `${documentTitle(row.document)} ${row.number}`,
-    ...facts.map(([label, value]) => `  ${label.padEnd(17)} ${printable(value)}`),
+    ...facts.map(([label, value]) => `  ${printable(label).padEnd(width)} ${printable(value)}`),
     '',
-    table(['~policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount'], lines),
+    table(
+      ['~policy', 'rows', 'month', '>count', '>sales', '>partner cut', '>amount', ...(isTaxed ? ['>tax'] : [])],
+      lines,
+    ),
   ].join('\n');
 }
 
