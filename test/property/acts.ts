@@ -49,6 +49,7 @@ import { emptyTables } from '../close/start-over.ts';
 import { CHECKOUT_ACTS } from '../delivery/checkouts/random-acts.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { report } from '../mail/report.ts';
+import { OPENING_ACTS } from '../opening/random-acts.ts';
 import { EVENT_ACTS } from '../partner-events/acts.ts';
 import { API_ACTS } from '../partners/random-acts.ts';
 import { booksOf } from '../payments/books.ts';
@@ -305,7 +306,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'void',
     weight: 2,
-    refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off'],
+    refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off', 'carried_over'],
     run: upon((tx, { world }, { number }) => voidDocument(tx, world, { number, reason })),
   },
   {
@@ -313,7 +314,7 @@ export const ACTS: readonly Act[] = [
     weight: 3,
     refusals: [
       ...(['document_void', 'payment_applied', 'credit_used', 'document_written_off'] as const),
-      ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed'] as const),
+      ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed', 'carried_over'] as const),
     ],
     run: upon((tx, history, { number }) =>
       rerunDocument(tx, history.world, number, { newTerms: history.random() < 0.5 }),
@@ -322,6 +323,8 @@ export const ACTS: readonly Act[] = [
   {
     name: 'rerun of a month',
     weight: 2,
+    // What was carried over is of the month of the cut-over.
+    refusals: ['month_not_closed'],
     run: upon((tx, history, { month, partner_id }) => {
       const partnerId = history.random() < 0.3 ? partner_id : undefined;
       return rerunMonth(tx, history.world, month as Month, {
@@ -560,7 +563,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'resend',
     weight: 2,
-    refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
+    refusals: ['document_void', 'document_on_hold', 'document_email_unfinished', 'carried_over'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
   },
   {
@@ -709,6 +712,7 @@ export const ACTS: readonly Act[] = [
   ...APPROVAL_ACTS,
   ...CHECKOUT_ACTS,
   ...API_ACTS,
+  ...OPENING_ACTS,
 ];
 
 /** Of this many histories with consecutive seeds, each act is favored by one. */

@@ -14,6 +14,7 @@ import type { Month } from '../../src/month.ts';
 import { expectPacksToHold } from '../audit/books.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
 import { startOver } from '../close/start-over.ts';
+import { expectTaxToTie, taxed } from '../documents/random-tax.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
 import { seeded } from '../support/random.ts';
@@ -116,7 +117,7 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
   for (const document of documents) {
     const zero = document.balance.replace(/[1-9]/g, '0');
     if (document.status === 'void' || document.document === 'statement') expect(document.balance).toBe(zero);
-    else add(document, document.balance, document.invoiceAmount, document.document === 'invoice' ? 1n : -1n);
+    else add(document, document.balance, owedBy(document), document.document === 'invoice' ? 1n : -1n);
   }
   const settled = await world.sql<{ number: string; amount: string }>(
     `SELECT d.number, s.amount::text
@@ -138,6 +139,9 @@ async function expectBalancesToTie(documents: readonly DocumentJson[]): Promise<
   }
   for (const [key, { open, issued }] of owed) expect(`${key} ${open}`).toBe(`${key} ${issued}`);
 }
+
+/** With tax, where there is some. */
+const owedBy = ({ gross, invoiceAmount }: DocumentJson): string => gross ?? invoiceAmount;
 
 /** One copy of each e-mail, or as many as attempts were unclear besides, all of the same bytes. */
 async function expectMailToBeRight(): Promise<void> {
@@ -174,6 +178,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
   let steps = 0;
   let statements = 0;
   let packs = 0;
+  let taxedDocuments = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
     await startOver(world);
     server.behaviour = 'accept';
@@ -189,6 +194,8 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
       now: new Date('2026-03-20T10:00:00Z'),
     };
     world.at(history.now.toISOString());
+    // Every other history is taxed.
+    if (seed % 2 === 1) world.settings = taxed(world.settings);
     await world.partners(
       PARTNERS.map((partner_id) => partner({ partner_id, account_statement: 'monthly', ...ROUTED[partner_id] })),
     );
@@ -219,6 +226,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
         const documents = await world.documents();
         await witness.compare(documents);
         await expectBalancesToTie(documents);
+        taxedDocuments += expectTaxToTie(documents);
         await expectMailToBeRight();
         await expectBooksToTie();
       }
@@ -250,6 +258,7 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     const undone = [...REGISTRY.keys()].filter((name) => !recordedActs.has(EVENTS[name] ?? name));
     expect(undone.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual([]);
     expect(refused.size).toBeGreaterThan(0);
+    expect(taxedDocuments).toBeGreaterThan(0);
   }
   tally('sequences run', `of ${LENGTH} acts or more`, HISTORIES);
   expect(statements).toBeGreaterThan(0);
