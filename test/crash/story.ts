@@ -25,8 +25,24 @@ const second = quote({ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07
 export const PARTNERS = [
   partner(),
   partner({ partner_id: 'p-2', time_zone: 'Europe/Berlin' }),
-  partner({ partner_id: 'p-3' }),
+  // Taxed, and with an e-invoice beside each PDF.
+  partner({
+    partner_id: 'p-3',
+    name: 'Vuurtoren Tickets BV',
+    address: { line1: 'Koningsstraat 1', line2: '', city: 'Brussel', region: '', postal_code: '1000', country: 'BE' },
+    ...{ currency: 'EUR', e_invoice: 'ubl', purchase_order: 'PO-77', electronic_address: '0208:0843766574' },
+  }),
 ];
+
+/** Sales in Belgium are taxed, all others are not. */
+const TAX = {
+  from: '2026-07',
+  countries: { BE: { registration: 'BE0843766574' } },
+  rules: [
+    { country: 'BE', category: 'standard', rate: '21' },
+    { category: 'outside_scope', reason: 'Outside the scope of VAT' },
+  ],
+};
 
 /** July: two partners; August: a late row, a month below zero, a third partner. */
 export const ROWS = [
@@ -35,7 +51,7 @@ export const ROWS = [
   second,
   quote({ quote_id: 'q-3', accepted_at: '2026-08-01T12:00:00Z' }),
   reversal(second, { reversal_id: 'rv-1', accepted_at: '2026-08-02T12:00:00Z' }),
-  quote({ quote_id: 'q-4', partner_id: 'p-3', accepted_at: '2026-08-03T12:00:00Z' }),
+  quote({ quote_id: 'q-4', partner_id: 'p-3', currency: 'EUR', accepted_at: '2026-08-03T12:00:00Z' }),
 ];
 /** p-1 pays its invoice of July by wire, p-2 its own by the link. */
 const BANK_LINES = `date,amount,currency,account,bank_reference,text,payer,payer_account
@@ -84,7 +100,9 @@ export async function beginStory(from?: Chapter): Promise<Story> {
   const stripe = await startStripe({ now: () => new Date(NOW), ...(from && { memory: from.stripe }) });
   const world = await openWorld(from && { from: from.world });
   world.at(NOW);
-  const settings = { ...firstSettings('sandbox'), payment_link: { provider: 'stripe' } };
+  const sandbox = firstSettings('sandbox');
+  const issuer = { ...sandbox.issuer, e_invoice: { electronic_address: '0088:4012345000009' } };
+  const settings = { ...sandbox, issuer, tax: TAX, payment_link: { provider: 'stripe' } };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
   writeAccounts(world);
   const rowsFile = join(world.home, 'rows.ndjson');
@@ -178,6 +196,13 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT month, format, part, kind, account, currency, amount::text, to_account, name
      FROM gl_exports JOIN gl_export_lines USING (gl_export_id) ORDER BY gl_export_id, line`,
   );
+  const taxes = await world.sql(
+    `SELECT number, t.position, country, category, rate::text, taxable::text, t.tax::text
+     FROM document_taxes t JOIN documents USING (document_id) ORDER BY document_id, t.position`,
+  );
+  const eInvoices = await world.sql(
+    `SELECT number, e_invoice AS format FROM document_e_invoices JOIN documents USING (document_id) ORDER BY document_id`,
+  );
   const statements = await world.sql(
     `SELECT partner_id, day::text, preliminary, asked_for, status FROM emails WHERE kind = 'account_statement'
      ORDER BY email_id`,
@@ -192,6 +217,8 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
   const runs = await world.sql(`SELECT finished_at FROM job_runs WHERE job = 'purge' ORDER BY job_run_id`);
   return {
     documents,
+    taxes,
+    eInvoices,
     runs,
     statements,
     disputes,

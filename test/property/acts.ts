@@ -4,6 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
 import { bankFeedsAt, openBooks, runCloseBooks } from '../../src/close/books.ts';
@@ -37,24 +38,33 @@ import { sendStatements } from '../../src/month-end/emails/account-statement.ts'
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
+import { recordReminders } from '../../src/payments/remind.ts';
 import { pauseLedger, readPauses } from '../../src/people/pauses.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { purge } from '../../src/reports/purge.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
+import { APPROVAL_ACTS } from '../acts/random-approvals.ts';
 import { type Currency, inMajorUnits, type Model } from '../close/model.ts';
 import { emptyTables } from '../close/start-over.ts';
+import { CHECKOUT_ACTS } from '../delivery/checkouts/random-acts.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { report } from '../mail/report.ts';
+import { OPENING_ACTS } from '../opening/random-acts.ts';
 import { EVENT_ACTS } from '../partner-events/acts.ts';
+import { API_ACTS } from '../partners/random-acts.ts';
 import { booksOf } from '../payments/books.ts';
 import { PAYMENT_ACTS } from '../payments/random-acts.ts';
+import { PEOPLE_ACTS } from '../people/random-acts.ts';
 import { SPLIT_ACTS } from '../splits/acts.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
+import type { StripeStandIn } from '../support/stripe/stand-in.ts';
 import { partner, type World } from '../support/world.ts';
 
 export interface History {
   readonly world: World;
   readonly server: MailServer;
+  readonly stripe: StripeStandIn;
   /** The rows that were sent, and what they add up to. */
   readonly model: Model;
   readonly random: () => number;
@@ -296,7 +306,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'void',
     weight: 2,
-    refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off'],
+    refusals: ['document_void', 'payment_applied', 'credit_used', 'document_written_off', 'carried_over'],
     run: upon((tx, { world }, { number }) => voidDocument(tx, world, { number, reason })),
   },
   {
@@ -304,7 +314,7 @@ export const ACTS: readonly Act[] = [
     weight: 3,
     refusals: [
       ...(['document_void', 'payment_applied', 'credit_used', 'document_written_off'] as const),
-      ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed'] as const),
+      ...(['not_of_the_ledger', 'document_on_hold', 'invoice_disputed', 'carried_over'] as const),
     ],
     run: upon((tx, history, { number }) =>
       rerunDocument(tx, history.world, number, { newTerms: history.random() < 0.5 }),
@@ -313,6 +323,8 @@ export const ACTS: readonly Act[] = [
   {
     name: 'rerun of a month',
     weight: 2,
+    // What was carried over is of the month of the cut-over.
+    refusals: ['month_not_closed'],
     run: upon((tx, history, { month, partner_id }) => {
       const partnerId = history.random() < 0.3 ? partner_id : undefined;
       return rerunMonth(tx, history.world, month as Month, {
@@ -427,12 +439,43 @@ export const ACTS: readonly Act[] = [
     },
   },
   {
-    name: 'the setting which credit a close takes changes',
+    name: 'the setting which credit a close takes changes, and the next command records it',
     weight: 1,
     async run(history) {
+      const { world } = history;
       const credit_at_close = one(history, ['all', 'months', 'none'] as const) ?? 'all';
-      history.world.settings = { ...history.world.settings, credit_at_close };
+      const recorded = () =>
+        world.sql<{ changes: { field: string; old: unknown; new: unknown }[] }>(
+          `SELECT details->'changes' AS changes FROM audit_events WHERE action = 'settings.change' ORDER BY event_id`,
+        );
+      await recordSettingsChanges(world.database, world);
+      const before = await recorded();
+      const changes = { field: 'credit_at_close', old: world.settings.credit_at_close, new: credit_at_close };
+      world.settings = { ...world.settings, credit_at_close };
+      // However many commands see it, it is recorded once, as it was and as it is.
+      for (const _ of [1, 2]) await recordSettingsChanges(world.database, world);
+      const added = changes.old === changes.new ? [] : [{ changes: [changes] }];
+      expect(await recorded()).toEqual([...before, ...added]);
       return true;
+    },
+  },
+  {
+    name: 'partners are reminded of what is due',
+    weight: 1,
+    rare: true,
+    async run({ world }) {
+      const settings = { ...world.settings, reminders: [-7, 0, 7, 21] };
+      const open = new Map((await world.documents()).map((each) => [each.number, each]));
+      const remind = () => world.database.transaction((tx) => recordReminders(tx, { ...world, settings }));
+      const { reminders } = await remind();
+      for (const { documents } of reminders) {
+        for (const { number, balance } of documents) {
+          expect([number, open.get(number)?.status, open.get(number)?.balance]).toEqual([number, 'open', balance]);
+        }
+      }
+      // Nobody is reminded twice of the same.
+      expect((await remind()).reminders).toEqual([]);
+      return reminders.length > 0;
     },
   },
   {
@@ -520,7 +563,7 @@ export const ACTS: readonly Act[] = [
   {
     name: 'resend',
     weight: 2,
-    refusals: ['document_void', 'document_on_hold', 'document_email_unfinished'],
+    refusals: ['document_void', 'document_on_hold', 'document_email_unfinished', 'carried_over'],
     run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
   },
   {
@@ -665,6 +708,11 @@ export const ACTS: readonly Act[] = [
   },
   ...SPLIT_ACTS,
   ...EVENT_ACTS,
+  ...PEOPLE_ACTS,
+  ...APPROVAL_ACTS,
+  ...CHECKOUT_ACTS,
+  ...API_ACTS,
+  ...OPENING_ACTS,
 ];
 
 /** Of this many histories with consecutive seeds, each act is favored by one. */

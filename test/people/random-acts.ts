@@ -1,0 +1,214 @@
+/**
+ * Acts on users for random histories: who is there, with which roles, and who is responsible for what waits. Beside the
+ * books each history keeps a plain list of both, which says beforehand what is refused, and is compared after each act.
+ */
+import { expect } from 'vitest';
+import type { ActContext } from '../../src/acts/act.ts';
+import { runAct } from '../../src/acts/run.ts';
+import { workAssign } from '../../src/acts/work/assign.ts';
+import { readWork } from '../../src/acts/work/items.ts';
+import { Refusal } from '../../src/errors/refusals.ts';
+import { ROLES, type Role } from '../../src/people/roles.ts';
+import { readUsers } from '../../src/people/user-queries.ts';
+import { changeRoles, deactivateUser, identify, inviteUser } from '../../src/people/users.ts';
+import type { Act, History } from '../property/acts.ts';
+
+/** `finance` for all partners, `finance@p-1` for one. */
+type Held = string;
+
+const ADMINISTRATOR = 'ada@issuer.example';
+const LOGINS = ['mara', 'lee', 'sam', 'pat', 'kim'].map((name) => `${name}@issuer.example`);
+
+interface People {
+  /** Active persons with their roles. */
+  readonly roles: Map<string, Set<Held>>;
+  /** Whoever is responsible, by the item of the work queue. */
+  readonly responsible: Map<string, string>;
+}
+
+const known = new WeakMap<History, People>();
+
+export const pick = <Value>({ random }: History, values: readonly Value[]): Value | undefined =>
+  values[Math.floor(random() * values.length)];
+
+/** The code of what a piece of work was refused with; `done` where it was not. */
+export async function outcomeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return 'done';
+  } catch (error) {
+    if (error instanceof Refusal) return error.code;
+    throw error;
+  }
+}
+
+const heldAs = (role: string, partnerId: string | null): Held => (partnerId === null ? role : `${role}@${partnerId}`);
+
+/** Whether a person has a role over all of these partners; 'all': over the whole ledger. To read, any role will do. */
+export function hasRole(held: ReadonlySet<Held>, role: Role, partners: readonly string[] | 'all'): boolean {
+  const over = [...held].filter((each) => role === 'viewer' || each.split('@')[0] === role);
+  if (over.some((each) => !each.includes('@'))) return true;
+  return partners !== 'all' && partners.every((id) => over.some((each) => each.endsWith(`@${id}`)));
+}
+
+/** The people of this history; the first time somebody administrates, two ask, and two approve. */
+export async function peopleOf(history: History): Promise<People> {
+  const there = known.get(history);
+  if (there !== undefined) return there;
+  const people: People = { roles: new Map(), responsible: new Map() };
+  known.set(history, people);
+  await invite(history, people, ADMINISTRATOR, ['administrator']);
+  await invite(history, people, LOGINS[0] as string, ['finance', 'approver']);
+  await invite(history, people, LOGINS[1] as string, ['approver']);
+  await invite(history, people, LOGINS[2] as string, ['finance']);
+  await invite(history, people, LOGINS[3] as string, ['approver'], 'p-1');
+  return people;
+}
+
+/** What a user works with. */
+export async function working({ world }: History, login: string): Promise<ActContext> {
+  const { database, environment, settings } = world;
+  const actor = await database.reading((tx) => identify(tx, world.actor, { login, unattended: false }));
+  return { database, environment, settings, actor };
+}
+
+/** Somebody who may manage users: there always is one. */
+function manager(history: History, { roles }: People): string {
+  const found = [...roles].filter(([, held]) => held.has('administrator')).map(([login]) => login);
+  const login = pick(history, found);
+  if (login === undefined) throw new Error('there is no administrator left');
+  return login;
+}
+
+async function invite(
+  history: History,
+  people: People,
+  login: string,
+  roles: readonly Role[],
+  partnerId?: string,
+): Promise<void> {
+  const { world } = history;
+  const { actor } = people.roles.size === 0 ? world : await working(history, manager(history, people));
+  const invited = await world.database.transaction((tx) =>
+    inviteUser(tx, { ...world, actor }, { login, name: undefined, roles, partnerId }),
+  );
+  expect(invited.isNew).toBe(!people.roles.has(login));
+  const held = people.roles.get(login) ?? new Set();
+  for (const role of roles) held.add(heldAs(role, partnerId ?? null));
+  people.roles.set(login, held);
+}
+
+/** The users of the ledger are those of the list, and so are their roles. */
+async function expectPeople({ world }: History, { roles }: People): Promise<void> {
+  const now = world.environment.now().toISO();
+  const users = await world.database.reading((tx) => readUsers(tx, { now }));
+  const active = users.filter(({ kind, ended_at }) => kind === 'person' && ended_at === null);
+  const found = active.map((each): [string, string[]] => [
+    each.login,
+    each.roles.map(({ role, partner_id }) => heldAs(role, partner_id)).sort(),
+  ]);
+  const expected = [...roles].map(([login, held]): [string, string[]] => [login, [...held].sort()]);
+  const byLogin = ([one]: [string, string[]], [other]: [string, string[]]) => (one < other ? -1 : 1);
+  expect(found.sort(byLogin)).toEqual(expected.sort(byLogin));
+}
+
+const administrators = ({ roles }: People): number =>
+  [...roles.values()].filter((held) => held.has('administrator')).length;
+
+async function inviteSomebody(history: History): Promise<boolean> {
+  const people = await peopleOf(history);
+  const login = pick(history, LOGINS) as string;
+  const role = pick(history, ROLES) as Role;
+  const partnerId = role === 'administrator' ? undefined : pick(history, [undefined, 'p-1', 'p-2']);
+  await invite(history, people, login, [role], partnerId);
+  await expectPeople(history, people);
+  return true;
+}
+
+/** Grants one role, revokes one, or both: what the user does not have, and the last administrator's, cannot be revoked. */
+async function changeSomebody(history: History): Promise<boolean> {
+  const people = await peopleOf(history);
+  const { world, random } = history;
+  const login = pick(history, [...people.roles.keys()]) as string;
+  const held = people.roles.get(login) as Set<Held>;
+  const someRole = () => {
+    const role = pick(history, ROLES) as Role;
+    return { role, partner_id: role === 'administrator' ? null : (pick(history, [null, 'p-1', 'p-2']) ?? null) };
+  };
+  const [owned, strange] = [pick(history, [...held]), someRole()];
+  const [ownedRole = '', ownedPartner = null] = owned?.split('@') ?? [];
+  const ownedOrNot =
+    owned !== undefined && random() < 0.7 ? { role: ownedRole as Role, partner_id: ownedPartner } : strange;
+  const grant = random() < 0.6 ? [someRole()] : [];
+  const revoke = random() < 0.6 ? [ownedOrNot] : [];
+  const after = new Set(held);
+  // What is granted and had before stays; what is revoked was had before.
+  for (const { role, partner_id } of grant) after.add(heldAs(role, partner_id));
+  for (const { role, partner_id } of revoke) after.delete(heldAs(role, partner_id));
+  const had = revoke.every(({ role, partner_id }) => held.has(heldAs(role, partner_id)));
+  const isLast = held.has('administrator') && !after.has('administrator') && administrators(people) === 1;
+  const expected = had ? (isLast ? 'last_administrator' : 'done') : 'role_unchanged';
+  const context = await working(history, manager(history, people));
+  const change = world.database.transaction((tx) => changeRoles(tx, context, { login, grant, revoke }));
+  expect([login, grant, revoke, await outcomeOf(change)]).toEqual([login, grant, revoke, expected]);
+  if (expected === 'done') people.roles.set(login, after);
+  await expectPeople(history, people);
+  return expected === 'done' && grant.length + revoke.length > 0;
+}
+
+async function endSomebody(history: History): Promise<boolean> {
+  const people = await peopleOf(history);
+  const login = pick(history, [...people.roles.keys()]) as string;
+  const isLast = people.roles.get(login)?.has('administrator') === true && administrators(people) === 1;
+  const context = await working(history, manager(history, people));
+  const end = history.world.database.transaction((tx) => deactivateUser(tx, context, { login, reason: 'left' }));
+  expect([login, await outcomeOf(end)]).toEqual([login, isLast ? 'last_administrator' : 'done']);
+  if (!isLast) people.roles.delete(login);
+  // Nothing is that user's any more, even if the same address is invited again.
+  for (const [item, whose] of people.responsible) if (!people.roles.has(whose)) people.responsible.delete(item);
+  await expectPeople(history, people);
+  return !isLast;
+}
+
+/** Somebody becomes responsible for an item of the work queue, or nobody any more. */
+async function assignSomething(history: History): Promise<boolean> {
+  const people = await peopleOf(history);
+  const { world } = history;
+  const question = () => ({ settings: world.settings, scope: null, now: world.environment.now().toMillis() });
+  const items = await world.database.reading((tx) => readWork(tx, question()));
+  const item = pick(history, items);
+  const by = pick(history, [...people.roles.keys()]) as string;
+  if (item === undefined) return false;
+  const partners = item.partners.length === 0 ? ('all' as const) : item.partners.map(({ id }) => id);
+  const to = pick(history, [undefined, 'cron', 'gone@issuer.example', ...LOGINS]);
+  const before = people.responsible.get(item.item);
+  const held = people.roles.get(to ?? '');
+  const expected = !hasRole(people.roles.get(by) as Set<Held>, 'finance', partners)
+    ? 'role_needed'
+    : to === 'cron'
+      ? 'work_assignee_unfit'
+      : to !== undefined && held === undefined
+        ? 'user_unknown'
+        : held !== undefined && !hasRole(held, 'viewer', partners)
+          ? 'work_assignee_unfit'
+          : to === before
+            ? 'work_assigned_already'
+            : 'done';
+  const context = await working(history, by);
+  const done = await outcomeOf(runAct(context, workAssign, { item: item.item, ...(to !== undefined && { to }) }));
+  expect([item.item, by, to, done]).toEqual([item.item, by, to, expected]);
+  if (done === 'done' && to !== undefined) people.responsible.set(item.item, to);
+  if (done === 'done' && to === undefined) people.responsible.delete(item.item);
+  for (const each of await world.database.reading((tx) => readWork(tx, question()))) {
+    const whose = people.responsible.get(each.item) ?? null;
+    expect([each.item, each.assignee?.login ?? null]).toEqual([each.item, whose]);
+  }
+  return done === 'done';
+}
+
+export const PEOPLE_ACTS: readonly Act[] = [
+  { name: 'a user is invited', weight: 1, run: inviteSomebody },
+  { name: 'the roles of a user change', weight: 1, run: changeSomebody },
+  { name: 'a user is deactivated', weight: 0.5, run: endSomebody },
+  { name: 'work is assigned', weight: 2, run: assignSomething },
+];
