@@ -669,6 +669,7 @@ describe("an older program's backup", () => {
     ['payment_terms_days', 30],
     ['active', true],
     ['account_statement', 'none'],
+    ['e_invoice', 'none'],
     ['arrangement', 'invoicing'],
     ['policies.parking.name', 'Parking'],
     ['policies.parking.kind', 'insurance'],
