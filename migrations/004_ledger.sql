@@ -175,6 +175,9 @@ CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id
 -- When an account last sold something. Connected accounts only.
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
+-- The quotes of a month that are reconciled. Connected accounts only.
+CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)
+  WHERE arrangement = 'connected_account';
 -- A close reads a whole month. Rows arrive in the order of posting, so a block range index finds them and costs an import
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);

@@ -1007,6 +1007,7 @@ CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_i
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
+CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows USING btree (posted_month, partner_id, quote_id) WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize='on');
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize='on');
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON ledger_rows FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A

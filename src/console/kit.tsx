@@ -66,7 +66,7 @@ export function DataTable<Row>({
   /** On a narrow screen each cell says what it is. */
   labelled?: boolean;
 }) {
-  if (rows.length === 0) return <p class="nothing">{nothing}</p>;
+  if (rows.length === 0 && foot === undefined) return <p class="nothing">{nothing}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="scroll" tabIndex={0} aria-label={caption}>

@@ -148,9 +148,9 @@ function addClose({ screen }: Routes): void {
   screen(
     '/close/:month/preview',
     CLOSING,
-    (tx, { context, params: { month = '' }, request }) => {
+    (tx, { context, query, params: { month = '' }, request }) => {
       if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
-      return readClosePreview(tx, context, month);
+      return readClosePreview(tx, context, month, query);
     },
     closePreviewScreen,
   );

@@ -34,11 +34,12 @@ const sentBack = ({ text }: Page, form = text): [string, string][] =>
     .map(([, name = '', value = '']): [string, string] => [name, value])
     .filter(([name]) => name !== 'form_token');
 const PREVIEW = '/console/close/2026-08/preview';
+const EXACT = `${PREVIEW}?exact=yes`;
 
 describe('before the close', () => {
   test('its preview shows every partner against last month and the feed that is missing, and writes nothing', async () => {
     const before = await counts();
-    const { status, text } = await finance.get(PREVIEW);
+    const { status, text } = await finance.get(EXACT);
     expect(status).toBe(200);
     expect(text).toContain('Close August 2026 without 1 feed');
     expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">sent no rows/);
@@ -46,11 +47,23 @@ describe('before the close', () => {
     expect(await counts()).toEqual(before);
   });
 
+  test('the preview names the missing feed at once, and asks for what takes longer', async () => {
+    const { status, text } = await finance.get(PREVIEW);
+    expect(status).toBe(200);
+    expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">sent no rows/);
+    expect(text).toContain('Computing what it would issue…');
+    expect(text).not.toContain('INV-2026-000003');
+    expect(text).toContain(`hx-get="${EXACT}"`);
+    expect(text).toMatch(/<noscript>.*href="\/console\/close\/2026-08\/preview\?exact=yes".*<\/noscript>/s);
+    expect((await finance.get(`${PREVIEW}?exact=maybe`)).status).toBe(400);
+  });
+
   test('a viewer sees the cockpit without its buttons, and no preview', async () => {
     const viewer = await signedIn(served, await invite(world, 'vera@issuer.example', { roles: ['viewer'] }));
     const { status, text } = await viewer.get('/console/close/2026-08');
     expect([status, text.includes('/preview')]).toEqual([200, false]);
     expect((await viewer.get(PREVIEW)).status).toBe(403);
+    expect((await viewer.get(EXACT)).status).toBe(403);
   });
 
   test('a month that is closed has no preview of its close', async () => {
@@ -60,7 +73,7 @@ describe('before the close', () => {
 });
 
 test('closing without the missing feed issues, leads back to the cockpit, and its e-mails follow while it is looked at', async () => {
-  const page = await finance.get(PREVIEW);
+  const page = await finance.get(EXACT);
   const form = page.text.slice(page.text.indexOf('action="/console/acts/month.close"'));
   const asked = sentBack(page, form);
   expect(asked).toEqual([

@@ -134,6 +134,7 @@ test('finance previews a month, closes it and finds what it made', async () => {
   await keys.page.waitForURL(/close\/2026-10$/);
   await keys.enter('Close October 2026', /./, '.');
   await keys.page.waitForURL(/preview$/);
+  await keys.page.getByRole('button', { name: 'Close October 2026' }).waitFor();
   await keys.enter('Close October 2026', 'What it would do', '.');
   expect(await keys.text()).toContain('INV-2026-000013');
   await keys.enter('Close months: issue and deliver their documents', 'October 2026', '.');

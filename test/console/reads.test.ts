@@ -149,7 +149,8 @@ async function makeLedger(): Promise<Books> {
   const made = booksOf(world);
   const documents = await made.documents();
   const lines = documents.map(({ number, partner_id, month }, index) => {
-    const known = index % 6 > 0;
+    // Of 60 partners in turn, every seventh is another one each time.
+    const known = index % 7 > 0;
     const said = known ? [number, `Hall ${partner_id}`, `ACC-${partner_id}`] : ['thank you', 'Someone', `X-${index}`];
     return [dayAfter(month, 10), '35.00,USD,000123456789', `B-${index}`, ...said].join(',');
   });
@@ -229,6 +230,24 @@ test('a page asks few statements and reads a part of each table', async () => {
   }
   expect(wrong).toEqual([]);
   expect(pages().length).toBeGreaterThan(90);
+});
+
+test('aging lists fifty partners with the totals of all and leads on to the others, and its file has every partner', async () => {
+  const partnersOf = (text: string) => new Set(text.match(/partner=p-\d+/g));
+  const first = await browser.get('/console/aging');
+  const next = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  const second = await browser.get(next);
+  const [on, off] = [partnersOf(first.text), partnersOf(second.text)];
+  const [{ owing } = { owing: 0 }] = await books.sql<{ owing: number }>(
+    'SELECT count(DISTINCT partner_id)::int AS owing FROM documents JOIN open_documents USING (document_id)',
+  );
+  expect(owing).toBeGreaterThan(50);
+  expect([on.size, off.size, new Set([...on, ...off]).size]).toEqual([50, owing - 50, owing]);
+  const totalOf = (text: string) => /Total of all partners.*?<\/tfoot>/s.exec(text)?.[0];
+  expect(totalOf(first.text)).toContain('35.00');
+  expect(totalOf(second.text)).toBe(totalOf(first.text));
+  const { text: file } = await browser.get('/console/aging.csv');
+  expect(new Set(file.match(/^p-\d+/gm)).size).toBe(owing);
 });
 
 test('every exception is of a page', () => {

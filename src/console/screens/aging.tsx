@@ -34,7 +34,7 @@ export interface AgingView {
   /** Of what the documents are listed; null: the buckets alone. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: Listed } | null;
   readonly documents: readonly Document[];
-  /** The number after which the list goes on. */
+  /** After what the list goes on: a partner's id, or among documents a number. */
   readonly after: string | null;
 }
 
@@ -119,7 +119,7 @@ export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
         </form>
         <div class="stack">
           {!aging.ties && <Differences aging={aging} />}
-          {documentsOf === null ? <Currencies aging={aging} /> : <Documents view={view} question={question} />}
+          {documentsOf === null ? <Currencies view={view} /> : <Documents view={view} question={question} />}
         </div>
       </>
     ),
@@ -138,14 +138,31 @@ function titleOf({ aging, documentsOf }: AgingView): string {
     .join(' · ');
 }
 
-const Currencies = ({ aging }: { aging: Aging }) => (
-  <>
-    {aging.totals.map((total) => (
-      <Currency aging={aging} total={total} />
-    ))}
-    {aging.totals.length === 0 && <p class="nothing">Nothing is open on this day.</p>}
-  </>
-);
+/** The buckets of a page of partners; the totals are of all. */
+function Currencies({ view: { aging, after } }: { view: AgingView }) {
+  const left = aging.partners.filter(({ partner_id }) => after === null || partner_id === null || partner_id > after);
+  const ids = [...new Set(left.map(({ partner_id }) => partner_id))];
+  const shown = new Set(ids.slice(0, PAGE));
+  const next = ids.length > PAGE ? (ids[PAGE - 1] ?? null) : null;
+  const isPart = after !== null || next !== null;
+  return (
+    <>
+      {aging.totals.map((total) => (
+        <Currency
+          asOf={aging.as_of}
+          rows={left.filter(({ currency, partner_id }) => currency === total.currency && shown.has(partner_id))}
+          total={total}
+          isPart={isPart}
+        />
+      ))}
+      {aging.totals.length === 0 && <p class="nothing">Nothing is open on this day.</p>}
+      <Pager
+        first={after === null ? null : addressOf(PATH, { as_of: aging.as_of })}
+        next={next === null ? null : addressOf(PATH, { as_of: aging.as_of, after: next })}
+      />
+    </>
+  );
+}
 
 /** The columns that are added up, of one currency. */
 const SUMS = [...BUCKETS, 'credit', 'unapplied', 'net'] as const;
@@ -155,14 +172,21 @@ const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
   net: 'Net',
 };
 
-function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][number] }) {
+interface CurrencyProps {
+  readonly asOf: string;
+  readonly rows: readonly AgingRow[];
+  readonly total: Aging['totals'][number];
+  /** Whether the partners take more than one page. */
+  readonly isPart: boolean;
+}
+
+function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
   const { currency } = total;
-  const rows = aging.partners.filter((each) => each.currency === currency);
   const linked = (row: Pick<AgingRow, (typeof SUMS)[number]>, column: (typeof SUMS)[number], partner?: string) => {
     const amount = <Quiet amount={row[column]} currency={currency} bare />;
     const isListed = (LISTED as readonly string[]).includes(column) && /[1-9]/.test(row[column]);
     if (!isListed) return amount;
-    return <a href={addressOf(PATH, { as_of: aging.as_of, partner, currency, bucket: column })}>{amount}</a>;
+    return <a href={addressOf(PATH, { as_of: asOf, partner, currency, bucket: column })}>{amount}</a>;
   };
   const columns: Column<AgingRow>[] = [
     {
@@ -171,7 +195,7 @@ function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][numbe
         partner_id === null ? (
           <span class="soft">Unknown payers</span>
         ) : (
-          <a class="row" href={addressOf(PATH, { as_of: aging.as_of, partner: partner_id, currency })}>
+          <a class="row" href={addressOf(PATH, { as_of: asOf, partner: partner_id, currency })}>
             {partner_name}
           </a>
         ),
@@ -199,7 +223,7 @@ function Currency({ aging, total }: { aging: Aging; total: Aging['totals'][numbe
         caption={`Aging in ${currency}`}
         foot={
           <tr>
-            <td>Total</td>
+            <td>{isPart ? 'Total of all partners' : 'Total'}</td>
             {SUMS.map((column) => (
               <td class="num" data-label={SUM_NAMES[column]}>
                 {linked(total, column)}

@@ -35,6 +35,8 @@ const liveAt = (path: string, id: string) => ({
   'hx-trigger': 'every 2s',
   'hx-select': `#${id}`,
   'hx-swap': 'outerHTML',
+  // Its links lead to whole pages.
+  'hx-disinherit': '*',
 });
 
 // --- Verify -------------------------------------------------------------------------------------------------------------

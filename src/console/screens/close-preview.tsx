@@ -1,6 +1,7 @@
 /**
  * What closing a month would issue, against the month before, and what keeps it from closing or its documents from being
- * sent: the dry run of the command. Its form leads to the act.
+ * sent: the dry run of the command. Its form leads to the act. The dry run takes seconds in a large ledger, so the page shows
+ * at once what is known without it, and asks for the rest (`?exact=yes`).
  */
 import type { ActContext } from '../../acts/act.ts';
 import { readNextFeeds } from '../../close/close.ts';
@@ -14,8 +15,9 @@ import { type CloseFigures, type CloseReport, readCloseFigures, readLateRows } f
 import { plural } from '../../text.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
-import { Card, DataTable, Icon, Money } from '../kit.tsx';
+import { addressOf, Card, DataTable, Icon, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
+import { choiceAsked } from '../parameters.ts';
 import { changeColumns, Tick, Totals } from './close.tsx';
 
 export interface ClosePreview {
@@ -29,11 +31,28 @@ export interface ClosePreview {
     readonly holds: readonly ForeseenHold[];
   } | null;
   readonly refused: string | null;
+  /** What has arrived, while nothing was computed yet; else null. */
+  readonly awaiting: Feeds | null;
 }
 
-export async function readClosePreview(tx: Transaction, context: ActContext, month: Month): Promise<ClosePreview> {
+export type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
+
+/** Exact where that is asked for, and of any month but the next: that is refused, or is what earlier months lead to. */
+export async function readClosePreview(
+  tx: Transaction,
+  context: ActContext,
+  month: Month,
+  asked: ClosePreviewQuestion,
+): Promise<ClosePreview> {
+  const exact = choiceAsked('exact', asked.exact, ['yes']) !== undefined;
   const next = await readNextFeeds(tx, context.settings, context.environment.now());
-  const due = next?.month === month && next.due;
+  const isNext = next?.month === month;
+  if (isNext && !exact) return { month, due: next.due, seen: null, refused: null, awaiting: next };
+  return readExactPreview(context, month, isNext && next.due);
+}
+
+async function readExactPreview(context: ActContext, month: Month, due: boolean): Promise<ClosePreview> {
+  const refusal = (refused: string): ClosePreview => ({ month, due, seen: null, refused, awaiting: null });
   try {
     const { months, feeds, seen } = await previewClose(
       context.database,
@@ -46,12 +65,13 @@ export async function readClosePreview(tx: Transaction, context: ActContext, mon
     );
     const report = seen?.report;
     if (report === undefined || !months.some((each) => each.month === month)) {
-      return { month, due, seen: null, refused: `${monthName(month)} is closed.` };
+      return refusal(`${monthName(month)} is closed.`);
     }
-    return { month, due, seen: { report, feeds: feeds.at(-1), holds: seen?.holds ?? [] }, refused: null };
+    const holds = seen?.holds ?? [];
+    return { month, due, seen: { report, feeds: feeds.at(-1), holds }, refused: null, awaiting: null };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
-    return { month, due, seen: null, refused: thrown.message };
+    return refusal(thrown.message);
   }
 }
 
@@ -61,7 +81,7 @@ async function readFigures(tx: Transaction, month: Month) {
 }
 
 export function closePreviewScreen(
-  { month, due, seen, refused }: ClosePreview,
+  { month, due, seen, refused, awaiting }: ClosePreview,
   { reader }: { reader: Reader },
 ): Screen {
   const missing = seen?.feeds === undefined ? [] : missingFeeds(seen.feeds);
@@ -71,12 +91,14 @@ export function closePreviewScreen(
     crumbs: [{ name: monthName(month), href: `/console/close/${month}` }],
     lead: 'nothing is issued yet',
     content:
-      seen === null ? (
-        <p class="problem" role="alert">
+      awaiting !== null ? (
+        <Awaiting month={month} due={due} feeds={awaiting} />
+      ) : seen === null ? (
+        <p id="preview" class="problem" role="alert">
           {refused}
         </p>
       ) : (
-        <div class="columns">
+        <div id="preview" class="columns">
           <div class="stack">
             <Card
               title="Would issue"
@@ -108,35 +130,70 @@ export function closePreviewScreen(
   };
 }
 
+/** What is known before the dry run, in whose place the page puts the rest as soon as it is there. */
+function Awaiting({ month, due, feeds }: { month: Month; due: boolean; feeds: Feeds }) {
+  const exact = addressOf(`/console/close/${month}/preview`, { exact: 'yes' });
+  return (
+    <div id="preview" class="columns">
+      <Card title="Would issue">
+        <p
+          class="soft computing"
+          role="status"
+          hx-get={exact}
+          hx-trigger="load"
+          hx-target="#preview"
+          // A problem is a page without a preview.
+          hx-select="#preview, main > .problem"
+          hx-swap="outerHTML"
+        >
+          Computing what it would issue…
+        </p>
+        <noscript>
+          <p class="buttons">
+            <a class="button" href={exact}>
+              Compute what it would issue
+            </a>
+          </p>
+        </noscript>
+      </Card>
+      <Before due={due} missing={missingFeeds(feeds)} />
+    </div>
+  );
+}
+
 type Missing = Feeds['expected'];
+
+const Before = ({ due, missing }: { due: boolean; missing: Missing }) => (
+  <Card title="Before it closes">
+    <ul class="ticks">
+      <Tick done={due} text={due ? 'The month has ended everywhere' : 'The month has not ended everywhere'} />
+      {missing.length === 0 && <Tick done text="Every expected feed has arrived" />}
+      {missing.map(({ partner_id, name }) => (
+        <li>
+          <Icon kind="missing" tone="warn" />
+          <span>
+            <a href={`/console/partners/${partner_id}`}>{name}</a>
+            <br />
+            <span class="soft">sent no rows of this month</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+    {missing.length > 0 && (
+      <p class="buttons">
+        <a class="button" href={actHref('ledger.import')}>
+          Import rows
+        </a>
+      </p>
+    )}
+  </Card>
+);
 
 function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<ClosePreview['seen']>; missing: Missing }) {
   const { holds, report } = seen;
   return (
     <>
-      <Card title="Before it closes">
-        <ul class="ticks">
-          <Tick done={due} text={due ? 'The month has ended everywhere' : 'The month has not ended everywhere'} />
-          {missing.length === 0 && <Tick done text="Every expected feed has arrived" />}
-          {missing.map(({ partner_id, name }) => (
-            <li>
-              <Icon kind="missing" tone="warn" />
-              <span>
-                <a href={`/console/partners/${partner_id}`}>{name}</a>
-                <br />
-                <span class="soft">sent no rows of this month</span>
-              </span>
-            </li>
-          ))}
-        </ul>
-        {missing.length > 0 && (
-          <p class="buttons">
-            <a class="button" href={actHref('ledger.import')}>
-              Import rows
-            </a>
-          </p>
-        )}
-      </Card>
+      <Before due={due} missing={missing} />
       <Card title="Would be held" note={holds.length === 0 ? undefined : plural(holds.length, 'document')}>
         <ul class="ticks">
           {holds.length === 0 && <Tick done text="Every document could be sent at once" />}

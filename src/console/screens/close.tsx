@@ -476,6 +476,8 @@ const liveAt = (month: Month) => ({
   'hx-trigger': 'every 2s',
   'hx-select': '#deliveries',
   'hx-swap': 'outerHTML',
+  // Its links lead to whole pages.
+  'hx-disinherit': '*',
 });
 
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
