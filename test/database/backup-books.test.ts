@@ -55,7 +55,7 @@ test('openings, tax, e-invoices and journals are in a backup, and restored as th
     const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(items)) };
     const input = { file, cutOver: '2026-06-30', control: ['USD=4.00'], count: items.length };
     await runAct(world, openingImport, input, { deliver: false });
-    await runAct(world, openingReverse, { numbers: ['Z-2'], reason: 'it was applied before' });
+    await runAct(world, openingReverse, { numbers: ['C-1', 'Z-2'], reason: 'they were applied before' });
     world.at('2026-08-01T11:00:00Z');
     await world.rows([quote(), quote({ partner_id: 'p-be', currency: 'EUR' })]);
     await world.close();
