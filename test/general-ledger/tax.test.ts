@@ -1,6 +1,7 @@
 /** The hand-off of a month with tax: what is payable by rate, mapped, named where no rule maps it, and tied. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsSchema } from '../../src/config/settings.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
@@ -25,6 +26,12 @@ beforeAll(async () => {
     sale('2026-07', '50', { currency: 'EUR', policy_id: 'parking' }),
   ]);
   await world.close();
+  // July is billed in August: that is when its tax becomes payable.
+  await world.database.transaction((tx) =>
+    creditInvoice(tx, world, { number: 'INV-2026-000001', amount: '15', reason: 'goodwill' }),
+  );
+  world.at('2026-09-02T15:00:00Z');
+  await world.close('2026-08', { allowEmpty: true });
   world.at('2026-10-15T15:00:00Z');
 });
 afterAll(async () => {
@@ -42,26 +49,26 @@ const RULES = [
   { account: 'liabilities:tax:DE:standard:19', to: 'VAT 19' },
 ];
 
-const exported = () =>
+const exported = (month: string) =>
   world.database.transaction((tx) =>
-    exportGl(tx, world, { month: '2026-07' as Month, format: 'generic', preliminary: true }),
+    exportGl(tx, world, { month: month as Month, format: 'generic', preliminary: true }),
   );
 
 test('a rate that no rule maps is named, and nothing is exported', async () => {
   writeAccounts(world, { accounts: RULES });
-  expect(await refusalOf(exported())).toMatchObject({
+  expect(await refusalOf(exported('2026-08'))).toMatchObject({
     code: 'accounts_unmapped',
-    facts: { month: '2026-07', accounts: [expect.stringContaining('liabilities:tax:DE:standard:7')] },
+    facts: { month: '2026-08', accounts: [expect.stringContaining('liabilities:tax:DE:standard:7')] },
   });
   expect(await world.sql('SELECT gl_export_id FROM gl_exports')).toEqual([]);
 });
 
 test('tax payable goes to the account of its rate, and all accounts come to the trial balance', async () => {
   writeAccounts(world, { accounts: [...RULES, { account: 'liabilities:tax', to: 'Other VAT' }] });
-  const { files } = await exported();
+  const files = [...(await exported('2026-07')).files, ...(await exported('2026-08')).files];
   const read = sumsBy(readBack('generic', files), ({ account }) => account);
   const { accounts } = await world.database.reading((tx) =>
-    readTrialBalance(tx, { asOf: '2026-07-31', today: '2026-10-15', detail: true }),
+    readTrialBalance(tx, { asOf: '2026-08-31', today: '2026-10-15', detail: true }),
   );
   const theirs = (account: string): string => {
     if (account === 'liabilities:tax:DE:standard:7') return 'Other VAT';
@@ -71,5 +78,5 @@ test('tax payable goes to the account of its rate, and all accounts come to the 
     ...{ account, amount: units(debit ?? '') - units(credit ?? '') },
   }));
   expect(nonZero(read)).toEqual(nonZero(sumsBy(balances, ({ account }) => theirs(account))));
-  expect([read.get('VAT 19'), read.get('Other VAT')]).toEqual([units('-19.00'), units('-3.50')]);
+  expect([read.get('VAT 19'), read.get('Other VAT')]).toEqual([units('-17.10'), units('-3.15')]);
 });
