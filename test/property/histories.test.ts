@@ -63,7 +63,8 @@ const EVENTS: Readonly<Record<string, string>> = { 'processor.reverse_month': 'p
 const RARELY: readonly string[] = [
   ...['invoice.write_off_undone', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned'],
   ...['email.resend', 'email.dismiss', 'delivery.retry', 'reminder.record', 'payment.forget_account'],
-  ...['payment.settle', 'payment.close_exception', 'payment.reverse'],
+  ...['payment.settle', 'payment.close_exception', 'payment.reverse', 'invoice.rerun'],
+  ...['processor.reverse', 'processor.reverse_month'],
 ];
 
 class Witness {
