@@ -4,7 +4,7 @@
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
-import { addRetryHeaders, refusalOf } from '../http/problem.ts';
+import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
 import { addAccount } from './account.tsx';
 import { addActs } from './acts.ts';
@@ -60,11 +60,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
 
 /** Problems are pages; a bug is a page with the request's id. Without a session, a page leads to the sign-in. */
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = refusalOf(thrown, request);
-  const refusal = known ?? refuse('internal', { request_id: request.id });
-  if (known === undefined) request.log.error({ err: thrown }, 'failed');
-  request.refusal = refusal.code;
-  addRetryHeaders(reply, refusal);
+  const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';
   if (refusal.code === 'session_missing' && isPage) {

@@ -11,15 +11,24 @@ import { todayOf } from '../config/today.ts';
 import { urlBehindPage } from '../delivery/link.ts';
 import { settingsInForce } from '../documents/instructions.ts';
 import { readPdf } from '../documents/queries.ts';
+import { httpStatusOf } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { page, sendPage } from './pages.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
+import { answerTo } from './problem.ts';
 import { type PaymentPage, readPaymentPage } from './queries.ts';
 import { hasPartnerPlace, type Shared } from './shared.ts';
 
 const paymentPage = page<PaymentView>('payment');
-const unknownPage = page<Record<string, unknown>>('unknown');
+const problemPage = page<Record<string, unknown>>('problem');
+
+const UNKNOWN = {
+  title: 'Page not found',
+  heading: 'There is no such page',
+  text: 'The link may be cut off, or it was for another document. Open it again from the invoice or its e-mail, as a whole.',
+};
+const NOT_NOW = { title: 'Not now', heading: 'This page cannot be shown now' };
 
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
@@ -43,53 +52,65 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
   const find = (token: string) => findPaymentPage(shared, present(), token);
-  const unknown = (reply: FastifyReply) =>
+  const problem = (reply: FastifyReply, status: number, said: { title: string; heading: string; text: string }) =>
     sendPage(
       reply,
-      unknownPage({ title: 'Page not found', sandbox, name: settings.issuer.legal_name, email: settings.issuer.email }),
-      404,
+      problemPage({ ...said, sandbox, name: settings.issuer.legal_name, email: settings.issuer.email }),
+      status,
     );
+  const unknown = (reply: FastifyReply) => problem(reply, 404, UNKNOWN);
   const pages = { onRequest: limited, config: { bound: 'pages' }, exposeHeadRoute: true } as const;
   const files = { onRequest: limited, config: { bound: 'files' } } as const;
   const rows = { onRequest: limited, config: { bound: 'rows' } } as const;
 
-  app.get<{ Params: { token: string } }>('/pay/:token', pages, async (request, reply) => {
-    const found = await find(request.params.token);
-    if (found === undefined) return unknown(reply);
-    const now = await settingsInForce(database, present());
-    const { token } = request.params;
-    const { document } = found;
-    const today = todayOf({ environment, settings: now });
-    // Over what is owed now, and valid from now on, whatever the invoice printed.
-    const url = urlBehindPage(now, environment, token, {
-      number: document.number,
-      partnerId: document.partner_id,
-      amount: Amount.of(document.balance, document.currency),
-      dueOn: document.due_on ?? '',
-      expiresAfter: document.due_on === null || document.due_on < today ? today : document.due_on,
+  // People open these: what cannot be shown is said on a page.
+  app.register(async (pay) => {
+    pay.setErrorHandler((error, request, reply) => {
+      const refusal = answerTo(error, request, reply);
+      return problem(reply, httpStatusOf(refusal.code), {
+        ...NOT_NOW,
+        text: `${refusal.message} Nothing was changed.`,
+      });
     });
-    const view = viewOf(
-      { ...found, processor_url: found.processor_url ?? url ?? null },
-      { token, instructions: instructionsFor(now, document.currency), today, hasPlace: hasPartnerPlace(shared, now) },
-    );
-    return sendPage(reply, paymentPage(view));
-  });
 
-  app.get<{ Params: { token: string } }>('/pay/:token/invoice.pdf', files, async (request, reply) => {
-    const found = await find(request.params.token);
-    // A void document is not served: its reader might pay it.
-    if (found === undefined || found.document.status === 'void') return unknown(reply);
-    const pdf = await database.reading((tx) => readPdf(tx, found.document.document_id));
-    if (pdf === undefined) return unknown(reply);
-    return download(reply, `${found.document.number}.pdf`, 'application/pdf', 'inline').send(pdf);
-  });
+    pay.get<{ Params: { token: string } }>('/pay/:token', pages, async (request, reply) => {
+      const found = await find(request.params.token);
+      if (found === undefined) return unknown(reply);
+      const now = await settingsInForce(database, present());
+      const { token } = request.params;
+      const { document } = found;
+      const today = todayOf({ environment, settings: now });
+      // Over what is owed now, and valid from now on, whatever the invoice printed.
+      const url = urlBehindPage(now, environment, token, {
+        number: document.number,
+        partnerId: document.partner_id,
+        amount: Amount.of(document.balance, document.currency),
+        dueOn: document.due_on ?? '',
+        expiresAfter: document.due_on === null || document.due_on < today ? today : document.due_on,
+      });
+      const view = viewOf(
+        { ...found, processor_url: found.processor_url ?? url ?? null },
+        { token, instructions: instructionsFor(now, document.currency), today, hasPlace: hasPartnerPlace(shared, now) },
+      );
+      return sendPage(reply, paymentPage(view));
+    });
 
-  app.get<{ Params: { token: string } }>('/pay/:token/rows.csv', rows, async (request, reply) => {
-    const found = await find(request.params.token);
-    if (found === undefined || found.document.status === 'void') return unknown(reply);
-    return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
-      rowStreams.open(found.document.document_id, 'link'),
-    );
+    pay.get<{ Params: { token: string } }>('/pay/:token/invoice.pdf', files, async (request, reply) => {
+      const found = await find(request.params.token);
+      // A void document is not served: its reader might pay it.
+      if (found === undefined || found.document.status === 'void') return unknown(reply);
+      const pdf = await database.reading((tx) => readPdf(tx, found.document.document_id));
+      if (pdf === undefined) return unknown(reply);
+      return download(reply, `${found.document.number}.pdf`, 'application/pdf', 'inline').send(pdf);
+    });
+
+    pay.get<{ Params: { token: string } }>('/pay/:token/rows.csv', rows, async (request, reply) => {
+      const found = await find(request.params.token);
+      if (found === undefined || found.document.status === 'void') return unknown(reply);
+      return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
+        rowStreams.open(found.document.document_id, 'link'),
+      );
+    });
   });
 }
 

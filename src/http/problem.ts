@@ -25,7 +25,7 @@ const UNFIT: ReadonlySet<RefusalCode> = new Set([
 ]);
 
 /** Any thrown value as a refusal; undefined for a bug. */
-export function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
+function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) {
     return UNFIT.has(error.code) ? refuse('unavailable', { retry_after: RETRY_SECONDS }, error) : error;
   }
@@ -78,18 +78,24 @@ export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: Fast
 /** Answers with problem documents whose types are addresses in the reference of this issuer. */
 export const problemsOf =
   (issuer: string): SendProblem =>
-  (thrown, request, reply) => {
-    const known = refusalOf(thrown, request);
-    const refusal = known ?? refuse('internal', { request_id: request.id });
-    if (known === undefined) request.log.error({ err: thrown }, 'failed');
-    else if (httpStatusOf(known.code) >= 500) {
-      request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
-    }
-    return writeProblem(refusal, issuer, request, reply);
-  };
+  (thrown, request, reply) =>
+    writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
+
+/** What is answered to a thrown value, as JSON or as a page: logged if it is ours, with `Retry-After` where it has one. */
+export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
+  const known = refusalOf(thrown, request);
+  const refusal = known ?? refuse('internal', { request_id: request.id });
+  if (known === undefined) request.log.error({ err: thrown }, 'failed');
+  else if (httpStatusOf(known.code) >= 500) {
+    request.log.warn({ code: known.code, reason: reasonOf(known.cause) }, 'refused');
+  }
+  request.refusal = refusal.code;
+  addRetryHeaders(reply, refusal);
+  return refusal;
+}
 
 /** `Retry-After` of a refusal that says when to come back, and its rate limit if that was exceeded. */
-export function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
+function addRetryHeaders(reply: FastifyReply, { facts }: Refusal): void {
   const { retry_after: retryAfter, limit } = facts as { retry_after?: number; limit?: number };
   if (retryAfter === undefined) return;
   reply.header('Retry-After', String(retryAfter));
@@ -103,9 +109,7 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     const missing = refusal.code === 'token_missing';
     reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
   }
-  addRetryHeaders(reply, refusal);
   if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
-  request.refusal = refusal.code;
   if (hasUnreadBody(request)) reply.header('Connection', 'close');
   const problem = {
     type: `${issuer}/reference#${refusal.code}`,

@@ -1,12 +1,12 @@
 /** The token exchange, `POST /api/oauth/token`, with its public keys and discovery documents (RFC 8414). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { httpStatusOf, type Refusal, refuse } from '../errors/refusals.ts';
+import { httpStatusOf } from '../errors/refusals.ts';
 import { refuseDeep, repeatedName } from '../json.ts';
 import { authenticate } from '../partners/clients.ts';
 import { TOKEN_SECONDS } from './keys.ts';
 import { countOther, rateHeaders } from './limits.ts';
-import { addRetryHeaders, refusalOf } from './problem.ts';
+import { answerTo } from './problem.ts';
 import type { Shared } from './shared.ts';
 
 /** RFC 6749, 5.2. */
@@ -177,13 +177,10 @@ function describe(
     if (status === 401) reply.header('WWW-Authenticate', 'Basic realm="token"');
     return { status, code: thrown.code, description: thrown.message };
   }
-  const known: Refusal | undefined = refusalOf(thrown, request);
-  if (known === undefined) request.log.error({ err: thrown }, 'failed');
-  const refusal = known ?? refuse('internal', { request_id: request.id });
+  const refusal = answerTo(thrown, request, reply);
   const own = httpStatusOf(refusal.code);
   // RFC 6749 has no 415.
   const status = own === 415 ? 400 : own;
-  addRetryHeaders(reply, refusal);
   const code = status >= 500 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
   return { status, code, description: refusal.message };
 }

@@ -60,6 +60,18 @@ test.each([
   expect(await statuses(20, () => from(address, '/readyz'))).toEqual(Array(20).fill(200));
 });
 
+test('who opens a payment page too often reads so on a page, with when to come back', async () => {
+  const address = '198.51.100.78';
+  await statuses(5, () => from(address, '/pay/x'));
+  const { status, headers, text } = await from(address, '/pay/x');
+  expect([status, headers.get('content-type'), Number(headers.get('retry-after')) > 0]).toEqual([
+    ...[429, 'text/html; charset=utf-8', true],
+  ]);
+  expect(text).toMatch(
+    /This page cannot be shown now[\s\S]*Too many requests\. Retry in \d+ seconds?\. Nothing was changed\./,
+  );
+});
+
 test('a network that asks for pages too often can still exchange its secret', async () => {
   const address = '198.51.100.77';
   await statuses(6, () => from(address, '/pay/x'));

@@ -131,8 +131,8 @@ const CASES: Record<
   rate_limited: {
     when: 'a third call comes where two a minute are allowed',
     run: async () => {
-      for (const _ of [1, 2]) await ask(`${slow.url}/pay/x`);
-      return ask(`${slow.url}/pay/x`);
+      for (const _ of [1, 2]) await ask(`${slow.url}/openapi.json`);
+      return ask(`${slow.url}/openapi.json`);
     },
   },
   address_not_allowed: {
@@ -368,6 +368,9 @@ test('unavailable: while the database is down; the same request works when it is
   await own.database.close();
   const answer = await theirs.get('/api/v1/invoices');
   expect([answer.status, answer.body['code'], answer.headers.get('retry-after')]).toEqual([503, 'unavailable', '5']);
+  const page = await ask(`${own.url}/pay/${'a'.repeat(32)}`);
+  expect([page.status, page.headers.get('retry-after')]).toEqual([503, '5']);
+  expect(page.text).toContain('<p>The database is unavailable. Retry in 5 seconds. Nothing was changed.</p>');
   expect((await ask(`${own.url}/readyz`)).status).toBe(503);
   expect((await ask(`${own.url}/healthz`)).status).toBe(200);
   await own.end();

@@ -5,7 +5,7 @@
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../../errors/refusals.ts';
-import { addRetryHeaders, refusalOf } from '../../http/problem.ts';
+import { answerTo } from '../../http/problem.ts';
 import { hasPartnerPlace, type Shared } from '../../http/shared.ts';
 import { PAGE_HEADERS } from '../headers.ts';
 import { outerPage } from '../page.tsx';
@@ -41,11 +41,7 @@ const COME_IN =
   'Open the payment page of one of your invoices, from the invoice or its e-mail, and ask there for a sign-in link.';
 
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = refusalOf(thrown, request);
-  const refusal = known ?? refuse('internal', { request_id: request.id });
-  if (known === undefined) request.log.error({ err: thrown }, 'failed');
-  request.refusal = refusal.code;
-  addRetryHeaders(reply, refusal);
+  const refusal = answerTo(thrown, request, reply);
   const isOutside = refusal.code === 'session_missing' || refusal.code === 'sign_in_link_invalid';
   const outer = outerOf(shared, request);
   const html = outerPage(
