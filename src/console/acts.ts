@@ -11,6 +11,7 @@ import { placesOf, type Reader } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
 import { approvalHref } from './screens/approvals.tsx';
+import { QUEUE } from './screens/queue.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {
@@ -68,7 +69,6 @@ function linksOf(
   reader: Reader,
   { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
 ): { name: string; href: string }[] {
-  const places = placesOf(reader);
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
     ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
@@ -79,9 +79,9 @@ function linksOf(
       ? [{ name: `Payment ${paymentId}`, href: `/console/payments/${paymentId}` }]
       : []),
     ...(act.name === glExport.name ? [{ name: 'General ledger', href: '/console/reports/general-ledger' }] : []),
-    ...(typeof month === 'string' && places.some(({ place }) => place === 'close')
+    ...(typeof month === 'string' && placesOf(reader).some(({ path }) => path === 'close')
       ? [{ name: month, href: `/console/close/${month}` }]
       : []),
-    ...places.filter(({ place }) => place === 'queue').map(({ name, path }) => ({ name, href: `/console/${path}` })),
+    { name: 'Work queue', href: QUEUE },
   ];
 }

@@ -98,30 +98,14 @@ export const page = (reader: Reader, screen: Screen): string =>
     </html>,
   )}`;
 
-interface PlaceLink {
-  readonly path: string;
-  readonly name: string;
-  readonly key: string;
-  readonly place: Place;
-}
+type PlaceLink = (typeof PLACES)[number];
 
-const ALL: readonly PlaceLink[] = PLACES.map((each) => ({ ...each, place: each.path }));
-
-/** What is of some partners in the two places that are otherwise of the whole ledger. */
-const OF_SOME: readonly PlaceLink[] = [
-  { path: 'approvals', name: 'Approvals', key: 'q', place: 'queue' },
-  { path: 'payments/all', name: 'Payments', key: 'p', place: 'payments' },
-];
 /** Of the whole ledger alone. */
 const OF_ALL: readonly Place[] = ['close', 'settings'];
 
 /** The places that a reader may open. */
 export const placesOf = (reader: Pick<Reader, 'roles'>): readonly PlaceLink[] =>
-  scopeOf(reader, 'viewer') === null
-    ? ALL
-    : ALL.filter(({ place }) => !OF_ALL.includes(place)).map(
-        (each) => OF_SOME.find(({ place }) => place === each.place) ?? each,
-      );
+  scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search'],
@@ -237,9 +221,9 @@ const Rail = ({ reader, place }: { reader: Reader; place: Place | null }) => (
     </a>
     <nav aria-label="Places">
       <ul>
-        {placesOf(reader).map(({ path, name, key, place: each }) => (
+        {placesOf(reader).map(({ path, name, key }) => (
           <li>
-            <a href={`/console/${path}`} aria-current={each === place ? 'page' : undefined} data-key={`g ${key}`}>
+            <a href={`/console/${path}`} aria-current={path === place ? 'page' : undefined} data-key={`g ${key}`}>
               {name}
             </a>
           </li>

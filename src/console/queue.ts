@@ -7,14 +7,14 @@ import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
 export function addQueue({ screen, act }: Routes): void {
   screen(
     '/queue',
-    { role: 'viewer', scope: 'ledger' },
+    { role: 'viewer', scope: 'partners' },
     (tx, { query, scope, user, context: { settings, environment } }) =>
       readQueue(tx, query, { settings, scope, user, now: environment.now().toMillis() }),
     queueScreen,
   );
-  act('/queue', { role: 'finance', scope: 'ledger' }, async ({ context }, fields) => {
+  act('/queue', { role: 'finance', scope: 'partners' }, async ({ context }, fields) => {
     const to = fields.get('to');
-    const input = readInput(workAssign, { item: fields.get('item') ?? '', ...(to ? { to } : {}) });
+    const input = readInput(workAssign, { item: fields.get('item') || undefined, ...(to ? { to } : {}) });
     await runAct(context, workAssign, input);
     const [queue, whose, after] = ['queue', 'whose', 'after'].map((name) => fields.get(name));
     return { to: queueHref({ queue, whose, after }) };

@@ -8,6 +8,7 @@ import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { actHref } from './act-link.tsx';
+import { placesOf } from './page.tsx';
 import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
@@ -79,7 +80,7 @@ function filterOf<Schema extends z.ZodType>(schema: Schema, { query, request }: 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file, redirect } = routes;
   // The first place that the user may see.
-  redirect('/', PARTNERS, ({ user }) => (scopeOf(user, 'viewer') === null ? '/console/close' : '/console/invoices'));
+  redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
   addClose(routes);
   screen(
     '/invoices',
@@ -157,7 +158,12 @@ function addClose({ screen }: Routes): void {
 }
 
 function addPayments({ screen, redirect, form }: Routes): void {
-  screen('/payments', LEDGER, (tx, { context, query }) => readPayments(tx, context.settings, query), paymentsScreen);
+  screen(
+    '/payments',
+    PARTNERS,
+    (tx, { context: { settings }, scope, query }) => readPayments(tx, { ...query, settings, scope }),
+    paymentsScreen,
+  );
   screen('/payments/all', PARTNERS, (tx, { query, scope }) => readPaymentList(tx, query, { scope }), paymentListScreen);
   redirect('/payments/import', PARTNERS, () => actHref('payment.import'));
   redirect('/payments/record', PARTNERS, () => actHref('payment.record'));

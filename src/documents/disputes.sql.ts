@@ -1,5 +1,6 @@
 /** SQL of the disputes of invoices. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Scope } from '../people/scope.ts';
 
 export interface OpenDispute {
   readonly number: string;
@@ -21,19 +22,20 @@ export interface OpenDispute {
 /** Nothing is owed on the invoice any more, and nobody has closed the dispute. */
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
-/** The open disputes of live invoices, by the promised date, those without one last; or the one of an invoice, or a partner's. */
+/** The open disputes of live invoices, by the promised date, those without one last; or the one of an invoice, or those of partners. */
 export function readOpenDisputes(
   tx: Transaction,
-  { number, partnerId }: { number?: string; partnerId?: string } = {},
+  { number = null, scope = null }: { number?: string | null; scope?: Scope } = {},
 ): Promise<OpenDispute[]> {
   return query(
     tx,
     `SELECT d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason, t.owner,
             t.promised_on, t.disputed_on
      FROM open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
-     WHERE (:number::text IS NULL OR d.number = :number) AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+     WHERE (:number::text IS NULL OR d.number = :number)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY t.promised_on NULLS LAST, d.series, d.sequence`,
-    { number: number ?? null, partnerId: partnerId ?? null },
+    { number, scope },
   );
 }
 

@@ -5,6 +5,7 @@
  */
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import type { Scope } from '../people/scope.ts';
 import type { EmailKind, EmailStatus } from './email.ts';
 import { lockEmails } from './queries.ts';
 
@@ -102,8 +103,8 @@ export function readEmails(
     /** Only those that carry no document. */
     readonly withoutDocument?: boolean;
     readonly emailId?: number;
-    /** Only those to one partner. */
-    readonly partnerId?: string;
+    /** Only those to these partners. */
+    readonly scope?: Scope;
     /** Only those before this one. */
     readonly before?: number | null;
   },
@@ -119,10 +120,10 @@ export function readEmails(
      WHERE (:emailId::bigint IS NULL OR e.email_id = :emailId::bigint)
        AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
        AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
-       AND (:partnerId::text IS NULL OR coalesce(e.partner_id, d.partner_id) = :partnerId)
+       AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope::text[]))
        AND (:before::bigint IS NULL OR e.email_id < :before::bigint)
      ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
-    { unfinished: false, withoutDocument: false, emailId: null, partnerId: null, before: null, ...filter },
+    { unfinished: false, withoutDocument: false, emailId: null, scope: null, before: null, ...filter },
   );
 }
 

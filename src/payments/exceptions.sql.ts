@@ -1,5 +1,6 @@
 /** SQL over payment exceptions and their closings. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Scope } from '../people/scope.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { PaymentContext } from './context.ts';
 
@@ -30,11 +31,14 @@ export interface PaymentException {
   readonly reason: string;
 }
 
-export function readExceptions(tx: Transaction): Promise<PaymentException[]> {
+/** Those of a scope are of its partners; what belongs to no partner yet is in none. */
+export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
   return query(
     tx,
     `SELECT kind, exception, partner_id, currency, amount::text AS amount, since, reason
-     FROM payment_exceptions ORDER BY since, kind, exception`,
+     FROM payment_exceptions WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
+     ORDER BY since, kind, exception`,
+    { scope },
   );
 }
 

@@ -9,6 +9,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
+import type { Scope } from '../people/scope.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import {
   type ExceptionalPayment,
@@ -89,12 +90,12 @@ export interface ListedException extends PaymentException {
 export const listExceptions = async (
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
-): Promise<ListedException[]> => describeExceptions(tx, settings, await readExceptions(tx));
+): Promise<ListedException[]> => describeExceptions(tx, { settings, scope: null }, await readExceptions(tx));
 
-/** The same of these exceptions alone: of a page, or of one. */
+/** The same of these exceptions alone: of a page, or of one. Nothing in it is of partners out of scope. */
 export async function describeExceptions(
   tx: Transaction,
-  settings: Pick<Settings, 'small_difference'>,
+  { settings, scope }: { readonly settings: Pick<Settings, 'small_difference'>; readonly scope: Scope },
   exceptions: readonly PaymentException[],
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
@@ -103,13 +104,24 @@ export async function describeExceptions(
   const payments = new Map(
     stored.map(({ suggestions, ...each }) => [
       `payment-${each.payment_id}`,
-      { ...each, suggestions: [...suggestions, ...(present.get(each.payment_id) ?? [])] },
+      inScope({ ...each, suggestions: [...suggestions, ...(present.get(each.payment_id) ?? [])] }, scope),
     ]),
   );
   return exceptions.map((each) => {
     const payment = payments.get(each.exception);
     return payment === undefined ? otherException(each) : paymentException(each, payment);
   });
+}
+
+function inScope(payment: ExceptionalPayment, scope: Scope): ExceptionalPayment {
+  if (scope === null) return payment;
+  const { suggestions, account_partner: account } = payment;
+  return {
+    ...payment,
+    suggestions: suggestions.filter(({ partner_id: id }) => id !== null && scope.includes(id)),
+    account_partner: account !== null && scope.includes(account) ? account : null,
+    written_off: [],
+  };
 }
 
 /** How many exceptions of each kind there are. */

@@ -238,7 +238,7 @@ describe('a role limited to a partner', () => {
     const [own, other] = ['p-1', 'p-2'].map(
       (id) => documents.find(({ partner_id }) => partner_id === id)?.number ?? '',
     );
-    expect((await browser.get('/console')).location).toBe('/console/invoices');
+    expect((await browser.get('/console')).location).toBe('/console/queue');
     const list = (await browser.get('/console/invoices')).text;
     expect([list.includes(own ?? ''), list.includes(other ?? '')]).toEqual([true, false]);
     expect((await browser.get('/console/invoices?partner=p-2')).text).not.toContain(other);
@@ -253,7 +253,7 @@ describe('a role limited to a partner', () => {
       'application/pdf',
     );
     expect((await browser.get(`/console/invoices/${other}/document.pdf`)).status).toBe(404);
-    for (const path of ['/console/close', '/console/payments', '/console/reports/trial-balance']) {
+    for (const path of ['/console/close', '/console/settings', '/console/reports/trial-balance']) {
       expect([path, (await browser.get(path)).status]).toEqual([path, 403]);
     }
   });

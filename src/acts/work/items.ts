@@ -89,12 +89,12 @@ export async function listWork(tx: Transaction, question: WorkQuestion): Promise
   const found = [
     ...(await approvals(tx, question)),
     ...(await documents(tx, question)),
-    ...(await receipts(tx)),
-    ...(await disputes(tx)),
+    ...(await receipts(tx, question)),
+    ...(await disputes(tx, question)),
     ...(await emails(tx, question)),
     ...(await links(tx, question)),
-    ...(await findings(tx)),
-  ].filter(({ partners }) => scope === null || (partners.length > 0 && partners.every(({ id }) => scope.includes(id))));
+    ...(scope === null ? await findings(tx) : []),
+  ];
   const assigned = new Map((await readAssignments(tx)).map((each) => [each.item, each]));
   return found
     .map((each) => ({ ...each, money: inDigits(each.money), assignee: assigneeOf(assigned.get(each.item)) }))
@@ -199,8 +199,8 @@ const ofDocument = (document: Omit<WaitingDocument, 'what' | 'reason'>) => ({
   since: document.since,
 });
 
-async function receipts(tx: Transaction): Promise<Found[]> {
-  const exceptions = await readExceptions(tx);
+async function receipts(tx: Transaction, { scope }: WorkQuestion): Promise<Found[]> {
+  const exceptions = await readExceptions(tx, scope);
   return exceptions.map((each) => ({
     item: `receipt:${each.exception}`,
     kind: 'receipts',
@@ -226,12 +226,12 @@ const asReceipt = ({
 /** These items with what receipts among them are known by today: the payer, and what they may pay. */
 export async function describeWork(
   tx: Transaction,
-  { settings }: Pick<WorkQuestion, 'settings'>,
+  question: Pick<WorkQuestion, 'settings' | 'scope'>,
   items: readonly ListedWork[],
 ): Promise<WorkItem[]> {
   const described = await describeExceptions(
     tx,
-    settings,
+    question,
     items.flatMap(({ receipt }) => receipt ?? []),
   );
   const known = new Map(described.map((each) => [each.exception, each]));
@@ -247,8 +247,8 @@ export async function describeWork(
   });
 }
 
-async function disputes(tx: Transaction): Promise<Found[]> {
-  const open = await readOpenDisputes(tx);
+async function disputes(tx: Transaction, { scope }: WorkQuestion): Promise<Found[]> {
+  const open = await readOpenDisputes(tx, { scope });
   return open.map((dispute) => ({
     item: `dispute:${dispute.number}`,
     kind: 'disputes',
@@ -270,8 +270,8 @@ async function disputes(tx: Transaction): Promise<Found[]> {
 }
 
 /** E-mails that carry no document. */
-async function emails(tx: Transaction, { now }: WorkQuestion): Promise<Found[]> {
-  const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
+async function emails(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
+  const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, scope, limit: LISTED });
   return unfinished
     .filter((email) => needsWork(email, now))
     .map((email) => {

@@ -35,7 +35,7 @@ const frame = (act: Act, content: Screen['content'], lead?: string, asked?: Aske
 
 /** The way back to what it is done to. */
 function crumbsOf({ act, reader, form }: Asked): { name: string; href: string }[] {
-  const place = placesOf(reader).find((each) => each.place === placeOf(act.name));
+  const place = placesOf(reader).find(({ path }) => path === placeOf(act.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
     form.get(name),
   );

@@ -28,7 +28,7 @@ export async function readPartnerEmails(
 ): Promise<PartnerEmailsView> {
   const before = idAsked('before', asked.before) ?? null;
   const partner = await readPartnerInScope(tx, partnerId, scope);
-  const emails = await readEmails(tx, { partnerId, before, limit: PAGE + 1 });
+  const emails = await readEmails(tx, { scope: [partnerId], before, limit: PAGE + 1 });
   const shown = emails.slice(0, PAGE);
   return { partner, emails: shown, before, next: emails.length > PAGE ? (shown.at(-1)?.email_id ?? null) : null };
 }

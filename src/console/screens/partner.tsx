@@ -66,7 +66,7 @@ export async function readPartner(
        WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
       { partnerId },
     ),
-    disputes: await readOpenDisputes(tx, { partnerId }),
+    disputes: await readOpenDisputes(tx, { scope: [partnerId] }),
     children: await query(
       tx,
       `SELECT partner_id, name FROM partners

@@ -141,7 +141,7 @@ export function paymentListScreen(
     acts: <PaymentActs user={user} />,
     content: (
       <>
-        <PaymentTabs current="all" user={user} />
+        <PaymentTabs current="all" />
         <form class="filters" action={PATH}>
           <label class="field">
             Reference or payer

@@ -3,8 +3,9 @@ import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
+import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActLink, MoreActs, type Seer, seesAll } from '../act-link.tsx';
+import { ActLink, MoreActs, type Seer } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -23,13 +24,12 @@ const PAGE = 50;
 /** One page in the order of the list, after the exception of this name. */
 export async function readPayments(
   tx: Transaction,
-  settings: Settings,
-  asked: { readonly after?: string },
+  { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },
 ): Promise<PaymentsView> {
-  const all = await readExceptions(tx);
-  const after = textAsked(asked.after);
+  const all = await readExceptions(tx, scope);
+  const after = textAsked(asked);
   const begin = all.findIndex(({ exception }) => exception === after) + 1;
-  const exceptions = await describeExceptions(tx, settings, all.slice(begin, begin + PAGE));
+  const exceptions = await describeExceptions(tx, { settings, scope }, all.slice(begin, begin + PAGE));
   const more = begin + PAGE < all.length;
   return { exceptions, total: all.length, after, next: more ? (exceptions.at(-1)?.exception ?? null) : null };
 }
@@ -37,11 +37,11 @@ export async function readPayments(
 const PATH = '/console/payments';
 
 /** The two lists of payments. */
-export const PaymentTabs = ({ current, user }: { current: 'decide' | 'all'; user: Seer }) => (
+export const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
   <Tabs
     label="Payments"
     tabs={[
-      ...(seesAll(user) ? [{ name: 'To decide', href: PATH, current: current === 'decide' }] : []),
+      { name: 'To decide', href: PATH, current: current === 'decide' },
       { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
     ]}
   />
@@ -73,7 +73,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
     acts: <PaymentActs user={user} />,
     content: (
       <>
-        <PaymentTabs current="decide" user={user} />
+        <PaymentTabs current="decide" />
         <div class="stack">
           {exceptions.map((exception) => (
             <Receipt exception={exception} user={user} />

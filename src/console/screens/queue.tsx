@@ -12,7 +12,7 @@ import {
   type WorkQuestion,
 } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { scopeOf, type User } from '../../people/roles.ts';
+import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
 import { ActLink, actHref, mayDo, type Seer } from '../act-link.tsx';
 import { Form } from '../form.tsx';
@@ -42,8 +42,6 @@ export interface QueueView extends Filter {
   readonly counts: Readonly<Record<WorkKind | 'all', number>>;
   readonly byPerson: Readonly<Record<Whose | 'all', number>>;
   readonly login: string;
-  /** Whether this reader may assign. */
-  readonly assigns: boolean;
 }
 
 export type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
@@ -53,7 +51,7 @@ const PAGE = 50;
 export async function readQueue(
   tx: Transaction,
   asked: QueueQuestion,
-  { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login' | 'roles'> },
+  { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login'> },
 ): Promise<QueueView> {
   const filter: Filter = {
     queue: choiceAsked('queue', asked.queue, WORK_KINDS),
@@ -82,7 +80,6 @@ export async function readQueue(
       nobody: kind.filter((item) => is(item, 'nobody')).length,
     },
     login: user.login,
-    assigns: scopeOf(user, 'finance') === null,
   };
 }
 
@@ -179,19 +176,29 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
     number: true,
     cell: ({ money }) => money !== null && <Money amount={money.amount} currency={money.currency} />,
   },
-  { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} /> },
+  { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} user={user} /> },
   {
     heading: '',
     cell: (item) => <Acts item={item} user={user} />,
   },
 ];
 
-function Assignee({ item: { item, assignee }, view, reader }: { item: WorkItem; view: QueueView; reader: Reader }) {
+function Assignee({
+  item: { item, assignee, partners },
+  view,
+  reader,
+  user,
+}: {
+  item: WorkItem;
+  view: QueueView;
+  reader: Reader;
+  user: Seer;
+}) {
   const isMine = assignee?.login === view.login;
   return (
     <div class="assignee">
       {assignee === null ? <None /> : <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
-      {view.assigns && (
+      {mayDo(user, 'work.assign', whoseOf(partners)) && (
         <Form action={QUEUE} token={reader.formToken} class="inline">
           <input type="hidden" name="item" value={item} />
           <input type="hidden" name="to" value={isMine ? '' : view.login} />

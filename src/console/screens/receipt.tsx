@@ -12,7 +12,7 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActLink, MoreActs, seesAll, type Whose } from '../act-link.tsx';
+import { ActLink, MoreActs, type Whose } from '../act-link.tsx';
 import { Card, Chip, Facts, Instant, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -39,9 +39,11 @@ export interface ReceiptView {
   readonly choices: Choices | null;
 }
 
-interface Asked {
+interface Known {
   readonly settings: Settings;
   readonly scope: Scope;
+}
+interface Asked extends Known {
   readonly q: string | undefined;
 }
 
@@ -52,15 +54,14 @@ export async function readReceipt(
   { settings, scope, q, kept = NOTHING_KEPT }: Asked & { readonly kept?: Kept },
 ): Promise<ReceiptView> {
   const [, digits] = /^(?:payment-)?([1-9]\d{0,14})$/.exec(name) ?? [];
-  if (digits === undefined) return readOther(tx, name, settings, scope);
+  if (digits === undefined) return readOther(tx, name, { settings, scope });
   const id = Number(digits);
   const [row] = await readPayments(tx, { ids: [id] });
   if (row === undefined || (scope !== null && (row.partner_id === null || !isInScope(scope, row.partner_id)))) {
     throw refuse('page_unknown', { path: `/console/payments/${name}` });
   }
   const payment = paymentJson(row);
-  const found = await readException(tx, `payment-${id}`, settings);
-  const exception = found === undefined ? null : inScope(found, scope);
+  const exception = (await readException(tx, `payment-${id}`, { settings, scope })) ?? null;
   const applications = payment.applications.filter(({ partner_id }) => isInScope(scope, partner_id));
   return {
     exception,
@@ -74,21 +75,16 @@ export async function readReceipt(
   };
 }
 
-async function readException(tx: Transaction, name: string, settings: Settings): Promise<ListedException | undefined> {
-  const found = (await readExceptions(tx)).filter(({ exception }) => exception === name);
-  const [described] = await describeExceptions(tx, settings, found);
+async function readException(tx: Transaction, name: string, asked: Known): Promise<ListedException | undefined> {
+  const found = (await readExceptions(tx, asked.scope)).filter(({ exception }) => exception === name);
+  const [described] = await describeExceptions(tx, asked, found);
   return described;
 }
 
-const inScope = (exception: ListedException, scope: Scope): ListedException => ({
-  ...exception,
-  sets: scope === null ? exception.sets : [],
-  suggestions: exception.suggestions.filter(({ partner_id }) => scope === null || isInScope(scope, partner_id ?? '')),
-});
-
-async function readOther(tx: Transaction, name: string, settings: Settings, scope: Scope): Promise<ReceiptView> {
-  const exception = await readException(tx, name, settings);
-  if (exception === undefined || scope !== null) throw refuse('page_unknown', { path: `/console/payments/${name}` });
+async function readOther(tx: Transaction, name: string, asked: Known): Promise<ReceiptView> {
+  const exception = await readException(tx, name, asked);
+  if (exception === undefined || asked.scope !== null)
+    throw refuse('page_unknown', { path: `/console/payments/${name}` });
   return { exception, payment: null, partner_name: null, whose: null, reports: [], choices: null };
 }
 
@@ -131,7 +127,7 @@ async function readChoices(
 
 export function receiptScreen(view: ReceiptView, { user, reader }: { user: User; reader: Reader }): Screen {
   const { exception, payment } = view;
-  const crumbs = [{ name: 'Payments', href: seesAll(user) ? '/console/payments' : '/console/payments/all' }];
+  const crumbs = [{ name: 'Payments', href: '/console/payments' }];
   if (payment === null) {
     return {
       ...{ place: 'payments', crumbs, title: exception?.exception ?? '' },
