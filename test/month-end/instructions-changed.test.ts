@@ -45,6 +45,19 @@ test('a new account number is mailed to finance and operations, once, with what 
   expect(server.mails).toHaveLength(1);
 });
 
+test('where a second person has to put them in force, the alarm says that invoices do not print them yet', async () => {
+  const approvals = { 'instructions.adopt': {} };
+  await run({ approvals });
+  await run({ approvals, instructions: { ...first.instructions, ...elsewhere } });
+  const [mail] = server.mails;
+  expect(mail?.parsed.subject).toBe('[SANDBOX] Bank details in settings.json have changed');
+  for (const text of [mail?.parsed.text, mail?.parsed.html || '']) {
+    expect(text).toMatch(/nvoices do not print them yet/);
+    expect(text).toMatch(/reckoner\s+instructions adopt/);
+    expect(text).not.toContain('Invoices issued from now on');
+  }
+});
+
 test('whoever also changes who is told does not keep it from those who were told before', async () => {
   await run({});
   const friend = { finance_email: 'friend@evil.test', operations_email: '' };

@@ -1,9 +1,11 @@
 /**
  * The alarm that the bank details on invoices have changed, to finance and to operations. Changed bank details are the
- * classic invoice fraud, so it also goes to the addresses that the same change replaced.
+ * classic invoice fraud, so it goes out as soon as the file has changed, also where a second person has to put the change
+ * in force, and to the addresses that the same change replaced as well.
  */
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
+import { needsAdoption } from '../../documents/instructions.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
@@ -28,6 +30,7 @@ export const instructionsChangedEmail: EmailComposer = {
       content: templates.render('instructions_changed', {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
+        needsAdoption: needsAdoption(settings),
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
           .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
