@@ -1,7 +1,7 @@
 /** What an act would do: the act itself, in a transaction that is undone. */
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, moneyText } from '../money.ts';
 import type { PreviewedChange, StoredPreview } from '../people/approval-queries.ts';
 import { printable } from '../text-table.ts';
 import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
@@ -74,7 +74,7 @@ export const storedPreview = <Input>(act: Act<Input>, input: Input, consequence:
 });
 
 const shown = (value: Amount | string | null | undefined): string | null =>
-  value instanceof Amount ? value.forPeople() : (value ?? null);
+  value instanceof Amount ? moneyText(value.toString(), value.currency) : (value ?? null);
 
 function changesOf({ before, after }: Seen): Change[] {
   const things = [...new Set([...Object.keys(before), ...Object.keys(after)])];

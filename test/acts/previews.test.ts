@@ -238,8 +238,8 @@ describe('a preview', () => {
     const input = { number: inv(8), amount: '20.10', reason: 'goodwill' };
     const { changes, amounts } = await previewAct(context, invoiceCredit, input);
     expect(amounts.map(String)).toEqual(['20.10']);
-    expect(changes).toContainEqual({ of: inv(8), field: 'balance', before: 'EUR 750.25', after: 'EUR 730.15' });
-    expect(changes).toContainEqual({ of: 'the credit note', field: 'amount', before: null, after: 'EUR 20.10' });
+    expect(changes).toContainEqual({ of: inv(8), field: 'balance', before: '750.25 EUR', after: '730.15 EUR' });
+    expect(changes).toContainEqual({ of: 'the credit note', field: 'amount', before: null, after: '20.10 EUR' });
     await runAct(context, invoiceCredit, input, { deliver: false });
     expect((await books.balance(inv(8))).balance).toBe('730.15');
   });

@@ -48,7 +48,7 @@ test('a request is mailed once, to whoever may approve it and not to whoever ask
   const request = await ask(SECOND, 'wrong price');
   await send();
   await send();
-  const subject = `[SANDBOX] Approval needed: Void a document, ${SECOND} (USD 14.00)`;
+  const subject = `[SANDBOX] Approval needed: Void a document, ${SECOND} (14.00 USD)`;
   expect(sent()).toEqual([{ to: [LEE], subject }]);
   const text = server.mails[0]?.parsed.text ?? '';
   expect(text).toContain(`${MARA} asks for your approval: Void a document, ${SECOND}.`);
@@ -61,7 +61,7 @@ test('a request is mailed once, to whoever may approve it and not to whoever ask
   await send();
   expect(sent()[1]).toEqual({
     to: [MARA],
-    subject: `[SANDBOX] Rejected: Void a document, ${SECOND} (USD 14.00)`,
+    subject: `[SANDBOX] Rejected: Void a document, ${SECOND} (14.00 USD)`,
   });
   expect(server.mails[1]?.parsed.text).toContain('Reason    the price is right');
   await send();

@@ -9,7 +9,7 @@ import { minuteOf } from '../../text.ts';
 import { idArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER, REASON, reading } from '../define.ts';
-import { type Output, outputWidth, printable, table } from '../output.ts';
+import { money, type Output, outputWidth, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { withNotes } from '../run-act.ts';
 
@@ -65,7 +65,7 @@ const listed = ({ environment }: CommandContext, request: RequestRow) => ({
 });
 
 const amountsText = ({ preview: { amounts } }: RequestRow): string =>
-  amounts.map(({ currency, amount }) => `${currency} ${amount}`).join(', ');
+  amounts.map(({ currency, amount }) => money(amount, currency)).join(', ');
 
 async function list(context: CommandContext, options: PresentOptions & { waiting?: boolean }): Promise<void> {
   const { database, output } = context;

@@ -9,7 +9,7 @@ import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
-import { Amount } from '../../money.ts';
+import { moneyText } from '../../money.ts';
 import { type RequestRow, readApprovers } from '../../people/approval-queries.ts';
 import { requestNumbered, statusOf } from '../../people/approvals.ts';
 import { readActiveUser } from '../../people/user-queries.ts';
@@ -129,7 +129,7 @@ const viewOf = (request: RequestRow, { environment, settings }: EmailContext) =>
   title: request.preview.title,
   subjectOfAct: oneLine(request.subject),
   requester: oneLine(request.requester),
-  amount: request.preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency).forPeople()).join(', '),
+  amount: request.preview.amounts.map(({ amount, currency }) => moneyText(amount, currency)).join(', '),
   address:
     settings.public_url === ''
       ? ''
