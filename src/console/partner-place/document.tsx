@@ -155,7 +155,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
               columns={reductionColumns(currency)}
               rows={reductions}
               labelled
-              nothing="Nothing was applied yet."
+              nothing="Nothing has been applied yet."
               caption="Payments and credits"
             />
           </Card>

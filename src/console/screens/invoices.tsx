@@ -186,7 +186,11 @@ export function invoicesScreen({ filter, today, lines, next }: InvoicesView): Sc
           <DataTable
             columns={columns}
             rows={lines}
-            nothing="No documents match. Change the filter, or choose All."
+            nothing={
+              Object.values(filter).every((each) => each === undefined)
+                ? 'There are no documents yet. The first close makes them.'
+                : 'No documents match. Change the filter, or choose All.'
+            }
             caption="Documents"
           />
           {(next !== null || filter.after !== undefined) && (
