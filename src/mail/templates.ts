@@ -14,7 +14,10 @@ import { oneLine } from './text.ts';
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
-const KINDS: readonly EmailKind[] = [
+/** The kinds of the outbox, and the two e-mails with a sign-in link, which do not go through it. */
+type TemplateName = EmailKind | 'sign_in' | 'partner_sign_in';
+const NAMES: readonly TemplateName[] = [
+  ...(['sign_in', 'partner_sign_in'] as const),
   ...(['invoice', 'credit_note', 'statement', 'reminder', 'account_statement'] as const),
   ...([
     'close_report',
@@ -46,7 +49,7 @@ export interface EmailView {
 /** The templates in use, each compiled once. */
 export interface EmailTemplates {
   /** Refuses where a template of this kind, or a part of it, cannot be used. */
-  render<View extends EmailView>(kind: EmailKind, view: View): EmailText;
+  render<View extends EmailView>(kind: TemplateName, view: View): EmailText;
 }
 
 type Render = (view: object) => string;
@@ -69,7 +72,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
     for (const name of templateNames(folder)) if (!files.has(name)) files.set(name, join(folder, name));
   }
   const compiled = new Map(CHANNELS.map((channel) => [channel, compileChannel(channel, files, folders)]));
-  const rendered = (kind: EmailKind, channel: Channel, view: object): string => {
+  const rendered = (kind: TemplateName, channel: Channel, view: object): string => {
     const template = compiled.get(channel)?.get(kind);
     if (template === undefined) throw new TypeError(`there is no template ${kind}.${channel}`);
     return template(view);
@@ -99,7 +102,7 @@ function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
-): ReadonlyMap<EmailKind, Render> {
+): ReadonlyMap<TemplateName, Render> {
   // An environment for each channel: a partial is compiled by the rules of whoever includes it first, and text must
   // never borrow what was compiled for HTML or the other way round.
   const environment = Handlebars.create();
@@ -120,7 +123,7 @@ function compileChannel(
     }
   }
   return new Map(
-    KINDS.map((kind) => {
+    NAMES.map((kind) => {
       const name = `${kind}${ending}`;
       const path = files.get(name);
       if (path === undefined) {
