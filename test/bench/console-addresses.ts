@@ -138,8 +138,8 @@ function actQuestion(path: string, objects: Objects): string {
 /** The addresses of a path. Throws for a parameter that nobody has given a value: say it here. */
 export function addressesOf(path: string, objects: Objects): string[] {
   const { number, open, partner, payment, exception, month, running } = objects;
-  // The ledger has no request of approval and no file of a task.
-  if (path.startsWith('/approvals/') || path.includes(':task')) return [];
+  // The ledger has no request of approval, no file of a task and no month exported for a general ledger.
+  if (/^\/approvals\/|:(task|gl)\b/.test(path)) return [];
   const values: Readonly<Record<string, readonly string[]>> = {
     ...{ number: [number, open], exception: [exception, payment], id: [partner], kind: ['month'], name: [month] },
     month: path === '/close/:month' ? [running, month, '2024-03'] : path.endsWith('/preview') ? [running] : [month],
