@@ -11,6 +11,7 @@ export const TOOLS = {
   pdfinfo: 'poppler-utils',
   pdfdetach: 'poppler-utils',
   pdffonts: 'poppler-utils',
+  xmllint: 'libxml2-utils',
   zbarimg: 'zbar-tools',
   hledger: 'hledger',
   ledger: 'ledger',

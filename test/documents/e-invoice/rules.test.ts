@@ -2,50 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { E_INVOICE_FORMATS } from '../../../src/config/e-invoice.ts';
 import { drawEInvoice } from '../../../src/documents/e-invoice/write.ts';
 import type { DocumentSnapshot } from '../../../src/documents/snapshot.ts';
-import { euroCredit, euroInvoice, factsOf } from '../../support/e-invoices.ts';
+import { euroCredit, euroInvoice, factsOf, taxedInvoice } from '../../support/e-invoices.ts';
 import { brokenProfileRules, judge } from '../../support/en16931.ts';
-import { line } from '../../support/snapshots.ts';
-
-const standard = { category: 'standard', reduced: false, reason: '', reason_code: '' } as const;
-const exempt = {
-  category: 'exempt',
-  rate: '0',
-  reduced: false,
-  reason: 'Insurance',
-  reason_code: 'VATEX-EU-135-1',
-} as const;
-const ofCountry = { country: 'DE', name: 'VAT' };
-
-/** 700.00 and a reversal of 100.00 at 19 %, 100.00 at 7 %, and 300.00 exempt; all of it before tax. */
-function taxedInvoice(): DocumentSnapshot {
-  const sold = (policy: string, kind: 'quote_accepted' | 'reversal', share: string, tax: object) => ({
-    ...line(policy, kind, 3, share, '0.00', { currency: 'EUR' }),
-    tax,
-  });
-  const [high, low] = [
-    { ...standard, rate: '19' },
-    { ...standard, rate: '7' },
-  ];
-  return euroInvoice({
-    lines: [
-      sold('Parking', 'quote_accepted', '700.00', high),
-      sold('Parking', 'reversal', '-100.00', high),
-      sold('Meals', 'quote_accepted', '100.00', low),
-      sold('Tickets', 'quote_accepted', '300.00', exempt),
-    ] as DocumentSnapshot['lines'],
-    registration: 'DE123456789',
-    taxTotals: [
-      { ...ofCountry, ...high, taxable: '600.00', tax: '114.00' },
-      { ...ofCountry, ...low, taxable: '100.00', tax: '7.00' },
-      { ...ofCountry, ...exempt, taxable: '300.00', tax: '0.00' },
-    ],
-    net: '1000.00',
-    tax: '121.00',
-    gross: '1121.00',
-    credit_applied: '21.00',
-    amount_due: '1100.00',
-  });
-}
 
 const taxOf = ({ registration, taxTotals, net, tax, gross }: DocumentSnapshot) =>
   ({ registration, taxTotals, net, tax, gross }) as Partial<DocumentSnapshot>;
