@@ -38,6 +38,21 @@ export const DOCUMENTS = {
       ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
       : `${f.number} has no PDF yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
   ),
+  e_invoice_not_asked_for: refused<{
+    number: string;
+    document: 'invoice' | 'credit_note' | 'statement';
+    partner_id: string;
+  }>((f) =>
+    f.document === 'statement'
+      ? `${f.number} has no e-invoice: it is a statement, which asks for no money.`
+      : `${f.number} has no e-invoice: partner ${f.partner_id} asked for none when it was issued. To issue it with one, set ` +
+        `e_invoice in partners.json, import that, and run 'reckoner invoice rerun ${f.number}'.`,
+  ),
+  e_invoice_not_written: refused<{ number: string; reason: string; void: boolean }>((f) =>
+    f.void
+      ? `${f.number} was voided before its e-invoice was written, so that there is none.`
+      : `${f.number} has no e-invoice yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
+  ),
   characters_unprintable: refused<{
     subject: string;
     fields: readonly UnprintableField[];

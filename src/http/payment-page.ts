@@ -10,7 +10,7 @@ import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { urlBehindPage } from '../delivery/link.ts';
 import { settingsInForce } from '../documents/instructions.ts';
-import { readPdf } from '../documents/queries.ts';
+import { readEInvoice, readPdf } from '../documents/queries.ts';
 import { httpStatusOf } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
@@ -102,6 +102,14 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
       const pdf = await database.reading((tx) => readPdf(tx, found.document.document_id));
       if (pdf === undefined) return unknown(reply);
       return download(reply, `${found.document.number}.pdf`, 'application/pdf', 'inline').send(pdf);
+    });
+
+    pay.get<{ Params: { token: string } }>('/pay/:token/e-invoice.xml', files, async (request, reply) => {
+      const found = await find(request.params.token);
+      if (found === undefined || found.document.status === 'void') return unknown(reply);
+      const xml = await database.reading((tx) => readEInvoice(tx, found.document.document_id));
+      if (xml === undefined) return unknown(reply);
+      return download(reply, `${found.document.number}.xml`, 'application/xml', 'attachment').send(xml);
     });
 
     pay.get<{ Params: { token: string } }>('/pay/:token/rows.csv', rows, async (request, reply) => {

@@ -67,6 +67,9 @@ export interface PaymentView {
   readonly totals: readonly { label: string; amount: string }[];
   readonly pdf: string;
   readonly pdfNote: string;
+  /** Where its e-invoice is; empty if its partner asked for none. */
+  readonly eInvoice: string;
+  readonly eInvoiceNote: string;
   readonly rows: string;
   readonly rowsNote: string;
   /** Where the partner's contact asks for a link to all of its invoices; empty if there is no such place. */
@@ -150,6 +153,8 @@ export function viewOf(
     totals: totalsOf(found, presented, labels).map(({ label, amount }) => ({ label, amount: locale.amount(amount) })),
     pdf: hasFiles ? `/pay/${token}/invoice.pdf` : '',
     pdfNote: moved ? labels.payment_page.pdf_outdated : labels.payment_page.pdf,
+    eInvoice: hasFiles && document.e_invoice !== 'none' ? `/pay/${token}/e-invoice.xml` : '',
+    eInvoiceNote: labels.payment_page.e_invoice,
     rows: !isVoid && document.lines.length > 0 ? `/pay/${token}/rows.csv` : '',
     place: hasPlace ? `/place/ask/${token}` : '',
     rowsNote: labels.payment_page[presented.showsSales ? 'rows' : 'rows_missing_shares'],

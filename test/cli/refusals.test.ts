@@ -1357,6 +1357,28 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['invoice', 'pdf', 'INV-2026-000001']);
     },
   },
+  e_invoice_not_asked_for: {
+    when: 'its partner asks for no e-invoices',
+    exit: 3,
+    says: /partner p-2 asked for none.*partners\.json.*'reckoner invoice rerun INV-2026-000002'/,
+    run: () => inCorrected('invoice', 'e-invoice', 'INV-2026-000002'),
+  },
+  e_invoice_not_written: {
+    when: 'the document is issued but not delivered',
+    exit: 3,
+    says: /INV-2026-000001 has no e-invoice yet: it has not been delivered\. Run 'reckoner deliver'/,
+    run: async () => {
+      const own = await openWorld();
+      await own.partners([partner({ e_invoice: 'facturx' })]);
+      await own.rows([quote()]);
+      await own.close();
+      const ran = await command(['--json', 'invoice', 'e-invoice', 'INV-2026-000001'], {
+        env: { RECKONER_HOME: own.home, DATABASE_URL: own.databaseUrl, RECKONER_NOW: '2026-08-10T10:00:00Z' },
+      });
+      await own.end();
+      return ran;
+    },
+  },
   recipient_refused: {
     when: "sandbox mail is to go to an address that is nobody's test address",
     exit: 3,

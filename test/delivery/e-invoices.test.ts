@@ -1,8 +1,4 @@
 /** Partners that ask for e-invoices get them with their documents; what a profile demands and nobody knows holds the e-mail. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findChangedEInvoices } from '../../src/audit/checks/e-invoices.ts';
 import { verify } from '../../src/audit/verify.ts';
@@ -11,11 +7,11 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
 import { refund, sale } from '../documents/correcting.ts';
+import { BELGIAN, extracted, FRENCH, GERMAN, SELLER, sellAs } from '../support/e-invoice-partners.ts';
 import { brokenProfileRules, judge, type Stated, statedBy } from '../support/en16931.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
-import { internationalWire } from '../support/snapshots.ts';
 import { needs } from '../support/tools.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
@@ -25,48 +21,7 @@ freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 
-const SELLER = {
-  contact_name: 'Accounts Receivable',
-  electronic_address: '0088:4012345000009',
-  registration_id: '0199:549300MLUDYVRQOOXS22',
-  no_tax: { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' },
-} as const;
-
-const address = (line1: string, city: string, postal_code: string, country: string) => ({
-  address: { line1, line2: '', city, region: '', postal_code, country },
-  currency: 'EUR',
-});
-const GERMAN = {
-  partner_id: 'p-de',
-  name: 'Leuchtturm Tickets & Söhne AG',
-  ...address('Unter den Linden 1', 'Berlin', '10117', 'DE'),
-  e_invoice: 'xrechnung',
-  buyer_reference: '04011000-12345-34',
-  electronic_address: '0204:04011000-12345-34',
-};
-const FRENCH = {
-  partner_id: 'p-fr',
-  name: 'Billetterie du Phare SAS',
-  ...address('12 rue de Rivoli', 'Paris', '75001', 'FR'),
-  e_invoice: 'facturx',
-};
-const BELGIAN = {
-  partner_id: 'p-be',
-  name: 'Vuurtoren Tickets BV',
-  ...address('Koningsstraat 1', 'Brussel', '1000', 'BE'),
-  e_invoice: 'ubl',
-  purchase_order: 'PO-77',
-  electronic_address: '0208:0843766574',
-};
-
-function withSeller(seller: object | undefined): void {
-  const { issuer, instructions, ...others } = world.settings;
-  world.settings = {
-    ...others,
-    issuer: { ...issuer, e_invoice: seller as typeof issuer.e_invoice },
-    instructions: { ...instructions, EUR: { wire: internationalWire } },
-  };
-}
+const withSeller = (seller: object | undefined): void => sellAs(world, seller);
 
 /** Closes July, with an invoice in euros of each. */
 async function closeJuly(...partners: readonly Record<string, unknown>[]): Promise<void> {
@@ -79,17 +34,6 @@ function attached(name: string): Buffer {
   const found = server.mails.flatMap(({ parsed }) => parsed.attachments).filter(({ filename }) => filename === name);
   expect(found).toHaveLength(1);
   return found[0]?.content as Buffer;
-}
-
-function extracted(pdf: Buffer): Buffer {
-  const folder = mkdtempSync(join(tmpdir(), 'e-invoice-'));
-  try {
-    writeFileSync(join(folder, 'in.pdf'), pdf);
-    execFileSync('pdfdetach', ['-savefile', 'factur-x.xml', '-o', join(folder, 'out.xml'), join(folder, 'in.pdf')]);
-    return readFileSync(join(folder, 'out.xml'));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 const emails = () =>

@@ -1,6 +1,6 @@
-/** `reckoner invoice pdf`. */
+/** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as they were issued. */
 import { documentNumbered } from '../../../acts/documents.ts';
-import { readPdf } from '../../../documents/queries.ts';
+import { readEInvoice, readPdf } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type Definition, type Done, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
@@ -12,16 +12,15 @@ export const define: Definition = (invoice, act) => {
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.pdf)")
     .option('--void-copy', 'of a void document: a copy marked VOID, with the reason and the replacement')
     .action(act(invoicePdf));
+  invoice
+    .command('e-invoice <number>')
+    .description('Write the e-invoice (XML) that was issued with the PDF, or inside it')
+    .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.xml)")
+    .action(act(invoiceEInvoice));
 };
 
 function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): Done {
-  if (options.output === '-' && output.json) {
-    throw refuse('argument_invalid', {
-      argument: '--output',
-      value: '-',
-      reason: 'cannot be used with --json, which prints to stdout too',
-    });
-  }
+  refuseMixedOutput(output, options.output);
   return reading(async ({ database, environment }) => {
     const [row, kept] = await database.reading(async (tx) => {
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
@@ -32,16 +31,44 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
       : kept;
     if (pdf === undefined) {
-      const reason = row.email_reason ?? 'it has not been delivered';
+      const reason = row.email_reason ?? NOT_DELIVERED;
       throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });
     }
-    const file = options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf`;
-    if (file === '-') {
-      process.stdout.write(pdf);
-      return EXIT.done;
-    }
-    writeFileAsked(file, pdf);
-    output.print({ number, file, bytes: pdf.length }, () => `Wrote ${file} (${pdf.length} bytes).`);
-    return EXIT.done;
+    return write(output, { number, file: options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf` }, pdf);
   })(output);
+}
+
+function invoiceEInvoice(output: Output, number: string, options: { output?: string }): Done {
+  refuseMixedOutput(output, options.output);
+  return reading(async ({ database }) => {
+    const [row, xml] = await database.reading(async (tx) => {
+      const found = await documentNumbered(tx, number);
+      return [found, await readEInvoice(tx, found.document_id)] as const;
+    });
+    if (xml === undefined) {
+      const { document, partner_id, e_invoice, email_reason, status } = row;
+      if (e_invoice === 'none') throw refuse('e_invoice_not_asked_for', { number, document, partner_id });
+      throw refuse('e_invoice_not_written', { number, reason: email_reason ?? NOT_DELIVERED, void: status === 'void' });
+    }
+    return write(output, { number, file: options.output ?? `${number}.xml` }, xml);
+  })(output);
+}
+
+const NOT_DELIVERED = 'it has not been delivered';
+
+/** Refusal: argument_invalid, where both a file and the answer would go to stdout. */
+function refuseMixedOutput({ json }: Output, file: string | undefined): void {
+  if (file !== '-' || !json) return;
+  const reason = 'cannot be used with --json, which prints to stdout too';
+  throw refuse('argument_invalid', { argument: '--output', value: '-', reason });
+}
+
+function write(output: Output, { number, file }: { number: string; file: string }, content: Buffer): number {
+  if (file === '-') {
+    process.stdout.write(content);
+    return EXIT.done;
+  }
+  writeFileAsked(file, content);
+  output.print({ number, file, bytes: content.length }, () => `Wrote ${file} (${content.length} bytes).`);
+  return EXIT.done;
 }
