@@ -120,6 +120,15 @@ export class Amount {
     return new Amount(rounded(exact, this.currency), this.currency);
   }
 
+  /**
+   * The sum of amounts of several currencies in one: each exactly at its rate, which is what one unit of its currency is, and
+   * the sum rounded once, half away from zero.
+   */
+  static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
+    const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
+    return new Amount(rounded(exact, currency), currency);
+  }
+
   isLessThan(other: Amount): boolean {
     return this.value.lessThan(this.same(other).value);
   }

@@ -1,9 +1,8 @@
 /** settings.json, read once and checked whole. Refusals: settings_missing, settings_invalid. */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { repeatedName } from '../json.ts';
+import { type FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isTimeZone } from '../month.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
@@ -13,10 +12,11 @@ import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import { eInvoiceSellerSchema } from './e-invoice.ts';
 import type { Environment } from './environment.ts';
+import { readFieldsFile } from './fields-file.ts';
 import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
 import { taxSchema } from './tax.ts';
-import { addressSchema, emailAddress, fieldProblems, line, optional } from './validation.ts';
+import { addressSchema, emailAddress, line, optional } from './validation.ts';
 
 /** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
 const smallDifferenceSchema = z
@@ -206,29 +206,19 @@ export const settingsFile = (environment: Environment): string => join(environme
 
 export function readSettings(environment: Environment): Settings {
   const file = settingsFile(environment);
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw refuse('settings_missing', { file });
-    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
-  }
-  const invalid = (path: string, reason: string) => refuse('settings_invalid', { file, problems: [{ path, reason }] });
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw invalid('', `is not JSON: ${reasonOf(error)}`);
-  }
-  const twice = repeatedName(text);
-  if (twice !== undefined) throw invalid(twice, 'is named twice in one object');
-  const parsed = settingsSchema.safeParse(json);
-  if (!parsed.success) throw refuse('settings_invalid', { file, problems: fieldProblems(parsed.error) });
-  const { issuer } = parsed.data;
+  const invalid = (problems: readonly FieldProblem[]) => refuse('settings_invalid', { file, problems });
+  const settings = readFieldsFile(file, {
+    schema: settingsSchema,
+    parse: JSON.parse,
+    invalid,
+    missing: () => refuse('settings_missing', { file }),
+  });
+  const { issuer } = settings;
   // Checked now: a document must not fail later because of its logo.
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
-  if (logo !== null && 'problem' in logo) throw invalid('issuer.logo', `cannot be used: ${logo.problem}`);
-  return { ...parsed.data, issuer: { ...issuer, logo } };
+  if (logo !== null && 'problem' in logo)
+    throw invalid([{ path: 'issuer.logo', reason: `cannot be used: ${logo.problem}` }]);
+  return { ...settings, issuer: { ...issuer, logo } };
 }
 
 /**

@@ -36,6 +36,14 @@ export const GENERAL_LEDGER = {
       `${f.month} has no part ${f.part} as ${f.format}: ${f.parts === 0 ? 'it was not exported' : `it has ${f.parts}`}. ` +
       "'reckoner gl list' shows what was exported.",
   ),
+  rates_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
+    (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
+  ),
+  rates_missing: badInput<{ currencies: readonly string[]; into: string }>(
+    (f) =>
+      `The rates file has no rate for ${f.currencies.join(', ')}, in which accounts have balances. Add under "rates" what ` +
+      `one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} is in ${f.into}, and run the command again.`,
+  ),
   gl_not_tied: refused<{ month: string; accounts: readonly string[] }>(
     (f) =>
       `Nothing was exported: the postings of ${f.month} differ from its trial balance in ` +

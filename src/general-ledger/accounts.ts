@@ -2,14 +2,11 @@
  * accounts.json: which of our accounts is which of theirs (docs/general-ledger.md). Refusals: accounts_missing,
  * accounts_invalid, file_unreadable.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
 import type { Environment } from '../config/environment.ts';
-import { fieldProblems, line } from '../config/validation.ts';
-import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
-import { codeOf } from '../files.ts';
-import { repeatedName } from '../json.ts';
+import { accountsFile, readFieldsFile } from '../config/fields-file.ts';
+import { line } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
 import { isCurrency } from '../money.ts';
 import { couldRun } from '../text.ts';
 
@@ -81,30 +78,15 @@ const accountsSchema = z
   });
 export type Accounts = z.output<typeof accountsSchema>;
 
-export const accountsFile = (environment: Pick<Environment, 'home'>): string => join(environment.home, 'accounts.json');
-
 /** The map as it is now, with its defaults. */
 export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
   const file = accountsFile(environment);
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw refuse('accounts_missing', { file });
-    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
-  }
-  const invalid = (...problems: FieldProblem[]) => refuse('accounts_invalid', { file, problems });
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw invalid({ path: '', reason: `is not JSON: ${reasonOf(error)}` });
-  }
-  const twice = repeatedName(text);
-  if (twice !== undefined) throw invalid({ path: twice, reason: 'is named twice in one object' });
-  const parsed = accountsSchema.safeParse(json);
-  if (!parsed.success) throw invalid(...fieldProblems(parsed.error));
-  return parsed.data;
+  return readFieldsFile(file, {
+    schema: accountsSchema,
+    parse: JSON.parse,
+    invalid: (problems) => refuse('accounts_invalid', { file, problems }),
+    missing: () => refuse('accounts_missing', { file }),
+  });
 }
 
 /** The map of an earlier export, as it was stored. */

@@ -6,6 +6,7 @@ import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
 import { type Aging, BUCKETS, type Bucket } from './aging.ts';
 import type { CloseReport } from './close.ts';
 import type { Coverage } from './coverage.ts';
+import { presentedLines } from './presentation.ts';
 import type { TrialBalance } from './trial-balance.ts';
 
 export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
@@ -42,10 +43,20 @@ export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sh
   rows: documents.map((row) => ({ ...row })),
 });
 
-export const trialBalanceSheet = ({ accounts }: TrialBalance): Sheet => ({
+const TRIAL_BALANCE = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
+
+/** Where rates are given, the balances in their currency alone: in two currencies, a column would add up to nothing. */
+export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): Sheet => ({
   name: 'Trial balance',
-  columns: { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' },
-  rows: accounts.map((row) => ({ ...row })),
+  ...(presentation === undefined
+    ? { columns: TRIAL_BALANCE, rows: accounts.map((row) => ({ ...row })) }
+    : {
+        columns: { ...TRIAL_BALANCE, rates_source: 'text', rates_date: 'date' },
+        rows: presentedLines(presentation).map((row) => ({
+          ...{ ...row, currency: presentation.currency },
+          ...{ rates_source: presentation.source, rates_date: presentation.date },
+        })),
+      }),
 });
 
 export const coverageSheet = ({ partners }: Coverage): Sheet => ({

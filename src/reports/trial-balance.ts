@@ -5,6 +5,8 @@ import { dateName } from '../month.ts';
 import { table } from '../text-table.ts';
 import { type Balance, readBalances, readPresentDay } from './journal.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
+import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';
+import type { Rates } from './rates.ts';
 
 export interface TrialBalance extends BooksOfDay {
   readonly as_of: string;
@@ -16,15 +18,23 @@ export interface TrialBalance extends BooksOfDay {
   }[];
   readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
   readonly balanced: boolean;
+  /** The balances in one currency, where rates are given. */
+  readonly presentation?: Presentation;
 }
 
-/** By control account, or with `detail` by every subaccount: partner, policy, bank account. */
+/** By control account, or with `detail` by every subaccount: partner, policy, bank account. Refusal: rates_missing. */
 export async function readTrialBalance(
   tx: Transaction,
-  { asOf, today, detail }: { asOf?: string | undefined; today: string; detail: boolean },
+  {
+    asOf,
+    today,
+    detail,
+    rates,
+  }: { asOf?: string | undefined; today: string; detail: boolean; rates?: Rates | undefined },
 ): Promise<TrialBalance> {
   const day = asOf ?? (await readPresentDay(tx, today));
-  return { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
+  const trial = { ...trialBalanceOf(day, await readBalances(tx, day), detail), ...(await readBooksOfDay(tx, day)) };
+  return rates === undefined ? trial : { ...trial, presentation: presented(trial.accounts, rates) };
 }
 
 /** Pure. A balance stands on the side that it is on; sides of subaccounts are summed before that. */
@@ -43,14 +53,7 @@ function trialBalanceOf(
   }
   const accounts = [...sums.values()]
     .filter(({ amount }) => !amount.isZero())
-    .map(({ account, amount: { currency }, amount }) => {
-      const zero = Amount.zero(currency);
-      return {
-        account,
-        currency,
-        ...(amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero }),
-      };
-    })
+    .map(({ account, amount }) => ({ account, currency: amount.currency, ...sidesOf(amount) }))
     .sort((a, b) => (a.account === b.account ? order(a.currency, b.currency) : order(a.account, b.account)));
   const currencies = [...new Set(accounts.map((each) => each.currency))].sort();
   const totals = currencies.map((currency) => {
@@ -76,7 +79,7 @@ const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** In words and tables; a width shortens the accounts' names to it. */
 export function describeTrialBalance(trial: TrialBalance, width?: number): string {
-  const { as_of, accounts, totals, balanced } = trial;
+  const { as_of, accounts, totals, balanced, presentation } = trial;
   if (accounts.length === 0)
     return [`All accounts are zero as of ${dateName(as_of)}.`, ...preliminaryNote(trial)].join('\n');
   const shown = (amount: string) => (Number(amount) === 0 ? '' : groupThousands(amount));
@@ -95,7 +98,7 @@ export function describeTrialBalance(trial: TrialBalance, width?: number): strin
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
     : "DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; run 'reckoner verify'.";
-  return [[`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n'), ...parts, verdict].join(
-    '\n\n',
-  );
+  const inOne = presentation === undefined ? [] : [describePresentation(presentation, as_of, width)];
+  const title = [`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n');
+  return [title, ...parts, ...inOne, verdict].join('\n\n');
 }

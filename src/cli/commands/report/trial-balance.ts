@@ -3,6 +3,7 @@
 import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { refuseFutureDay } from '../../../reports/journal.ts';
+import { readRates } from '../../../reports/rates.ts';
 import { trialBalanceSheet } from '../../../reports/sheets.ts';
 import { describeTrialBalance, readTrialBalance } from '../../../reports/trial-balance.ts';
 import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
@@ -16,6 +17,7 @@ export const define: Definition = (report, act) => {
     .description('The balance of every account; exit 4 if debits and credits differ')
     .option('--detail', 'by partner, policy and bank account')
     .option(...AS_OF)
+    .option('--rates <file>', 'also in one currency, at the rates of this file')
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(reportTrialBalance)));
@@ -23,10 +25,11 @@ export const define: Definition = (report, act) => {
 
 async function reportTrialBalance(
   context: CommandContext,
-  options: PresentOptions & AsOfOption & { detail?: boolean },
+  options: PresentOptions & AsOfOption & { detail?: boolean; rates?: string },
 ): Promise<number> {
   const { database, output } = context;
-  const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false };
+  const rates = options.rates === undefined ? undefined : readRates(options.rates);
+  const question = { asOf: options.asOf, today: todayOf(context), detail: options.detail ?? false, rates };
   const trial = await database.reading(async (tx) => {
     await refuseFutureDay(tx, question.asOf, question.today);
     return readTrialBalance(tx, question);

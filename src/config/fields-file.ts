@@ -1,0 +1,46 @@
+/** JSON files that people write by hand: read whole, or refused with every mistake and its place. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { type FieldProblem, type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf } from '../files.ts';
+import { repeatedName } from '../json.ts';
+import type { Environment } from './environment.ts';
+import { fieldProblems } from './validation.ts';
+
+/** Which of our accounts is which of the general ledger's (general-ledger/accounts.ts). There is none until finance uses it. */
+export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
+
+interface Reading<Schema extends z.ZodType> {
+  readonly schema: Schema;
+  /** JSON.parse, or one that keeps numbers exact. */
+  readonly parse: (text: string) => unknown;
+  readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
+  /** Of a file that is not there; without it, file_unreadable. */
+  readonly missing?: () => Refusal;
+}
+
+/** A name that an object gives twice is a mistake: nobody can tell which value was meant. Refusal: file_unreadable. */
+export function readFieldsFile<Schema extends z.ZodType>(
+  file: string,
+  { schema, parse, invalid, missing }: Reading<Schema>,
+): z.output<Schema> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+  } catch (error) {
+    if (missing !== undefined && codeOf(error) === 'ENOENT') throw missing();
+    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+  }
+  let json: unknown;
+  try {
+    json = parse(text);
+  } catch (error) {
+    throw invalid([{ path: '', reason: `is not JSON: ${reasonOf(error)}` }]);
+  }
+  const twice = repeatedName(text);
+  if (twice !== undefined) throw invalid([{ path: twice, reason: 'is named twice in one object' }]);
+  const parsed = schema.safeParse(json);
+  if (!parsed.success) throw invalid(fieldProblems(parsed.error));
+  return parsed.data;
+}

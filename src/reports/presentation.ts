@@ -1,0 +1,110 @@
+/** The balances of a trial balance in one currency. */
+import { Amount, groupThousands } from '../money.ts';
+import { dateName } from '../month.ts';
+import { fitLines, table } from '../text-table.ts';
+import { type Rates, ratesOf } from './rates.ts';
+
+/** Of an amount in one currency, the side that it is on; the other is zero. */
+export interface Sides {
+  readonly debit: string;
+  readonly credit: string;
+}
+
+export interface Presentation {
+  readonly currency: string;
+  readonly source: string;
+  readonly date: string;
+  /** Of the currencies that have a balance: what one unit of each is. */
+  readonly rates: Readonly<Record<string, string>>;
+  readonly accounts: readonly (Sides & { readonly account: string })[];
+  /** What rounding the accounts leaves, so that the balances balance. */
+  readonly rounding: Sides;
+  readonly total: Sides;
+}
+
+/** The side that an amount is on. */
+export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {
+  const zero = Amount.zero(amount.currency);
+  return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
+};
+
+const textsOf = (amount: Amount): Sides => {
+  const { debit, credit } = sidesOf(amount);
+  return { debit: debit.toString(), credit: credit.toString() };
+};
+
+interface Balance extends Sides {
+  readonly account: string;
+  readonly currency: string;
+}
+
+/**
+ * Each account over all its currencies, converted exactly and rounded once. The line of rounding is what the whole comes to
+ * less what its lines do: of books that balance, what makes the lines balance; never more. Refusal: rates_missing.
+ */
+export function presented(balances: readonly Balance[], given: Rates): Presentation {
+  const { currency, source, date } = given;
+  const rates = ratesOf(given, [...new Set(balances.map((each) => each.currency))].sort());
+  const inOne = (own: readonly Balance[]) =>
+    Amount.converted(
+      own.map(({ debit, credit, currency: from }) => ({
+        amount: Amount.of(debit, from).minus(Amount.of(credit, from)),
+        rate: rates.get(from) as string,
+      })),
+      currency,
+    );
+  const byAccount = new Map<string, Balance[]>();
+  for (const balance of balances) {
+    const known = byAccount.get(balance.account);
+    if (known === undefined) byAccount.set(balance.account, [balance]);
+    else known.push(balance);
+  }
+  const accounts = [...byAccount]
+    .map(([account, own]) => ({ account, amount: inOne(own) }))
+    .filter(({ amount }) => !amount.isZero());
+  const rounding = accounts.reduce((left, { amount }) => left.minus(amount), inOne(balances));
+  const lines = [...accounts.map(({ amount }) => amount), rounding].map(sidesOf);
+  const sum = (side: 'debit' | 'credit') =>
+    lines.reduce((total, each) => total.plus(each[side]), Amount.zero(currency)).toString();
+  return {
+    ...{ currency, source, date, rates: Object.fromEntries(rates) },
+    accounts: accounts.map(({ account, amount }) => ({ account, ...textsOf(amount) })),
+    rounding: textsOf(rounding),
+    total: { debit: sum('debit'), credit: sum('credit') },
+  };
+}
+
+/** What stands for rounding in the column of accounts. */
+export const ROUNDING = 'rounding';
+
+/** The lines, and that of rounding if there is one. */
+export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & { readonly account: string })[] => [
+  ...accounts,
+  ...(rounding.debit === rounding.credit ? [] : [{ account: ROUNDING, ...rounding }]),
+];
+
+const shown = (amount: string): string => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
+
+/** In words and a table; a width wraps the words and shortens the accounts' names. */
+export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {
+  const { currency, source, date, rates, total } = presentation;
+  const used = Object.entries(rates).filter(([from]) => from !== currency);
+  return [
+    fitLines(
+      [
+        `In ${currency}, at the rates of ${source} of ${dateName(date)}`,
+        ...used.map(([from, rate]) => `1 ${from} = ${rate} ${currency}`),
+        ...(date === asOf ? [] : [`The rates are not of the day of the balances, ${dateName(asOf)}.`]),
+      ].join('\n'),
+      width,
+    ),
+    table(
+      [`~account, ${currency}`, '>debit', '>credit'],
+      [
+        ...presentedLines(presentation).map((each) => [each.account, shown(each.debit), shown(each.credit)]),
+        ['total', groupThousands(total.debit), groupThousands(total.credit)],
+      ],
+      width,
+    ),
+  ].join('\n\n');
+}

@@ -1,0 +1,48 @@
+/** A rates file: what currencies are worth in one of them, from whom and of which day (docs/general-ledger.md). */
+import { z } from 'zod';
+import { readFieldsFile } from '../config/fields-file.ts';
+import { line } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
+import { parseExactJson } from '../json.ts';
+import { isCurrency, isZero } from '../money.ts';
+import { isDate } from '../month.ts';
+
+const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');
+const PLAIN = /^\d{1,15}(\.\d{1,12})?$/;
+const rate = z
+  .string()
+  .refine((text) => PLAIN.test(text) && !isZero(text), 'must be a plain decimal above zero such as 1.0825');
+
+const ratesSchema = z
+  .strictObject({
+    /** What the rates convert into. */
+    currency,
+    source: line().trim().min(1, 'must not be empty'),
+    date: z.string().refine(isDate, 'must be a date such as 2026-09-30'),
+    /** What one unit of each is. Numbers arrive as their source texts, see parseExactJson. */
+    rates: z.record(currency, rate),
+  })
+  .superRefine(({ currency: into, rates }, context) => {
+    const own = rates[into];
+    if (own === undefined || /^0*1(\.0+)?$/.test(own)) return;
+    const message = 'must be 1 or left out: the rates are in this currency';
+    context.addIssue({ code: 'custom', path: ['rates', into], message });
+  });
+
+export type Rates = Readonly<z.output<typeof ratesSchema>>;
+
+/** Refusals: rates_invalid, file_unreadable. */
+export const readRates = (file: string): Rates =>
+  readFieldsFile(file, {
+    schema: ratesSchema,
+    parse: parseExactJson,
+    invalid: (problems) => refuse('rates_invalid', { file, problems }),
+  });
+
+/** The rates of these currencies. Refusal: rates_missing. */
+export function ratesOf({ currency: into, rates }: Rates, currencies: readonly string[]): ReadonlyMap<string, string> {
+  const known = new Map([...Object.entries(rates), [into, '1']]);
+  const missing = currencies.filter((each) => !known.has(each));
+  if (missing.length > 0) throw refuse('rates_missing', { currencies: missing, into });
+  return new Map(currencies.map((each) => [each, known.get(each) as string]));
+}
