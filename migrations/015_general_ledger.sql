@@ -59,3 +59,35 @@ CREATE TABLE gl_export_files (
   CONSTRAINT gl_export_file_is_its_hash CHECK (sha256 = encode(sha256(content), 'hex'))
 );
 CALL make_fact('gl_export_files');
+
+-- Whether what was exported of a month is the month's closed books. An export from closed books is: nothing is dated
+-- in the month afterwards. What was exported before is compared with what the books moved each account by.
+CREATE VIEW gl_export_states AS
+SELECT e.month, e.format,
+       CASE WHEN b.month IS NULL THEN 'preliminary'
+            WHEN EXISTS (SELECT FROM gl_exports f
+                         WHERE f.month = e.month AND f.format = e.format AND f.books_closed) THEN 'final'
+            WHEN EXISTS (SELECT FROM (
+                           SELECT l.account, l.currency, l.amount
+                           FROM gl_exports p JOIN gl_export_lines l USING (gl_export_id)
+                           WHERE p.month = e.month AND p.format = e.format
+                           UNION ALL
+                           SELECT account, currency, -amount FROM book_balances WHERE month = b.month
+                           UNION ALL
+                           SELECT account, currency, amount FROM book_balances WHERE month = b.previous) AS sides
+                         GROUP BY account, currency HAVING sum(amount) <> 0) THEN 'outdated'
+            ELSE 'final' END AS state
+FROM gl_exports e LEFT JOIN book_closes b USING (month)
+WHERE e.part = 1;
+CALL grant_to_app('SELECT', 'gl_export_states');
+
+-- Months whose books are closed and moved an account, and that no program has.
+CREATE VIEW gl_unexported_months AS
+SELECT b.month FROM book_closes b
+WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)
+  AND EXISTS (SELECT FROM (
+                SELECT account, currency, amount FROM book_balances WHERE month = b.month
+                UNION ALL
+                SELECT account, currency, -amount FROM book_balances WHERE month = b.previous) AS moved
+              GROUP BY account, currency HAVING sum(amount) <> 0);
+CALL grant_to_app('SELECT', 'gl_unexported_months');

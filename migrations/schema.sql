@@ -5690,3 +5690,49 @@ CREATE TRIGGER fact_number BEFORE INSERT ON gl_export_files FOR EACH ROW EXECUTE
 CREATE TRIGGER facts_in_order BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON gl_export_files FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON gl_export_files TO reckoner_app;
+
+CREATE VIEW gl_export_states AS
+ SELECT e.month, e.format,
+        CASE
+            WHEN b.month IS NULL THEN 'preliminary'
+            WHEN (EXISTS ( SELECT
+               FROM gl_exports f
+              WHERE f.month::text = e.month::text AND f.format = e.format AND f.books_closed)) THEN 'final'
+            WHEN (EXISTS ( SELECT
+               FROM ( SELECT l.account, l.currency, l.amount
+                       FROM gl_exports p
+                         JOIN gl_export_lines l USING (gl_export_id)
+                      WHERE p.month::text = e.month::text AND p.format = e.format
+                    UNION ALL
+                     SELECT book_balances.account, book_balances.currency, - book_balances.amount
+                       FROM book_balances
+                      WHERE book_balances.month::text = b.month::text
+                    UNION ALL
+                     SELECT book_balances.account, book_balances.currency, book_balances.amount
+                       FROM book_balances
+                      WHERE book_balances.month::text = b.previous::text) sides
+              GROUP BY sides.account, sides.currency
+             HAVING sum(sides.amount) <> 0::numeric)) THEN 'outdated'
+            ELSE 'final'
+        END AS state
+   FROM gl_exports e
+     LEFT JOIN book_closes b USING (month)
+  WHERE e.part = 1;
+GRANT SELECT ON gl_export_states TO reckoner_app;
+
+CREATE VIEW gl_unexported_months AS
+ SELECT month
+   FROM book_closes b
+  WHERE NOT (EXISTS ( SELECT
+           FROM gl_exports e
+          WHERE e.month::text = b.month::text)) AND (EXISTS ( SELECT
+           FROM ( SELECT book_balances.account, book_balances.currency, book_balances.amount
+                   FROM book_balances
+                  WHERE book_balances.month::text = b.month::text
+                UNION ALL
+                 SELECT book_balances.account, book_balances.currency, - book_balances.amount
+                   FROM book_balances
+                  WHERE book_balances.month::text = b.previous::text) moved
+          GROUP BY moved.account, moved.currency
+         HAVING sum(moved.amount) <> 0::numeric));
+GRANT SELECT ON gl_unexported_months TO reckoner_app;

@@ -41,14 +41,19 @@ export function targetOf(accounts: Accounts, posted: Posted, partnerName: string
   if (rule === undefined) return undefined;
   const byPartner = rule.by_partner ?? asked.control.startsWith('assets:receivable:');
   const { partner_id: partner } = posted;
-  const named = partner === null ? accounts.unknown_payer : (accounts.names[partner] ?? partnerName ?? partner);
   return {
     to_account: rule.to,
     class: rule.class,
     location: rule.location,
-    name: byPartner ? named : '',
+    name: byPartner ? nameOf(accounts, partner, partnerName) : '',
     memo: net && asked.control === SALES ? `${SALES} less partner cut` : asked.control,
   };
+}
+
+/** What the map calls a partner, which may have the id of a property that every object has, such as `constructor`. */
+function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
+  if (partner === null) return unknown_payer;
+  return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
 }
 
 export interface Mapped {

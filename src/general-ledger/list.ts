@@ -27,32 +27,12 @@ export function readExports(
     `WITH shown AS (
        SELECT * FROM gl_exports WHERE :month::text IS NULL OR month = :month
        ORDER BY month DESC, format, part DESC LIMIT :limit
-     ), exported AS (
-       SELECT e.month, e.format, l.account, l.currency, sum(l.amount) AS amount
-       FROM gl_exports e JOIN gl_export_lines l USING (gl_export_id)
-       WHERE (e.month, e.format) IN (SELECT month, format FROM shown)
-       GROUP BY e.month, e.format, l.account, l.currency
-     ), moved AS (
-       SELECT month, account, currency, amount FROM book_balances WHERE month IN (SELECT month FROM shown)
-       UNION ALL
-       SELECT b.month, p.account, p.currency, -p.amount FROM book_closes b JOIN book_balances p ON p.month = b.previous
-       WHERE b.month IN (SELECT month FROM shown)
-     ), differing AS (
-       SELECT month, format FROM (
-         SELECT month, format, account, currency, amount FROM exported
-         UNION ALL
-         SELECT f.month, f.format, m.account, m.currency, -m.amount
-         FROM (SELECT DISTINCT month, format FROM shown) AS f JOIN moved m USING (month)) AS both_sides
-       GROUP BY month, format, account, currency HAVING sum(amount) <> 0
      )
      SELECT s.gl_export_id, s.month, s.format, s.part, s.kind, s.seal, s.books_closed, s.recorded_at,
             coalesce(u.login, a.claimed_by) AS login,
-            CASE WHEN b.month IS NULL THEN 'preliminary'
-                 WHEN (s.month, s.format) IN (SELECT month, format FROM differing) THEN 'outdated'
-                 ELSE 'final' END AS state,
-            coalesce(t.totals, '[]') AS totals, coalesce(f.files, '[]') AS files
+            states.state, coalesce(t.totals, '[]') AS totals, coalesce(f.files, '[]') AS files
      FROM shown s JOIN audit_events a USING (event_id) LEFT JOIN users u USING (user_id)
-     LEFT JOIN book_closes b ON b.month = s.month
+     JOIN gl_export_states states ON (states.month, states.format) = (s.month, s.format)
      CROSS JOIN LATERAL (
        SELECT json_agg(json_build_object('currency', currency, 'debit', debit::text) ORDER BY currency) AS totals
        FROM (SELECT currency, sum(greatest(amount, 0)) AS debit

@@ -14,6 +14,7 @@ import { WATCHED_DAYS } from '../splits/accounts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
 import { duration, minuteOf, plural } from '../text.ts';
 import { attentionToBooks } from './books-status.ts';
+import { attentionToHandOffs } from './hand-offs.ts';
 import { type Attention, type AttentionItem, attention } from './job-attention.ts';
 import type { Status } from './status.ts';
 import { attentionToApprovals } from './waiting-approvals.ts';
@@ -49,6 +50,7 @@ export const attentionOf = (found: Found, now: DateTime<true>): Attention[] => [
     ),
   ),
   ...attentionToBooks(found.books),
+  ...attentionToHandOffs(found.general_ledger),
   ...attentionToSigning(found.signing),
   ...attentionToCheckpoints(found.checkpoints),
   ...attentionToTimeStamps(found.late_time_stamps),

@@ -34,6 +34,7 @@ import { type AccountHealth, readAccountHealth } from '../splits/account-health.
 import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
+import { type HandOff, readDueHandOffs } from './hand-offs.ts';
 import { type Attention, readFound } from './job-attention.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
@@ -53,6 +54,8 @@ export interface Status {
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
   readonly books: BooksStatus;
+  /** What finance has not handed over of the closed books; empty without accounts.json. */
+  readonly general_ledger: readonly HandOff[];
   readonly signing: SigningStatus;
   /** The day of the last checkpoint, or null; and for how many days, in the issuer's time zone, one is overdue. */
   readonly checkpoints: { readonly last: string | null; readonly overdue_days: number };
@@ -160,6 +163,7 @@ export async function readStatusAndAttention(
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),
+    general_ledger: await readDueHandOffs(tx, context.environment),
     checkpoints: await readCheckpointStatus(tx, context),
     signing: await readSigning(tx, context.environment),
     late_time_stamps: await readLateTimeStamps(tx, context),

@@ -1,5 +1,8 @@
 /** The close cockpit: what closing would issue, what stands in its way, the close itself and its e-mails. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportGl } from '../../src/general-ledger/export.ts';
+import type { Month } from '../../src/month.ts';
+import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -106,6 +109,18 @@ test('the sign-off says who closed the month, what keeps its books open, and in 
   expect(done.text).toContain('The books of July 2026 are closed.');
   expect(await cockpit('2026-07')).toMatch(/Books closed by mara@issuer\.example/);
   expect(await cockpit('2026-08')).not.toContain('close first');
+});
+
+test('the sign-off asks finance to export closed books for the general ledger, once it has an accounts.json', async () => {
+  const cockpit = async () => (await finance.get('/console/close/2026-07')).text;
+  expect(await cockpit()).not.toContain('general ledger');
+  writeAccounts(world, everyAccount());
+  expect(await cockpit()).toMatch(
+    /Not exported for the general ledger<br\/><a href="\/console\/acts\/gl\.export\?month=2026-07">Export<\/a>/,
+  );
+  expect((await finance.get('/console/close/2026-08')).text).not.toContain('Not exported');
+  await world.database.transaction((tx) => exportGl(tx, world, { month: '2026-07' as Month, format: 'xero' }));
+  expect(await cockpit()).toMatch(/>Exported<\/a> for xero/);
 });
 
 test('the sign-off names the differences of a verify that ran after the close', async () => {

@@ -1,7 +1,9 @@
 /** What changes after a month was exported: a part of differences, a part that moves to other accounts, or nothing. */
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext } from '../../src/audit/verify.ts';
+import { accountsFile } from '../../src/config/fields-file.ts';
 import { storedAccounts } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
@@ -9,6 +11,8 @@ import { balancedParts, type GlLine, mapped, summarise } from '../../src/general
 import { readExports } from '../../src/general-ledger/list.ts';
 import { readLines, readParts } from '../../src/general-ledger/queries.ts';
 import type { Month } from '../../src/month.ts';
+import { readDueHandOffs } from '../../src/reports/hand-offs.ts';
+import { readStatus } from '../../src/reports/status.ts';
 import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
 import { ACCOUNTS, MONTHS, openMonths, writeAccounts } from './months.ts';
@@ -48,6 +52,21 @@ const sums = (lines: readonly GlLine[]) =>
       .sort(),
   );
 
+const due = () =>
+  world.database.reading(async (tx) => (await readDueHandOffs(tx, world.environment)).map(Object.values));
+
+test('once books are closed, the status asks for the journal of their month, where finance has an accounts.json', async () => {
+  expect(await due()).toEqual([['2026-08', null, 'missing']]);
+  const { attention } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(attention).toContain(
+    "The books of 2026-08 are closed, and the general ledger does not have them. Run 'reckoner export gl --month 2026-08 " +
+      "--format FORMAT' and import its files.",
+  );
+  rmSync(accountsFile(world));
+  expect(await due()).toEqual([]);
+  writeAccounts(world);
+});
+
 test('what was posted between a preliminary export and the close of the books is a part of differences', async () => {
   const first = await exported({ preliminary: true });
   expect([first.recorded, first.part?.part, first.part?.kind]).toEqual([true, 1, 'journal']);
@@ -58,6 +77,12 @@ test('what was posted between a preliminary export and the close of the books is
   await money.record({ partnerId: 'p-1', amount: '41.00', receivedOn: '2026-09-30', account: '0001', reference: 'W' });
   await world.closeBooks('2026-09');
   expect(await states()).toEqual(['1 journal outdated']);
+  expect(await due()).toEqual([['2026-09', 'quickbooks', 'outdated']]);
+  const { attention } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(attention).toContain(
+    '2026-09 was exported for quickbooks before its books were closed, and has changed since. Run ' +
+      "'reckoner export gl --month 2026-09 --format quickbooks' and import the part with what changed.",
+  );
 
   const second = await exported();
   expect([second.part?.part, second.part?.kind]).toEqual([2, 'difference']);
@@ -69,6 +94,7 @@ test('what was posted between a preliminary export and the close of the books is
   expect(lines[0]?.id).toMatch(/^2026-09-2-USD-[0-9a-f]{6}$/);
   expect(lines[0]?.id.slice(-6)).not.toBe(first.part?.seal.slice(0, 6));
   expect(await states()).toEqual(['2 difference final', '1 journal final']);
+  expect(await due()).toEqual([]);
 });
 
 test('when accounts.json changed, what was exported stays, and the export says what would move', async () => {

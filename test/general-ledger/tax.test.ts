@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { settingsSchema } from '../../src/config/settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
+import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
@@ -49,10 +50,8 @@ const RULES = [
   { account: 'liabilities:tax:DE:standard:19', to: 'VAT 19' },
 ];
 
-const exported = (month: string) =>
-  world.database.transaction((tx) =>
-    exportGl(tx, world, { month: month as Month, format: 'generic', preliminary: true }),
-  );
+const exported = (month: string, format: GlFormat = 'generic') =>
+  world.database.transaction((tx) => exportGl(tx, world, { month: month as Month, format, preliminary: true }));
 
 test('a rate that no rule maps is named, and nothing is exported', async () => {
   writeAccounts(world, { accounts: RULES });
@@ -63,20 +62,23 @@ test('a rate that no rule maps is named, and nothing is exported', async () => {
   expect(await world.sql('SELECT gl_export_id FROM gl_exports')).toEqual([]);
 });
 
-test('tax payable goes to the account of its rate, and all accounts come to the trial balance', async () => {
-  writeAccounts(world, { accounts: [...RULES, { account: 'liabilities:tax', to: 'Other VAT' }] });
-  const files = [...(await exported('2026-07')).files, ...(await exported('2026-08')).files];
-  const read = sumsBy(readBack('generic', files), ({ account }) => account);
-  const { accounts } = await world.database.reading((tx) =>
-    readTrialBalance(tx, { asOf: '2026-08-31', today: '2026-10-15', detail: true }),
-  );
-  const theirs = (account: string): string => {
-    if (account === 'liabilities:tax:DE:standard:7') return 'Other VAT';
-    return RULES.find((rule) => account === rule.account || account.startsWith(`${rule.account}:`))?.to as string;
-  };
-  const balances = accounts.map(({ account, debit, credit }) => ({
-    ...{ account, amount: units(debit ?? '') - units(credit ?? '') },
-  }));
-  expect(nonZero(read)).toEqual(nonZero(sumsBy(balances, ({ account }) => theirs(account))));
-  expect([read.get('VAT 19'), read.get('Other VAT')]).toEqual([units('-17.10'), units('-3.15')]);
-});
+test.each(GL_FORMATS.map((format) => [format] as const))(
+  '%s: tax payable goes to the account of its rate, and all accounts come to the trial balance',
+  async (format) => {
+    writeAccounts(world, { accounts: [...RULES, { account: 'liabilities:tax', to: 'Other VAT' }] });
+    const files = [...(await exported('2026-07', format)).files, ...(await exported('2026-08', format)).files];
+    const read = sumsBy(readBack(format, files), ({ account }) => account);
+    const { accounts } = await world.database.reading((tx) =>
+      readTrialBalance(tx, { asOf: '2026-08-31', today: '2026-10-15', detail: true }),
+    );
+    const theirs = (account: string): string => {
+      if (account === 'liabilities:tax:DE:standard:7') return 'Other VAT';
+      return RULES.find((rule) => account === rule.account || account.startsWith(`${rule.account}:`))?.to as string;
+    };
+    const balances = accounts.map(({ account, debit, credit }) => ({
+      ...{ account, amount: units(debit ?? '') - units(credit ?? '') },
+    }));
+    expect(nonZero(read)).toEqual(nonZero(sumsBy(balances, ({ account }) => theirs(account))));
+    expect([read.get('VAT 19'), read.get('Other VAT')]).toEqual([units('-17.10'), units('-3.15')]);
+  },
+);

@@ -52,6 +52,7 @@ test('a new installation needs no attention', async () => {
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },
     books: { closed_to: null, open: [], due: [] },
+    general_ledger: [],
     checkpoints: { last: null, overdue_days: 0 },
     signing: { key: null, latest: null },
     late_time_stamps: [],

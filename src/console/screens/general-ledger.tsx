@@ -10,7 +10,7 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 export interface GeneralLedgerView {
   readonly exports: readonly ListedExport[];
-  /** Months whose books are closed, the latest first, that no program has. */
+  /** Months whose books are closed and have something to export, the latest first, that no program has. */
   readonly waiting: readonly Month[];
 }
 
@@ -19,8 +19,7 @@ const SHOWN = 200;
 export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerView> {
   const waiting = await query<{ month: Month }>(
     tx,
-    `SELECT month FROM book_closes b WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)
-     ORDER BY month DESC LIMIT :shown`,
+    `SELECT month FROM gl_unexported_months ORDER BY month DESC LIMIT :shown`,
     { shown: SHOWN },
   );
   return { exports: await readExports(tx, { limit: SHOWN }), waiting: waiting.map(({ month }) => month) };

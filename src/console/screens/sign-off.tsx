@@ -13,6 +13,7 @@ import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { factsOf, type Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName } from '../../month.ts';
+import { type HandOff, readHandOffsOf } from '../../reports/hand-offs.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
@@ -33,6 +34,8 @@ export interface SignOff {
   readonly requests: readonly WaitingApproval[];
   /** The last complete verify since the month was closed, with how many differences it found. */
   readonly verified: { readonly at: string; readonly differences: number } | null;
+  /** What the general ledger has of its closed books; empty while they are open. */
+  readonly handOffs: readonly HandOff[];
 }
 
 export async function readSignOff(
@@ -65,12 +68,15 @@ export async function readSignOff(
       task?.finished_at && checks !== undefined && task.asked_at > closedAt
         ? { at: task.finished_at, differences: checks.reduce((sum, { differences }) => sum + differences, 0) }
         : null,
+    handOffs: signatures.some(({ close }) => close === 'books')
+      ? await readHandOffsOf(tx, { environment: context.environment, month })
+      : [],
   };
 }
 
 export function SignOffCard({
   month,
-  signOff: { signatures, obstacles, requests, verified },
+  signOff: { signatures, obstacles, requests, verified, handOffs },
   deliveries: { sent, pending, held, failed, uncertain },
   user,
 }: {
@@ -117,6 +123,9 @@ export function SignOffCard({
         {obstacles.length === 0 && requests.length === 0 && !signatures.some(({ close }) => close === 'books') && (
           <SignOffLine tone="plain">{`The books of ${monthName(month)} can be closed`}</SignOffLine>
         )}
+        {handOffs.map((handOff) => (
+          <HandedOff {...handOff} user={user} />
+        ))}
       </ul>
     </Card>
   );
@@ -146,6 +155,35 @@ const Signed = ({ close, by, at, approver }: Signature) => (
     </span>
   </SignOffLine>
 );
+
+/** What of the closed books went to the general ledger, or is left to export. */
+function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
+  if (state === 'final') {
+    return (
+      <SignOffLine tone="good">
+        <a href="/console/reports/general-ledger">Exported</a>
+        {` for ${format}`}
+      </SignOffLine>
+    );
+  }
+  return (
+    <SignOffLine tone="warn">
+      {format === null
+        ? 'Not exported for the general ledger'
+        : `Exported for ${format} before its books were closed, and changed since`}
+      <br />
+      <ActLink
+        user={user}
+        act="gl.export"
+        partner={null}
+        input={format === null ? { month } : { month, format }}
+        tone="plain"
+      >
+        Export
+      </ActLink>
+    </SignOffLine>
+  );
+}
 
 /** What keeps the books open, in short; the act's own page has the whole sentence. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
