@@ -4,11 +4,22 @@
  */
 import { z } from 'zod';
 import { isDate, isMonth, type Month } from '../month.ts';
+import { reasonCodeProblem } from './e-invoice.ts';
 import { line } from './validation.ts';
 
 /** The categories of a tax, in the order in which documents list them. */
 export const TAX_CATEGORIES = ['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'] as const;
 export type TaxCategory = (typeof TAX_CATEGORIES)[number];
+
+/** The same as codes of UNCL5305, which e-invoices and the VATEX list use. */
+export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
+export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
+  standard: 'S',
+  zero: 'Z',
+  exempt: 'E',
+  reverse_charge: 'AE',
+  outside_scope: 'O',
+};
 
 /** What a rule can be limited to. Each field weighs more than all after it together, so that two rules never tie. */
 const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
@@ -34,10 +45,7 @@ const ruleSchema = z
     /** Why no tax is charged, as it is printed. */
     reason: line(200).optional(),
     /** The reason as a code of the VATEX list. */
-    reason_code: z
-      .string()
-      .regex(/^VATEX-[A-Z0-9-]{2,40}$/, 'must be a code such as VATEX-EU-AE')
-      .optional(),
+    reason_code: z.string().optional(),
     /** The first and the last day on which it applies; null: no limit. */
     from: date,
     until: date,
@@ -55,6 +63,10 @@ const ruleSchema = z
     }
     if (explained && rule.category !== 'reverse_charge' && !rule.reason) {
       complain('reason', `is needed for the category ${rule.category}: the document prints it`);
+    }
+    if (explained && rule.reason_code) {
+      const problem = reasonCodeProblem(rule.reason_code, VAT_CATEGORIES[rule.category]);
+      if (problem !== undefined) complain('reason_code', problem);
     }
     if (rule.from !== null && rule.until !== null && rule.until < rule.from) complain('until', 'is before from');
   })

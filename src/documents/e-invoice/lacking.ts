@@ -1,7 +1,8 @@
 /** What a profile of EN 16931 demands and the data does not have, each with its place and its term (BT, BG). */
-import type { EInvoiceFormat } from '../../config/e-invoice.ts';
+import { COUNTRIES, type EInvoiceFormat } from '../../config/e-invoice.ts';
+import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
-import { type Buyer, type Parties, type Seller, type VatCategory, vatIdOf } from './model.ts';
+import { type Buyer, type Parties, type Seller, vatIdOf } from './model.ts';
 
 export interface Lack {
   /** The term of EN 16931. */
@@ -49,6 +50,9 @@ function missing<P>(
   return demanded.filter(([key]) => party[key] === '').map(([, field, term]) => lack(file, field, term));
 }
 
+const unknownCountry = (file: Lack['file'], country: string, field: string, term: string): Lack[] =>
+  country === '' || COUNTRIES.has(country) ? [] : [lack(file, `${field} that ISO 3166 has`, term)];
+
 function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
   const own = 'settings.json' as const;
   const vatId = categories.includes('O') ? '' : vatIdOf(seller.tax_id);
@@ -68,6 +72,11 @@ function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: re
         ] as const)
       : []),
   ]);
+  lacks.push(...unknownCountry(own, seller.country, 'issuer.address.country', 'BT-40'));
+  // BR-DE-27.
+  if (format === 'xrechnung' && seller.phone !== '' && !/\d.*\d.*\d/.test(seller.phone)) {
+    lacks.push(lack(own, 'issuer.phone with three digits', 'BT-42'));
+  }
   if (categories.length === 0) lacks.push(lack(own, 'issuer.e_invoice.no_tax', 'BT-151'));
   // BR-S-02, BR-Z-02, BR-E-02, BR-AE-02.
   if (seller.tax_id === '' && categories.some((each) => each !== 'O')) lacks.push(lack(own, 'issuer.tax_id', 'BT-31'));
@@ -91,6 +100,7 @@ function buyerLacks({ buyer }: Parties, format: EInvoiceFormat, categories: read
         ] as const)
       : []),
   ]);
+  lacks.push(...unknownCountry(theirs, buyer.country, 'address.country', 'BT-55'));
   // Peppol R003.
   if (format === 'ubl' && buyer.buyer_reference === '' && buyer.purchase_order === '') {
     lacks.push(lack(theirs, 'buyer_reference or purchase_order', 'BT-10'));

@@ -4,9 +4,9 @@
  */
 
 import { electronicFormatIBAN } from 'ibantools';
-import type { EInvoiceFormat, NoTax } from '../../config/e-invoice.ts';
+import { COUNTRIES, type EInvoiceFormat, type NoTax } from '../../config/e-invoice.ts';
 import type { Instructions } from '../../config/instructions.ts';
-import type { TaxCategory } from '../../config/tax.ts';
+import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
@@ -42,17 +42,6 @@ export interface Parties {
   /** Why the document charges no tax; null if nobody has said so. */
   readonly no_tax: NoTax | null;
 }
-
-/** UNCL5305, as far as our tax rules have it. */
-export type VatCategory = 'S' | 'Z' | 'E' | 'AE' | 'O';
-
-const CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
-  standard: 'S',
-  zero: 'Z',
-  exempt: 'E',
-  reverse_charge: 'AE',
-  outside_scope: 'O',
-};
 
 export interface Tax {
   readonly category: VatCategory;
@@ -188,7 +177,7 @@ function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapsho
 }
 
 const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
-  ...{ category: CATEGORIES[category], rate, reason, reason_code },
+  ...{ category: VAT_CATEGORIES[category], rate, reason, reason_code },
 });
 
 /** A credit against an invoice has no lines of its own: one for each of its tax totals. */
@@ -275,13 +264,16 @@ function transferOf(instructions: Instructions | null, currency: string): Pick<P
   return { code: '30', account: id === '' ? null : { id, isIban: false, holder, bic: wire?.bic ?? '' } };
 }
 
-/** Two letters of a country (EL for Greece), then its digits and letters. */
-const VAT_ID = /^[A-Z]{2}[A-Z0-9+*]{2,13}$/;
+/** The country, then its digits and letters. */
+const VAT_ID = /^([A-Z]{2})[A-Z0-9+*]{2,13}$/;
+/** Greece and Northern Ireland begin their VAT identifiers otherwise (BR-CO-09). */
+const OTHER_PREFIXES = ['EL', 'XI'];
 
 /** The VAT identifier that a printed tax id is (BT-31, BT-48), without blanks and dots; empty if it is none. */
 export function vatIdOf(taxId: string): string {
   const id = taxId.toUpperCase().replace(/[\s.]/g, '');
-  return VAT_ID.test(id) ? id : '';
+  const [, country = ''] = VAT_ID.exec(id) ?? [];
+  return COUNTRIES.has(country) || OTHER_PREFIXES.includes(country) ? id : '';
 }
 
 /** Scheme and id of `0208:0843766574`; the scheme is empty where there is none. */
@@ -294,7 +286,8 @@ export function schemed(text: string): { readonly scheme: string; readonly id: s
 export const categoriesOf = (
   categories: readonly TaxCategory[] | undefined,
   noTax: NoTax | null,
-): readonly VatCategory[] => categories?.map((each) => CATEGORIES[each]) ?? (noTax === null ? [] : [noTax.category]);
+): readonly VatCategory[] =>
+  categories?.map((each) => VAT_CATEGORIES[each]) ?? (noTax === null ? [] : [noTax.category]);
 
 /** Outside the scope of VAT, EN 16931 forbids the parties' VAT identifiers (BR-O-02). */
 export const isOutsideScope = ({ taxes }: Pick<EInvoice, 'taxes'>): boolean =>
