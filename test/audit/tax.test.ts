@@ -12,7 +12,7 @@ import { type Owner, openOwner } from './owner.ts';
 let world: World;
 let owner: Owner;
 
-/** Two months with their books closed: a change of rates between them, a void, a replacement and credits. */
+/** Two months with their books closed: a change of rates between them, a void, a replacement and credits, some as e-invoices. */
 beforeAll(async () => {
   world = await openWorld();
   const rules = [
@@ -22,9 +22,9 @@ beforeAll(async () => {
     { partner: 'p-2', category: 'standard', rate: '10' },
   ];
   const tax = settingsSchema.shape.tax.parse({ from: '2026-07', rules });
-  world.settings = { ...world.settings, tax };
+  world.settings = { ...world.settings, tax, issuer: { ...world.settings.issuer, tax_id: 'DE123456789' } };
   const sold = quote();
-  await world.partners([partner(), partner({ partner_id: 'p-2', currency: 'JPY' })]);
+  await world.partners([partner({ e_invoice: 'facturx' }), partner({ partner_id: 'p-2', currency: 'JPY' })]);
   await world.rows([
     ...[sold, quote(), quote({ policy_id: 'parking' })],
     quote({ partner_id: 'p-2', currency: 'JPY', spotPrice: '1305', partnerCut: '300', invoiceAmount: '1005' }),
@@ -52,6 +52,12 @@ afterAll(async () => {
 });
 
 test('packs of all kinds hold by both verifiers, over all months and over the last alone', async () => {
+  // With the e-invoices of all documents of one partner: two invoices, and credits with tax.
+  const [eInvoices] = await world.sql<{ documents: string; written: string }>(
+    `SELECT count(*) AS documents, count(x.sha256) AS written
+     FROM documents d LEFT JOIN document_e_invoices x USING (document_id) WHERE d.e_invoice = 'facturx'`,
+  );
+  expect(eInvoices).toEqual({ documents: '5', written: '5' });
   expect(await expectPacksToHold(world, month('2026-07'), month('2026-08'))).toBe(6);
   expect(await expectPacksToHold(world, month('2026-08'), month('2026-08'))).toBe(6);
 });
