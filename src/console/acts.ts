@@ -1,5 +1,5 @@
 /** The pages of every act of the registry, for the role that each needs: its form, its preview, its confirmation. */
-import type { Act } from '../acts/act.ts';
+import type { Act, Report } from '../acts/act.ts';
 import { monthClose } from '../acts/close.ts';
 import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
@@ -40,8 +40,7 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
     const shown = form.get('shown') ?? '';
     if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
     const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
-    if (act.name === monthClose.name && form.get('month')) return { to: `/console/close/${form.get('month')}` };
-    return { screen: actDone(act, visit.reader, report, linksOf(act, visit.reader, input)) };
+    return doneOf(act, visit, report, input);
   } catch (thrown) {
     // Somebody else was faster: shown again.
     if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
@@ -55,8 +54,21 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
   }
 }
 
+/** The close of a month leads to its cockpit, every other act to a page that says what was done. */
+export function doneOf(
+  act: Act,
+  { reader }: Visit,
+  report: Report,
+  input: Readonly<Record<string, unknown>>,
+  links = linksOf(act, reader, input),
+): Answer {
+  const { month } = input;
+  if (act.name === monthClose.name && typeof month === 'string') return { to: `/console/close/${month}` };
+  return { screen: actDone(act, reader, report, links) };
+}
+
 /** A close sends more e-mails than a browser waits for: they go after the answer, and the cockpit shows how they stand. */
-function laterOf(act: Act, { request }: Visit): RunOptions {
+export function laterOf(act: Act, { request }: Visit): Pick<RunOptions, 'later'> {
   if (act.name !== monthClose.name) return {};
   return {
     later: (follow) => void follow().catch((err: unknown) => request.log.error({ err }, 'what follows a close failed')),

@@ -3,8 +3,8 @@ import { actOf, approveRequest, endRequest } from '../acts/approve.ts';
 import { LINE } from '../acts/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 import { DECISIONS } from '../people/approval-queries.ts';
+import { doneOf, laterOf } from './acts.ts';
 import type { Access, Routes, Visit } from './route.ts';
-import { actDone } from './screens/act.tsx';
 import { approvalHref, approvalScreen, approvalsScreen, readApproval, readApprovals } from './screens/approvals.tsx';
 
 const READ: Access = { role: 'viewer', scope: 'partners' };
@@ -34,12 +34,10 @@ export function addApprovals({ screen, act }: Routes): void {
     if (decision === undefined)
       throw refuse('request_invalid', { problems: [{ path: 'decision', reason: 'is missing' }] });
     if (decision === 'approve') {
-      const report = await approveRequest(context, requestId, { reason });
-      return {
-        screen: actDone(actOf(request), visit.reader, report, [
-          { name: `Request ${requestId}`, href: approvalHref(requestId) },
-        ]),
-      };
+      const act = actOf(request);
+      const report = await approveRequest(context, requestId, { reason, ...laterOf(act, visit) });
+      const input = request.input as Readonly<Record<string, unknown>>;
+      return doneOf(act, visit, report, input, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]);
     }
     if (decision === 'reject' && reason === null) {
       throw refuse('request_invalid', { problems: [{ path: 'reason', reason: 'is needed to reject' }] });

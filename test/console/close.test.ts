@@ -4,6 +4,7 @@ import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -150,4 +151,38 @@ test('a request to close the books is named by the sign-off until it is approved
     'Books closed by mara@issuer.example, approved by lee@issuer.example',
   );
   await ruled.end();
+});
+
+describe('a close that a second person approves', () => {
+  let mail: MailServer;
+  let asked: World;
+  beforeAll(async () => {
+    mail = await startMailServer();
+    asked = await openWorld({ smtpUrl: mail.url });
+    await asked.partners([partner()]);
+    await asked.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
+    asked.at('2026-08-02T15:00:00Z');
+    await invite(asked, ADMINISTRATOR);
+  });
+  afterAll(async () => {
+    await asked.end();
+    await mail.close();
+  });
+
+  test('leads to its cockpit at once, and its e-mails follow', async () => {
+    mail.behaviour = 'never_greet';
+    const ruled = await serveConsole(asked, { approvals: { 'month.close': { always: true } } });
+    const mara = await signedIn(ruled, await invite(asked, 'mara@issuer.example', { roles: ['finance'] }));
+    const lee = await signedIn(ruled, await invite(asked, 'lee@issuer.example', { roles: ['approver'] }));
+    const act = '/console/acts/month.close';
+    const preview = await mara.post(act, { month: '2026-07', step: 'preview' });
+    const waiting = await mara.post(act, [...sentBack(preview), ['step', 'confirm']]);
+    expect(waiting.text).toContain('Asked for approval: request 1');
+    const approved = await lee.post('/console/approvals/1', { decision: 'approve' });
+    expect([approved.status, approved.location]).toEqual([303, '/console/close/2026-07']);
+    // The mail server has not even said its name.
+    expect(await asked.sql(`SELECT FROM emails WHERE status NOT IN ('queued', 'sending')`)).toEqual([]);
+    mail.behaviour = 'accept';
+    await ruled.end();
+  });
 });
