@@ -51,12 +51,17 @@ export function factsOf(row: DocumentRow): Facts[string] {
   };
 }
 
-/** The sums of one field over some things, one for each currency. */
+/**
+ * The sums of one field over some things, one for each currency. What is below zero counts as its size: money that leaves
+ * beside money that comes must not keep an amount under its threshold.
+ */
 export function amountsIn(facts: Facts, things: readonly string[], field: string): Amount[] {
   const sums = new Map<string, Amount>();
   for (const thing of things) {
     const value = facts[thing]?.[field];
-    if (value instanceof Amount) sums.set(value.currency, sums.get(value.currency)?.plus(value) ?? value);
+    if (!(value instanceof Amount)) continue;
+    const size = value.isNegative() ? value.negated() : value;
+    sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);
   }
   return [...sums.values()];
 }

@@ -45,6 +45,8 @@ export interface Agreed {
 
 /** What the first transaction of an act was permitted to do. */
 export interface Permission {
+  /** Stands for what was compared (digestOf): the act does that and nothing else. */
+  readonly digest?: string | undefined;
   /** All that the act was going to change; undefined where nothing was compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
@@ -108,20 +110,23 @@ export async function permit<Input>(
       ? undefined
       : await openRequest(tx, { ...context, actor: approval.approver }, approval.requestId, 'approve');
   const consequence = await consequenceAside(tx, context, act, input);
+  const digest = digestOf(consequence);
   const isRest = earlier?.changes !== undefined && isPartOf(consequence.changes, earlier.changes);
-  if (shown !== undefined && !(isRest || (earlier === undefined && digestOf(consequence) === shown))) {
+  if (shown !== undefined && !(isRest || (earlier === undefined && digest === shown))) {
     throw new OutdatedPreview();
   }
   if (approval !== undefined) {
     if (!isRest) await approve(tx, context, consequence, approval, { request, earlier });
     await actUnderApproval(tx, approval.requestId, approval.approver.user?.login ?? '');
-    return earlier ?? { changes: consequence.changes };
+    return earlier ?? { digest, changes: consequence.changes };
   }
   if (isRest) {
     if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
     return earlier;
   }
-  return rule === undefined ? { changes: consequence.changes } : ask(tx, context, act, input, rule, consequence);
+  if (rule === undefined) return { digest, changes: consequence.changes };
+  const answer = await ask(tx, context, act, input, rule, consequence);
+  return answer instanceof Refusal ? answer : { digest, ...answer };
 }
 
 const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedChange[]): boolean => {
@@ -139,12 +144,18 @@ async function approve(
   { request, earlier }: { request: RequestRow | undefined; earlier: Permission | undefined },
 ): Promise<void> {
   if (request === undefined || digestOf(consequence) !== request.preview_hash) {
-    const shown = inWords(request?.preview.changes ?? earlier?.changes ?? []);
-    throw refuse('approval_outdated', { request_id: requestId, shown, now: inWords(consequence.changes) });
+    throw outdated(requestId, request?.preview.changes ?? earlier?.changes ?? [], consequence.changes);
   }
   await recordDecision(tx, { ...context, actor: approver }, request, { decision: 'approve', reason });
   failpoint('approval.decided');
 }
+
+/** The refusal of an approval whose act would not do what the request shows. */
+export const outdated = (
+  requestId: number,
+  shown: readonly PreviewedChange[],
+  now: readonly PreviewedChange[],
+): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
 
 export const inWords = (changes: readonly PreviewedChange[]): string =>
   changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||

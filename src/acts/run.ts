@@ -6,7 +6,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Act, ActContext, Report, RunContext } from './act.ts';
 import { type Consequence, consequenceOf, digestOf, performWithConsequence } from './consequence.ts';
-import { type Agreed, admit, OutdatedPreview, type Permission, permit } from './permit.ts';
+import { type Agreed, admit, OutdatedPreview, outdated, type Permission, permit } from './permit.ts';
 
 export { OutdatedPreview };
 
@@ -32,9 +32,7 @@ export async function runAct<Input, Result, Followed, Json>(
   const deliver = follows && later === undefined;
   const result = act.run
     ? await runPermitted(act.run.bind(act), { ...heard, deliver }, act, input, { approval, shown })
-    : await permitting(context, act, input, { approval }).transaction((tx) =>
-        performAsShown(tx, context, act, input, shown),
-      );
+    : await performPermitted(context, act, input, { approval, shown });
   await act.committed?.(context, { input, result });
   if (follows) later?.(async () => act.after?.(heard, { input, result }));
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
@@ -64,18 +62,48 @@ async function runPermitted<Input, Result>(
   return result;
 }
 
-/** In one transaction it is compared after it was done: what others changed until then is part of it. */
-async function performAsShown<Input, Result, Followed, Json>(
+/** How often an act is begun again because others changed what it does while it was compared. */
+const ATTEMPTS = 5;
+
+/** An act of one transaction. Where nobody confirmed or approved it, what others changed meanwhile is compared anew. */
+async function performPermitted<Input, Result, Followed, Json>(
+  context: ActContext,
+  act: Act<Input, Result, Followed, Json>,
+  input: Input,
+  agreed: Agreed,
+): Promise<Result> {
+  const isAgreed = agreed.approval !== undefined || agreed.shown !== undefined;
+  for (let attempt = 1; ; attempt += 1) {
+    let permission: Permission = {};
+    const database = permitting(context, act, input, { approval: agreed.approval }, (given) => {
+      permission = given;
+    });
+    try {
+      return await database.transaction((tx) => performAsAgreed(tx, context, act, input, { ...agreed, permission }));
+    } catch (error) {
+      if (isAgreed || attempt === ATTEMPTS || !(error instanceof OutdatedPreview)) throw error;
+    }
+  }
+}
+
+/**
+ * In one transaction it is compared after it was done: what others changed until then is part of it, also since it was
+ * permitted.
+ */
+async function performAsAgreed<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   input: Input,
-  shown: string | undefined,
+  { approval, shown, permission }: Agreed & { readonly permission: Permission },
 ): Promise<Result> {
-  if (shown === undefined) return act.perform(tx, context, input);
+  const agreed = [shown, permission.digest].filter((each) => each !== undefined);
+  if (agreed.length === 0) return act.perform(tx, context, input);
   const { consequence, result } = await performWithConsequence(tx, context, act, input);
-  if (digestOf(consequence) !== shown) throw new OutdatedPreview();
-  return result;
+  const digest = digestOf(consequence);
+  if (agreed.every((each) => each === digest)) return result;
+  if (approval === undefined) throw new OutdatedPreview();
+  throw outdated(approval.requestId, permission.changes ?? [], consequence.changes);
 }
 
 /** Does an act in a transaction that is undone. Refuses as the act does. `isAsked`: a request for approval has its input. */
@@ -113,7 +141,13 @@ export const optionOf = (field: string): string =>
   `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The database of an act: each of its transactions asks first whether it may. An approval is recorded in the first. */
-export function permitting<Input>(context: ActContext, act: Act<Input>, input: Input, agreed: Agreed = {}): Database {
+export function permitting<Input>(
+  context: ActContext,
+  act: Act<Input>,
+  input: Input,
+  agreed: Agreed = {},
+  onPermitted: (permission: Permission) => void = () => {},
+): Database {
   const { database } = context;
   let earlier: Permission | undefined;
   return {
@@ -121,7 +155,9 @@ export function permitting<Input>(context: ActContext, act: Act<Input>, input: I
     async transaction(work) {
       const done = await database.transaction(async (tx) => {
         const permission = await permit(tx, context, act, input, { ...agreed, earlier });
-        return permission instanceof Refusal ? { permission } : { permission, result: await work(tx) };
+        if (permission instanceof Refusal) return { permission };
+        onPermitted(permission);
+        return { permission, result: await work(tx) };
       });
       if (done.permission instanceof Refusal) throw done.permission;
       earlier ??= done.permission;

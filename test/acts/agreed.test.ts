@@ -4,11 +4,15 @@ import type { ActContext } from '../../src/acts/act.ts';
 import { approveRequest } from '../../src/acts/approve.ts';
 import { monthClose } from '../../src/acts/close.ts';
 import { digestOf } from '../../src/acts/consequence.ts';
+import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
+import { paymentUnapply } from '../../src/acts/payment/apply.ts';
+import { paymentImport } from '../../src/acts/payment/import.ts';
 import { paymentRecord } from '../../src/acts/payment/record.ts';
 import { OutdatedPreview, previewAct, runAct } from '../../src/acts/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import type { Database } from '../../src/database/database.ts';
+import { Amount } from '../../src/money.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
@@ -68,6 +72,17 @@ describe('an amount that is split', () => {
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
+  test('counts money that leaves beside money that comes', () => {
+    const amount = (text: string) => ({ amount: Amount.of(text, 'USD') });
+    const after = { 'line 1': amount('90000.00'), 'line 2': amount('-89950.00') };
+    const amounts = paymentImport.amounts(
+      { before: {}, after },
+      { file: { name: 'x', bytes: Buffer.of() } },
+      {} as never,
+    );
+    expect(amounts.map(String)).toEqual(['179950.00']);
+  });
+
   test('what a second person approved is not counted again', async () => {
     await pay('90.00');
     const { facts } = await refusalOf(pay('500.00'));
@@ -75,6 +90,58 @@ describe('an amount that is split', () => {
     await pay('10.00');
     expect(await differences('acts_compared')).toEqual([]);
   });
+});
+
+describe('what somebody else changes after an act was permitted and before it is done', () => {
+  const number = 'INV-2026-000001';
+  const above = (amount: string): Settings['approvals'] => ({ 'invoice.write_off': { above: { USD: amount } } });
+  let payment: number;
+  /** 1.00 of 7.00 is open, until the payment is taken back. */
+  beforeEach(async () => {
+    const paid = await runAct(await as(world, MARA, {}), paymentRecord, {
+      ...{ amount: '6.00', currency: 'USD', number, method: 'wire', receivedOn: '2026-08-01', reference: 'PART' },
+    });
+    payment = (paid.json as { payment_id: number }).payment_id;
+  });
+  /** The act, with the payment taken back just before it is done, which is after it was done aside. */
+  function interrupted(): typeof invoiceWriteOff {
+    let times = 0;
+    return {
+      ...invoiceWriteOff,
+      async perform(tx, context, input) {
+        times += 1;
+        if (times === 2) await runAct(await as(world, SAM, {}), paymentUnapply, { paymentId: payment });
+        return invoiceWriteOff.perform(tx, context, input);
+      },
+    };
+  }
+  const input = { number, reason: 'small' };
+
+  test('is judged by the rule as well', async () => {
+    const refused = await refusalOf(runAct(await as(world, MARA, above('5.00')), interrupted(), input));
+    expect(refused.code).toBe('approval_needed');
+    expect(refused.facts['above']).toMatchObject([{ amount: '7.00' }]);
+  });
+
+  test('is not done by an approval that showed something else', async () => {
+    const rules = above('0.50');
+    const { facts } = await refusalOf(runAct(await as(world, MARA, rules), invoiceWriteOff, input));
+    const approver = (await as(world, LEE, rules)).actor;
+    const approval = { requestId: Number(facts['request_id']), approver, reason: null };
+    const refused = await refusalOf(runAct(await as(world, MARA, rules), interrupted(), input, { approval }));
+    expect(refused.code).toBe('approval_outdated');
+    expect(await world.sql('SELECT FROM approval_decisions')).toEqual([]);
+  });
+
+  test.each(['5.00', '9.00'])(
+    'leaves one write-off of what is open by then where the rule allows it: above %s',
+    async (most) => {
+      const allowed = most === '9.00';
+      const done = runAct(await as(world, MARA, above(most)), interrupted(), input, { deliver: false });
+      await (allowed ? done : refusalOf(done));
+      expect(await world.sql('SELECT amount::text FROM write_offs')).toEqual(allowed ? [{ amount: '7.00' }] : []);
+    },
+  );
 });
 
 test('verify finds an act that should have asked for approval and did not', async () => {
