@@ -1,6 +1,7 @@
 /** SQL of the close: which months are open, what a close recorded and what it issued. */
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { CONTENT } from '../documents/content.sql.ts';
 import type { IssueBatch } from '../documents/issue/context.ts';
 import type { Month } from '../month.ts';
 
@@ -111,10 +112,7 @@ export interface MonthFacts {
   readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
 }
 
-/**
- * What stands for the content of each month's documents: amounts, terms, addresses, the issuer, and where they are e-mailed
- * to. Without numbers and dates, which are those of the day. SHA-256.
- */
+/** The SHA-256 of the content of each month's documents. */
 export function readContentHashes(
   tx: Transaction,
   months: readonly Month[],
@@ -122,11 +120,7 @@ export function readContentHashes(
   return query(
     tx,
     `SELECT d.month, encode(sha256(convert_to(string_agg(
-              jsonb_build_array(
-                to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]
-                            - '{issued_on,due_on,issued_at,reopened_on,entry_on}'::text[],
-                i.content, p.contact_email)::text,
-              E'\\n' ORDER BY d.partner_id, d.currency, d.arrangement), 'UTF8')), 'hex') AS sha256
+              ${CONTENT}::text, E'\\n' ORDER BY d.partner_id, d.currency, d.arrangement), 'UTF8')), 'hex') AS sha256
      FROM documents d
      JOIN issuer_versions i USING (issuer_version_id)
      JOIN partners p USING (partner_id)

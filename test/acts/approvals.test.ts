@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { approveRequest, endRequest, previewRequest } from '../../src/acts/approve.ts';
 import { invoiceHold } from '../../src/acts/invoice/hold.ts';
+import { invoiceRerun } from '../../src/acts/invoice/rerun.ts';
 import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
 import { paymentRecord } from '../../src/acts/payment/record.ts';
@@ -12,7 +13,7 @@ import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving, PAT } from '../support/approving.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
-import type { World } from '../support/world.ts';
+import { partner, type World } from '../support/world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -107,6 +108,24 @@ describe('an act that needs approval', () => {
     await pay('10.00', 'USD', { USD: '10.00' });
     expect((await refusalOf(pay('10.01', 'USD', { USD: '10.00' }))).code).toBe('approval_needed');
     expect((await refusalOf(pay('1.00', 'EUR', { USD: '10.00' }))).code).toBe('approval_needed');
+  });
+});
+
+describe('an approval to run a document again', () => {
+  afterEach(withdrawAll);
+
+  test('holds for the names and addresses that it showed, and for no others', async () => {
+    const rules = { 'invoice.rerun': { always: true } as const };
+    const named = (name: string) => world.partners([partner({ partner_id: 'p-2', name })]);
+    const ask = async () =>
+      refusalOf(runAct(await as(world, MARA, rules), invoiceRerun, { number: SECOND }, { deliver: false }));
+    await named('Other Tickets Limited');
+    const requestId = (await ask()).facts['request_id'] as number;
+    await named('Somebody Else');
+    expect((await refusalOf(approve(LEE, requestId))).code).toBe('approval_outdated');
+    await named('Other Tickets Limited');
+    expect((await ask()).facts['request_id']).toBe(requestId);
+    await named('Other Tickets');
   });
 });
 

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { linkProvider } from '../../delivery/link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
+import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
@@ -56,8 +57,14 @@ export const invoiceRerun = defineAct({
         : await readDocuments(tx, { months: [month ?? (rerun as Rerun).month], partnerId });
     const made = new Set(rerun === undefined ? [] : issuedBy(rerun));
     const touched = rows.filter((row) => month !== undefined || row.number === number || made.has(row.number));
+    const contents = new Map((await readContents(tx, [...made])).map((each) => [each.number, each.sha256]));
     return Object.fromEntries(
-      touched.map((row) => [made.has(row.number) ? replacementOf(row.replaces as string) : row.number, factsOf(row)]),
+      touched.map((row) => {
+        const content = contents.get(row.number);
+        if (content === undefined) return [row.number, factsOf(row)];
+        // So that an approval does not hold for other names and addresses than those that were shown.
+        return [replacementOf(row.replaces as string), { ...factsOf(row), content: `sha256 ${content.slice(0, 16)}` }];
+      }),
     );
   },
   amounts: ({ before, after }, _input, { replaced, issued }) =>

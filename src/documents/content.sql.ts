@@ -1,0 +1,29 @@
+/** What stands for the content of documents, so that what was confirmed or approved is what is issued. */
+import { query, type Transaction } from '../database/transaction.ts';
+
+/**
+ * Of a document `d`, its issuer's version `i` and its partner `p`: amounts, terms, addresses, the issuer, and where it is
+ * e-mailed to. Without numbers and dates, which are those of the day.
+ */
+export const CONTENT = `jsonb_build_array(
+                to_jsonb(d) - '{document_id,series,sequence,number,fact_id,issuer_version_id}'::text[]
+                            - '{issued_on,due_on,issued_at,reopened_on,entry_on}'::text[],
+                i.content, p.contact_email)`;
+
+/** The SHA-256 of each of these documents' content and lines. */
+export const readContents = (
+  tx: Transaction,
+  numbers: readonly string[],
+): Promise<{ readonly number: string; readonly sha256: string }[]> =>
+  query(
+    tx,
+    `SELECT d.number, encode(sha256(convert_to(jsonb_build_array(${CONTENT}, (
+              SELECT jsonb_agg(jsonb_build_array(policy_id, policy_name, kind, month, count, spot_price, partner_cut,
+                                                 invoice_amount, tax) ORDER BY position)
+              FROM document_lines l WHERE l.document_id = d.document_id))::text, 'UTF8')), 'hex') AS sha256
+     FROM documents d
+     JOIN issuer_versions i USING (issuer_version_id)
+     JOIN partners p USING (partner_id)
+     WHERE d.number = ANY (:numbers::text[])`,
+    { numbers },
+  );
