@@ -14,7 +14,7 @@ export const isMonth = (text: string): text is Month => MONTH.test(text) && text
 
 /** `YYYY-MM-DD` of a day that exists. */
 export const isDate = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid;
+  /^(?!0000)\d{4}-\d\d-\d\d$/.test(text) && DateTime.fromISO(text, { zone: 'utc' }).isValid;
 
 export interface MonthInterval {
   readonly startsAt: DateTime<true>;

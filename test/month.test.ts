@@ -3,6 +3,7 @@ import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import {
   dateName,
+  isDate,
   isMonth,
   isTimeZone,
   type Month,
@@ -96,6 +97,11 @@ describe('a month', () => {
     expect(monthName('2026-10')).toBe('October 2026');
     expect(dateName('2026-12-01')).toBe('1 December 2026');
   });
+});
+
+test('a day exists in the calendar, and in the database, which has no year 0', () => {
+  expect(['0001-01-01', '2024-02-29', '9999-12-31'].every(isDate)).toBe(true);
+  expect(['0000-01-01', '2026-02-29', '2026-1-01', '2026-01-01T00:00:00Z'].some(isDate)).toBe(false);
 });
 
 describe('a time zone', () => {

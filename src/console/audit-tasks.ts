@@ -40,17 +40,22 @@ export function addAuditTasks(app: FastifyInstance, { act, file }: Routes, share
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  file(`${PACKS_PATH}/files/:task/pack.zip`, LEDGER, async (tx, { params, context: { environment } }) => {
-    const taskId = idAsked('task', params['task']) ?? null;
-    const [task] = await readTasks(tx, { kind: 'export', taskId, limit: 1 });
-    if (task === undefined || task.result === null) return undefined;
-    const { kind, from, to } = task.input as ExportInput;
-    const path = join(packFolder(environment), (task.result as ExportResult).file);
-    // It is there for a day, on the server that made it.
-    if (!existsSync(path)) return undefined;
-    const name = `${kind}-${from}${to === from ? '' : `-${to}`}.zip`;
-    return { type: 'application/zip', name, content: createReadStream(path), download: true };
-  });
+  // As large as rows are: it may take longer than an answer, as long as its reader reads.
+  file(
+    `${PACKS_PATH}/files/:task/pack.zip`,
+    { ...LEDGER, bound: 'rows' },
+    async (tx, { params, context: { environment } }) => {
+      const taskId = idAsked('task', params['task']) ?? null;
+      const [task] = await readTasks(tx, { kind: 'export', taskId, limit: 1 });
+      if (task === undefined || task.result === null) return undefined;
+      const { kind, from, to } = task.input as ExportInput;
+      const path = join(packFolder(environment), (task.result as ExportResult).file);
+      // It is there for a day, on the server that made it.
+      if (!existsSync(path)) return undefined;
+      const name = `${kind}-${from}${to === from ? '' : `-${to}`}.zip`;
+      return { type: 'application/zip', name, content: createReadStream(path), download: true };
+    },
+  );
 }
 
 const missing = (path: string) => refuse('request_invalid', { problems: [{ path, reason: 'is missing' }] });

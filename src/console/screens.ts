@@ -1,5 +1,4 @@
 /** Every screen, with the role that it needs and how far that role must reach. */
-import { z } from 'zod';
 import { readEInvoice, readPdf } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { glListSheet } from '../general-ledger/list.ts';
@@ -9,7 +8,7 @@ import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { actHref } from './act-link.tsx';
 import { placesOf } from './page.tsx';
-import { textAsked } from './parameters.ts';
+import { choiceAsked, idAsked, monthAsked, textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
@@ -28,7 +27,13 @@ import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screen
 import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
-import { type InvoiceFilter, invoicesScreen, readInvoices, readInvoicesSheet } from './screens/invoices.tsx';
+import {
+  DOCUMENT_STATES,
+  type InvoiceFilter,
+  invoicesScreen,
+  readInvoices,
+  readInvoicesSheet,
+} from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
 import {
@@ -58,24 +63,13 @@ const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
-/** An empty field of a form is one that was not filled in. */
-const given = <Schema extends z.ZodType>(schema: Schema) =>
-  z.preprocess((value) => (value === '' ? undefined : value), schema.optional());
-
-const invoiceFilter = z.object({
-  q: given(z.string().max(200)),
-  month: given(z.string().refine(isMonth)),
-  status: given(z.enum(['open', 'overdue', 'paid', 'void'])),
-  partner: given(z.string().max(128)),
-  after: given(z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)),
+const invoiceFilter = ({ query }: Visit): InvoiceFilter => ({
+  q: textAsked(query['q']),
+  month: monthAsked('month', query['month']),
+  status: choiceAsked('status', query['status'], DOCUMENT_STATES),
+  partner: textAsked(query['partner']),
+  after: idAsked('after', query['after']),
 });
-
-/** A filter in the address. What is wrong in it was not written by a form of ours. */
-function filterOf<Schema extends z.ZodType>(schema: Schema, { query, request }: Visit): z.output<Schema> {
-  const parsed = schema.safeParse(query);
-  if (!parsed.success) throw refuse('page_unknown', { path: request.url });
-  return parsed.data;
-}
 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file, redirect } = routes;
@@ -85,11 +79,11 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen(
     '/invoices',
     PARTNERS,
-    (tx, visit) => readInvoices(tx, visit.scope, filterOf(invoiceFilter, visit) as InvoiceFilter, visit.today),
+    (tx, visit) => readInvoices(tx, visit.scope, invoiceFilter(visit), visit.today),
     invoicesScreen,
   );
   routes.sheets('/invoices', PARTNERS, (tx, visit) =>
-    readInvoicesSheet(tx, visit.scope, filterOf(invoiceFilter, visit) as InvoiceFilter, visit.today),
+    readInvoicesSheet(tx, visit.scope, invoiceFilter(visit), visit.today),
   );
   screen(
     '/invoices/:number',
@@ -107,7 +101,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const content = await readEInvoice(tx, document_id);
     return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
   });
-  file('/invoices/:number/rows.csv', PARTNERS, async (tx, { scope, params }) => {
+  file('/invoices/:number/rows.csv', { ...PARTNERS, bound: 'rows' }, async (tx, { scope, params }) => {
     const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
     const content = rowStreams.open(document_id, 'partner');
     return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };

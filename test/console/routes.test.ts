@@ -261,3 +261,8 @@ describe('sending a form', () => {
     expect(status).toBe(reader.role === 'none' ? 401 : 303);
   });
 });
+
+test('what may be large is sent for as long as its reader reads, and not cut off as an answer is', () => {
+  const sent = routes.filter(({ bound }) => bound === 'rows').map(({ path }) => path);
+  expect(sent.sort()).toEqual(['/audit/packs/files/:task/pack.zip', '/invoices/:number/rows.csv']);
+});

@@ -5,6 +5,7 @@ import { runTask } from '../../src/audit/tasks.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
+import type { BoundName } from '../../src/http/gates.ts';
 import type { Month } from '../../src/month.ts';
 import { askForApproval } from '../../src/people/approvals.ts';
 import { identify } from '../../src/people/users.ts';
@@ -17,6 +18,8 @@ export interface Route {
   readonly method: string;
   /** Below /console or /place. */
   readonly path: string;
+  /** Its gate (http/gates.ts). */
+  readonly bound: BoundName | undefined;
 }
 
 /** Completes what an e-invoice says of the seller, for partners with `e_invoice`. */
@@ -36,9 +39,10 @@ export async function serveRoutes(
   const served = await serveWorld(world, {
     settings: { http: { ...world.settings.http, requests_per_minute: 1_000_000 }, ...settings },
     addConsole(app, shared) {
-      app.addHook('onRoute', ({ method, url }) => {
+      app.addHook('onRoute', ({ method, url, config }) => {
         if (url !== below && !url.startsWith(`${below}/`)) return;
-        for (const each of [method].flat()) routes.push({ method: each, path: url.slice(below.length) || '/' });
+        const path = url.slice(below.length) || '/';
+        for (const each of [method].flat()) routes.push({ method: each, path, bound: config?.bound });
       });
       addConsole(app, shared);
     },

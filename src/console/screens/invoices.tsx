@@ -12,11 +12,13 @@ import { BALANCE } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
+export const DOCUMENT_STATES = ['open', 'overdue', 'paid', 'void'] as const;
+
 export interface InvoiceFilter {
   /** Part of the number, the purchase order or the partner's name or id, in any case. */
   readonly q?: string | undefined;
   readonly month?: Month | undefined;
-  readonly status?: 'open' | 'overdue' | 'paid' | 'void' | undefined;
+  readonly status?: (typeof DOCUMENT_STATES)[number] | undefined;
   readonly partner?: string | undefined;
   /** The id of the last document of the page before. */
   readonly after?: number | undefined;
