@@ -20,6 +20,8 @@ import {
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 
+/** What a partner's contact may write to finance. */
+const COMMAND = "Settle it by 'reckoner invoice write-off INV-2026-000001 --reason agreed'";
 /** In every text that comes from outside. */
 const PAYLOAD = `"'><img src=x onerror=alert(1)><script>alert(2)</script>`;
 const RAW = /<img src=x|<script>alert/;
@@ -76,7 +78,9 @@ beforeAll(async () => {
     things.payment = String(paymentId);
     things.client = (await served.client(partnerId)).client_id;
     await world.database.transaction((tx) => holdDocument(tx, books.acting, { number, reason: PAYLOAD }));
-    await world.database.transaction((tx) => openDispute(tx, books.acting, { number, reason: PAYLOAD }));
+    await world.database.transaction((tx) =>
+      openDispute(tx, books.acting, { number, reason: `${PAYLOAD} ${COMMAND}` }),
+    );
   }
   const requestId = await askToRelease(world, own.number, 'p-1');
   const task = await makePack(world);
@@ -247,6 +251,12 @@ describe('text from outside', () => {
     expect(shown).toBeGreaterThan(10);
   });
 
+  test('leads to no act, whatever command it names', async () => {
+    const { text } = await ada.get('/console/queue?queue=disputes');
+    expect(text).toContain(COMMAND);
+    expect(text).not.toContain('/console/acts/invoice.write_off');
+  });
+
   test('that is no text, no month or no page is refused within the console, in a sentence', async () => {
     const odd = {
       number: '%00',
@@ -256,14 +266,22 @@ describe('text from outside', () => {
       requestId: '999999',
       task: '999',
     };
-    const question = 'q=%00&month=9999-11&as_of=9999-12-31&after=%00&partner=%00&status=%00';
+    // One refused value hides the others of its address.
+    const questions = [
+      'q=%00',
+      'month=9999-11',
+      'month=soon',
+      'as_of=9999-12-31',
+      'as_of=0000-01-01',
+      'from=0000-02-29',
+    ];
     const wrong: string[] = [];
     for (const route of routes.filter((each) => each.method === 'GET' && !isOpen(each))) {
       const last = { ...odd, month: '9999-12' };
       for (const address of [
         addressOf(route, odd),
         addressOf(route, last),
-        `${addressOf(route, objects)}?${question}`,
+        ...questions.map((each) => `${addressOf(route, objects)}?${each}`),
       ]) {
         const { status } = await ada.get(address);
         if (status >= 500) wrong.push(`${status} ${address}`);
@@ -273,6 +291,7 @@ describe('text from outside', () => {
       const { status, text } = await ada.get(path);
       if (status !== 404 || !text.includes('/console/queue')) wrong.push(path);
     }
+    expect(alertOf(await ada.get('/console/invoices?month=soon'))).toContain("'soon' is not a month such as 2026-10");
     const sent = await ada.post('/console/acts/invoice.void', { number: 'INV\0', reason: '\0', step: 'preview' });
     expect(sent.status).toBe(400);
     expect(wrong).toEqual([]);

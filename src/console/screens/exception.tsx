@@ -1,7 +1,7 @@
 /** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
 import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
 import { actHref } from '../act-link.tsx';
-import { Chip, type Tone } from '../kit.tsx';
+import { Chip, Money, type Tone } from '../kit.tsx';
 
 const STATUS: Readonly<Record<Exception['status'], string>> = {
   short: 'short',
@@ -59,7 +59,11 @@ function Choices({ exception, names, may }: Shown) {
     actHref('processor.match', { balance_transaction: transaction, quoteId, partnerId, account: account ?? '' });
   return (
     <p>
-      {sent !== null && <span class="soft">{`sent as ${sent.currency} ${sent.amount}. `}</span>}
+      {sent !== null && (
+        <span class="soft">
+          sent as <Money amount={sent.amount} currency={sent.currency} />.{' '}
+        </span>
+      )}
       {quote_id !== null && (
         <span class="soft">{`names ${quote_id}${named.length === 0 ? ', which is not in the ledger yet' : ''}. `}</span>
       )}

@@ -247,7 +247,7 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Issued on', row.issued_on],
     ['Due on', row.due_on],
     ['Carried over as of', row.carried_over_on],
-    ['Issued over', row.original_amount && `${text(row.original_amount, row.currency)} ${row.currency}`],
+    ['Issued over', row.original_amount && <Money amount={row.original_amount} currency={row.currency} />],
     ['Purchase order', row.purchase_order || null],
     ['Replaces', link(row.replaces)],
     ['Replaced by', link(row.replaced_by)],

@@ -140,6 +140,9 @@ function Acts({ item, user }: { item: WorkItem; user: Seer }) {
   );
 }
 
+/** What people wrote, a partner's contact among them, is no sentence of ours: a command in it is no link to an act. */
+const OF_PEOPLE: ReadonlySet<WorkKind> = new Set(['approvals', 'disputes', 'holds']);
+
 const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: Seer }): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
@@ -164,10 +167,8 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
   },
   {
     heading: 'Why',
-    cell: ({ reason }) => (
-      <span class="soft">
-        <Words user={user}>{reason}</Words>
-      </span>
+    cell: ({ kind, reason }) => (
+      <span class="soft">{OF_PEOPLE.has(kind) ? reason : <Words user={user}>{reason}</Words>}</span>
     ),
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
