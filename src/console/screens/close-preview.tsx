@@ -109,7 +109,6 @@ export function closePreviewScreen(
                   currency,
                   invoice_amount: invoiceAmount,
                 }))}
-                label="Invoiced"
               />
             </Card>
             <Card title="Against the month before" flush>

@@ -231,11 +231,12 @@ const MonthTile = ({
   </li>
 );
 
-export const Totals = ({ totals, label }: { totals: ClosedMonth['totals']; label: string }) => (
+/** What is invoiced and, of connected accounts, what the processor routes. Currencies are not added up. */
+export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   <dl class="figures">
-    {totals.map(({ currency, invoice_amount }, at) => (
+    {totals.map(({ currency, invoice_amount }) => (
       <div>
-        <dt>{at === 0 ? label : `in ${currency}`}</dt>
+        <dt>Invoice amount</dt>
         <dd>
           <Money amount={invoice_amount} currency={currency} />
         </dd>
@@ -281,11 +282,7 @@ function Running({ open, feeds, user }: { open: OpenMonth; feeds: Feeds; user: S
       </Card>
       <div class="stack">
         <Card title="So far" note={plural(open.rows, 'row')}>
-          {open.totals.length === 0 ? (
-            <p class="soft">No rows have been recorded.</p>
-          ) : (
-            <Totals totals={open.totals} label="To be invoiced" />
-          )}
+          {open.totals.length === 0 ? <p class="soft">No rows have been recorded.</p> : <Totals totals={open.totals} />}
         </Card>
         <Card title="Before it closes">
           <ul class="ticks">
@@ -379,7 +376,6 @@ function Closed({ report, view, user }: ClosedProps) {
               currency,
               invoice_amount: invoiceAmount,
             }))}
-            label="Invoiced"
           />
         </div>
       </section>
