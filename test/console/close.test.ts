@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
-import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
+import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn, wordsOf } from '../support/console.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -159,9 +159,14 @@ describe('a close that a second person approves', () => {
   beforeAll(async () => {
     mail = await startMailServer();
     asked = await openWorld({ smtpUrl: mail.url });
-    await asked.partners([partner()]);
-    await asked.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
+    await asked.partners([partner(), partner({ partner_id: 'p-2', currency: 'EUR' })]);
+    const large = { currency: 'EUR', spotPrice: '9000.00', partnerCut: '0', invoiceAmount: '9000.00' };
+    await asked.rows([
+      quote({ accepted_at: '2026-07-10T12:00:00Z' }),
+      quote({ partner_id: 'p-2', accepted_at: '2026-07-10T12:00:00Z', ...large }),
+    ]);
     asked.at('2026-08-02T15:00:00Z');
+    await asked.rows([quote({ accepted_at: '2026-08-01T15:00:00Z' })]);
     await invite(asked, ADMINISTRATOR);
   });
   afterAll(async () => {
@@ -182,6 +187,10 @@ describe('a close that a second person approves', () => {
     expect([approved.status, approved.location]).toEqual([303, '/console/close/2026-07']);
     // The mail server has not even said its name.
     expect(await asked.sql(`SELECT FROM emails WHERE status NOT IN ('queued', 'sending')`)).toEqual([]);
+    // The strip shows one currency, which can be compared from month to month, and names the others.
+    const strip = wordsOf(await mara.get('/console/close'));
+    expect(strip).toContain('Jul 20267.00\u00a0USD and EUR');
+    expect(strip).toContain('Aug 20267.00\u00a0USDRunning');
     mail.behaviour = 'accept';
     await ruled.end();
   });

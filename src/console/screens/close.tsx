@@ -18,6 +18,7 @@ import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { PARTNER } from '../columns.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { MonthStrip } from './month-strip.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
 /** A closed month of the strip, with what it billed by currency. */
@@ -54,7 +55,7 @@ const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
      LEFT JOIN seals s USING (month)
      CROSS JOIN LATERAL (
        SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
-                       ORDER BY invoice_amount DESC) AS totals
+                       ORDER BY currency) AS totals
        FROM month_totals WHERE month = m.month) AS t
      ORDER BY m.month`,
     { shown: MONTHS_SHOWN },
@@ -71,7 +72,7 @@ async function readOpenMonth(
   const totals = await query<{ currency: string; invoice_amount: string; rows: number }>(
     tx,
     `SELECT currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
-     FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY sum(invoice_amount) DESC`,
+     FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY currency`,
     { month },
   );
   const requests = await readWaitingApprovals(tx, environment.now());
@@ -161,7 +162,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         ),
     content: (
       <>
-        <Strip {...view} />
+        <MonthStrip {...view} />
         {running && open.feeds !== null && <Running open={open} feeds={open.feeds} user={user} />}
         {report !== null && <Closed report={report} view={view} user={user} />}
         {shown === null && (
@@ -176,60 +177,6 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     ),
   };
 }
-
-const Strip = ({ closed, open, shown }: CloseView) => (
-  <ol class="strip" aria-label="Months">
-    {closed.map(({ month, books_closed, totals }) => (
-      <MonthTile
-        month={month}
-        current={month === shown}
-        tone={books_closed ? 'good' : 'warn'}
-        state={books_closed ? 'Books closed' : 'Billed, books open'}
-        totals={totals}
-      />
-    ))}
-    {open !== null && (
-      <MonthTile
-        month={open.month}
-        current={open.month === shown}
-        tone={open.due ? 'bad' : 'running'}
-        state={open.due ? 'Ready to close' : 'Running'}
-        totals={open.totals}
-      />
-    )}
-  </ol>
-);
-
-const MonthTile = ({
-  month,
-  current,
-  tone,
-  state,
-  totals,
-}: {
-  month: Month;
-  current: boolean;
-  tone: string;
-  state: string;
-  totals: ClosedMonth['totals'];
-}) => (
-  <li>
-    <a href={`/console/close/${month}`} aria-current={current ? 'page' : undefined}>
-      <strong>{monthName(month, 'short')}</strong>
-      <span class="total">
-        {totals[0] === undefined ? (
-          'No rows'
-        ) : (
-          <Money amount={totals[0].invoice_amount} currency={totals[0].currency} />
-        )}
-      </span>
-      <span class="state">
-        <span class={`dot ${tone}`} />
-        {state}
-      </span>
-    </a>
-  </li>
-);
 
 /** What is invoiced and, of connected accounts, what the processor routes. Currencies are not added up. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
