@@ -8,7 +8,7 @@ import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { isNamed, type Place, setCookie, setTheme, THEMES, type Theme } from './session.ts';
+import { isNamed, type Place, setCookie, setKeys, setTheme, THEMES, type Theme } from './session.ts';
 
 /** The page of all users' sessions. */
 export const SESSIONS = '/console/settings/sessions';
@@ -37,6 +37,10 @@ export function addAccount({ screen, act }: Routes): void {
   });
   act('/account/theme', OWN, async ({ place, reply }, fields) => {
     setTheme(reply, place, THEMES.find((each) => each === fields.get('theme')) ?? null);
+    return { to: '/console/account' };
+  });
+  act('/account/keys', OWN, async ({ place, reply }, fields) => {
+    setKeys(reply, place, fields.get('keys') !== 'off');
     return { to: '/console/account' };
   });
   act('/account/sign-out-everywhere', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
@@ -106,6 +110,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
         </Card>
         <Passkeys passkeys={passkeys} token={reader.formToken} possible={isNamed(visit.place)} />
         <Appearance chosen={reader.theme} token={reader.formToken} />
+        <Keyboard on={reader.keys} token={reader.formToken} />
       </div>
     ),
   };
@@ -123,6 +128,24 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
         ] as const
       ).map(([theme, name]) => (
         <button type="submit" name="theme" value={theme} aria-pressed={theme === (chosen ?? '')}>
+          {name}
+        </button>
+      ))}
+    </Form>
+  </Card>
+);
+
+/** What the root of the document says, too. */
+const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
+  <Card title="Keyboard" note="Of this browser. Single keys such as j and / move, search and open.">
+    <Form action="/console/account/keys" token={token} boost={false} class="choices">
+      {(
+        [
+          ['on', 'Single keys on'],
+          ['off', 'Single keys off'],
+        ] as const
+      ).map(([keys, name]) => (
+        <button type="submit" name="keys" value={keys} aria-pressed={(keys === 'on') === on}>
           {name}
         </button>
       ))}

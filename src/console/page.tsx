@@ -28,6 +28,8 @@ export interface Reader {
   readonly sandbox: boolean;
   readonly version: string;
   readonly theme: Theme | null;
+  /** Whether single keys do something (session.ts). */
+  readonly keys: boolean;
   readonly login: string;
   /** What the reader's forms carry (form.tsx). */
   readonly formToken: string;
@@ -71,7 +73,7 @@ const Head = ({ title, children }: { title: string; children?: ComponentChildren
 /** The whole document of a screen. */
 export const page = (reader: Reader, screen: Screen): string =>
   `<!doctype html>${render(
-    <html lang="en" data-theme={reader.theme ?? undefined}>
+    <html lang="en" data-theme={reader.theme ?? undefined} data-keys={reader.keys ? undefined : 'off'}>
       <Head title={`${screen.title} · ${reader.issuer}`}>
         <meta name="htmx-config" content={HTMX} />
         <script src={assetUrl('htmx.js')} defer />

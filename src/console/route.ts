@@ -24,7 +24,7 @@ import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { page, type Reader, type Screen } from './page.tsx';
-import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
+import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
 export interface Access {
   readonly role: Role;
@@ -298,7 +298,7 @@ function readerOf(
   return {
     ...{ name: user.name, role: rolesInWords(user.roles), issuer: settings.issuer.legal_name },
     ...{ sandbox: environment.name === 'sandbox', version: packageVersion, theme: themeOf(request) },
-    ...{ login: user.login, formToken: formTokenOf(secret), roles: user.roles },
+    ...{ login: user.login, formToken: formTokenOf(secret), roles: user.roles, keys: hasKeys(request) },
   };
 }
 

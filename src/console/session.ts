@@ -69,10 +69,22 @@ export function themeOf(request: FastifyRequest): Theme | null {
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** Of this browser, not of the user: a laptop may be dark where a projector is light. It outlasts the session. */
-export function setTheme(reply: FastifyReply, { secure }: Place, theme: Theme | null): void {
-  const life = `Max-Age=${theme === null ? 0 : YEAR}`;
-  const parts = [`${THEME_COOKIE}=${theme ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
+/** Of this browser, not of the user: a laptop may be dark where a projector is light. */
+export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
+  setChoice(reply, place, THEME_COOKIE, theme);
+
+const KEYS_COOKIE = 'reckoner-keys';
+
+/** Whether single keys do something in this browser: speech input and shaking hands press what nobody meant (WCAG 2.1.4). */
+export const hasKeys = (request: FastifyRequest): boolean => !cookiesOf(request, KEYS_COOKIE).includes('off');
+
+export const setKeys = (reply: FastifyReply, place: Place, on: boolean): void =>
+  setChoice(reply, place, KEYS_COOKIE, on ? null : 'off');
+
+/** Keeps how a browser's reader wants the console, or forgets it. It outlasts the session. */
+function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null): void {
+  const life = `Max-Age=${value === null ? 0 : YEAR}`;
+  const parts = [`${name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 

@@ -37,13 +37,21 @@
     main.click();
   }
 
+  /** Something was ticked or filled in and not sent: it is not left by a key. */
+  const filled = () =>
+    [...document.querySelectorAll('main :is(input, textarea)')].some((each) =>
+      each.matches('[type="checkbox"], [type="radio"]')
+        ? each.checked !== each.defaultChecked
+        : each.value !== each.defaultValue,
+    );
+
   const ACTIONS = {
     '?': () => document.getElementById('keys')?.showModal(),
     j: () => move(1),
     k: () => move(-1),
     x: () => document.querySelector('tr.here input[type="checkbox"]')?.click(),
     '.': toAct,
-    Escape: () => [...document.querySelectorAll('.crumbs a')].at(-1)?.click(),
+    Escape: () => filled() || [...document.querySelectorAll('.crumbs a')].at(-1)?.click(),
   };
 
   document.addEventListener('keydown', (event) => {
@@ -53,6 +61,7 @@
       if (event.key === 'Enter' && !event.isComposing) submitMain(event);
       return;
     }
+    if (document.documentElement.dataset.keys === 'off') return;
     // A dialog has its own keys.
     if (document.querySelector('dialog[open]') !== null) return;
     clearTimeout(timer);

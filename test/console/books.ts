@@ -49,6 +49,7 @@ export const READER: Reader = {
   sandbox: true,
   version: '1',
   theme: null,
+  keys: true,
   login: 'mara@issuer.example',
   formToken: '',
   roles: [{ role: 'finance', partner_id: null }],

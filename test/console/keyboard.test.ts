@@ -122,6 +122,28 @@ class Keys {
   }
 }
 
+test('single keys are turned off for a browser, and on again; what is filled in is not left by a key', async () => {
+  const keys = await at('mara@issuer.example', { roles: ['finance'] });
+  const { page } = keys;
+  await page.goto(`${served.url}/console/payments/1`);
+  await keys.tabTo('Choose INV-2026-000002');
+  await keys.press(' ', 'Escape');
+  await page.waitForTimeout(500);
+  expect(new URL(page.url()).pathname).toBe('/console/payments/1');
+  await keys.press(' ', 'Escape');
+  await page.waitForURL(/\/console\/payments$/);
+
+  await page.goto(`${served.url}/console/account`);
+  await keys.enter('Single keys off', 'Your account');
+  await page.locator('html[data-keys="off"]').waitFor();
+  await keys.press('g', 'i', '?', 'Escape');
+  await page.waitForTimeout(500);
+  expect([new URL(page.url()).pathname, await page.locator('dialog[open]').count()]).toEqual(['/console/account', 0]);
+  await keys.enter('Single keys on', 'Your account');
+  await page.locator('html:not([data-keys])').waitFor();
+  await keys.goTo('i', 'Invoices');
+});
+
 test('finance previews a month, closes it and finds what it made', async () => {
   const keys = await at('mara@issuer.example', { roles: ['finance'] });
   const issued = () => books.documents({ months: ['2026-10' as Month] });
