@@ -40,10 +40,14 @@ export function parseInvoiced({ name, bytes }: { readonly name: string; readonly
     }) as unknown as typeof records;
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw invalid(name, [problemOf(null, `is not CSV: ${reasonOf(error)}`)]);
+    const line = typeof error['lines'] === 'number' ? error['lines'] : null;
+    throw invalid(name, [problemOf(line, `is not CSV: ${reasonOf(error)}`)]);
   }
   const missing = COLUMNS.filter((each) => !header.includes(each));
   if (missing.length > 0) throw invalid(name, [problemOf(1, `has no column ${missing.join(', ')}`)]);
+  const twice = COLUMNS.find((each) => header.indexOf(each) !== header.lastIndexOf(each));
+  if (twice !== undefined) throw invalid(name, [problemOf(1, `has the column '${twice}' twice`)]);
+  if (records.length === 0) throw invalid(name, [problemOf(null, 'has no lines below its first')]);
   const problems = records.flatMap(({ record, info: { lines: line } }) => {
     const { partner_id: partner = '', policy_id: policy = '', currency = '', amount = '' } = record;
     if (partner === '' || policy === '') return [problemOf(line, 'has no partner_id or no policy_id')];

@@ -86,3 +86,14 @@ test.each([
   // A figure that is cut ends with an ellipsis.
   expect(text).not.toMatch(/[\d.,]\d…/);
 });
+
+test('a comparison of a close with the system before fits into 80 columns, and cuts no figure', async () => {
+  const invoiced = world.file(
+    'invoiced.csv',
+    'partner_id,policy_id,currency,amount\np-1,ticket-protection,USD,99999.01\nanother-partner,a-policy-of-the-system-before,KWD,-1234567.891\n',
+  );
+  const text = await shown('close', '2026-08', '--dry-run', '--allow-empty', '--compare', invoiced);
+  expect(text).toMatch(/2 missing here/);
+  expect(tooWide(text)).toEqual([]);
+  expect(text).not.toMatch(/[\d.,]\d…/);
+});

@@ -9,7 +9,7 @@ import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
 import { readInput } from '../input.ts';
-import { amount, printable, table } from '../output.ts';
+import { amount, fitted, printable, table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-act.ts';
 
@@ -90,6 +90,8 @@ function described(month: Month, lines: readonly ComparedLine[]): string {
   const said = counts.filter(([, count]) => count > 0).map(([each, count]) => `${count} ${each}`);
   return [
     table(['~partner', '~policy', '>here', '>there', '>difference', '', 'is'], rows),
-    `${month}: ${plural(lines.length, 'line')}${said.length > 0 ? `, ${said.join(', ')}` : ''}. Nothing was closed.`,
+    fitted(
+      `${month}: ${plural(lines.length, 'line')}${said.length > 0 ? `, ${said.join(', ')}` : ''}. Nothing was closed.`,
+    ),
   ].join('\n\n');
 }
