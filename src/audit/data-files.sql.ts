@@ -54,12 +54,16 @@ export function copyOf(file: DataFile, format: TableFormat, rows: string): strin
 const monthOf = (column: string, { from, to }: ExportRange) =>
   `to_char(${column}, 'YYYY-MM') BETWEEN '${from}' AND '${to}'`;
 
+/** Recorded under the months' seals; for a month still open, under none yet. */
+const recordedIn = ({ facts: { after, to } }: ExportRange) =>
+  `fact_id > ${after} ${to === null ? '' : `AND fact_id <= ${to}`}`;
+
 // --- Documents --------------------------------------------------------------------------------------------------------
 
 /** The voids of the documents of `invoices`, in its order. */
 const voids = ({ from, to }: ExportRange): string =>
   `SELECT d.number, v.* FROM voids v JOIN documents d USING (document_id)
-   WHERE d.month BETWEEN '${from}' AND '${to}' ORDER BY d.series, d.sequence`;
+   WHERE d.month BETWEEN '${from}' AND '${to}' AND d.purpose <> 'opening' ORDER BY d.series, d.sequence`;
 
 /** Write-offs by entry date, and those undone as negative amounts. */
 const writeOffs = (range: ExportRange): string =>
@@ -74,6 +78,23 @@ const writeOffs = (range: ExportRange): string =>
      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
    ) AS moved JOIN documents d USING (document_id)
    WHERE ${monthOf('moved.entry_on', range)} ORDER BY fact_id`;
+
+/** What openings recorded under the months' seals carried over, with what is open of it now. */
+const openings = (range: ExportRange): string =>
+  `SELECT fact_id, opening_id, cut_over_on, kind, number, partner_id, date, due_on, currency, original_amount, amount,
+          CASE WHEN reversed THEN 'reversed' WHEN balance = 0 THEN 'settled' ELSE 'open' END AS status, balance
+   FROM (
+     SELECT d.fact_id, d.opening_id, d.entry_on AS cut_over_on,
+            CASE d.document WHEN 'invoice' THEN 'invoice' ELSE 'credit' END AS kind, d.number, d.partner_id,
+            d.issued_on AS date, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
+            b.status = 'void' AS reversed, b.balance
+     FROM documents d JOIN document_balances b USING (document_id) WHERE d.opening_id IS NOT NULL
+     UNION ALL
+     SELECT p.fact_id, p.opening_id, p.entry_on, 'cash', p.opening_number, p.partner_id, p.received_on, NULL,
+            p.currency, p.amount, p.amount, b.status = 'reversed', b.unapplied
+     FROM payments p JOIN payment_balances b USING (payment_id) WHERE p.opening_id IS NOT NULL
+   ) AS items
+   WHERE ${recordedIn(range)} ORDER BY fact_id`;
 
 // --- Payments ---------------------------------------------------------------------------------------------------------
 
@@ -181,21 +202,18 @@ const policies = (): string =>
           price_rate::text AS "price.rate", price_minimum::text AS "price.minimum", largest_price::text
    FROM policies ORDER BY partner_id, policy_id`;
 
-const eventsIn = ({ facts: { after, to } }: ExportRange) =>
-  `fact_id > ${after} ${to === null ? '' : `AND fact_id <= ${to}`}`;
-
 /** One row for each changed field, from the sealed events. Whoever replays them has the partners as they are. */
 const partnerChanges = (range: ExportRange): string =>
   `SELECT e.*, e.subject AS partner_id, c.change->>'field' AS field, c.change->'old' AS old, c.change->'new' AS new,
           e.details->'import_event_id' AS import_event_id
    FROM audit_events e
    CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') WITH ORDINALITY AS c (change, position)
-   WHERE e.action IN ('partner.create', 'partner.update') AND ${eventsIn(range)} ORDER BY e.fact_id, c.position`;
+   WHERE e.action IN ('partner.create', 'partner.update') AND ${recordedIn(range)} ORDER BY e.fact_id, c.position`;
 
 // --- Events and journal -----------------------------------------------------------------------------------------------
 
 /** The audit events recorded under the months' seals; for a month still open, those under none yet. */
-const events = (range: ExportRange): string => `SELECT * FROM audit_events WHERE ${eventsIn(range)} ORDER BY fact_id`;
+const events = (range: ExportRange): string => `SELECT * FROM audit_events WHERE ${recordedIn(range)} ORDER BY fact_id`;
 
 /** One row per posting: debits are positive, credits negative. */
 const journal = ({ from, to }: ExportRange): string =>
@@ -206,6 +224,7 @@ const journal = ({ from, to }: ExportRange): string =>
 export const ROWS = {
   voids,
   'write-offs': writeOffs,
+  openings,
   payments,
   'payment-moves': paymentMoves,
   'credit-moves': creditMoves,

@@ -70,7 +70,7 @@ const INVOICES = {
   series: ['text', 'Series of numbers: kind and year'],
   sequence: ['integer', 'Place in the series, without gaps'],
   document: ['text', 'invoice, credit_note or statement'],
-  purpose: ['text', 'month, adjustment, missing_shares or opening (carried over from the system before)'],
+  purpose: ['text', 'month, adjustment or missing_shares'],
   status: ['text', 'open, paid or void, at the time of the export'],
   partner_id: PARTNER,
   partner_name: ['text', 'Name of the partner as printed'],
@@ -254,6 +254,24 @@ const BANK_LINES = {
   recorded_at: RECORDED_AT,
 } satisfies Columns;
 
+// --- Openings ---------------------------------------------------------------------------------------------------------
+
+const OPENINGS = {
+  fact_id: ['integer', 'Number of the fact'],
+  opening_id: ['integer', 'Id of the opening that carried it over'],
+  cut_over_on: ['date', 'Day of the cut-over: its entry date'],
+  kind: ['text', 'invoice, credit or cash (unapplied)'],
+  number: ['text', 'Number in the system before'],
+  partner_id: PARTNER,
+  date: ['date', 'Date of the document there, or day on which the cash was received'],
+  due_on: ['date', 'Due date of an invoice'],
+  currency: CURRENCY,
+  original_amount: ['amount', 'Amount that it was issued over'],
+  amount: ['amount', 'Open at the cut-over, above zero for each kind'],
+  status: ['text', 'open, settled or reversed, at the time of the export'],
+  balance: ['amount', 'Still open, at the time of the export'],
+} satisfies Columns;
+
 // --- Partners ---------------------------------------------------------------------------------------------------------
 
 const RATE = ['decimal', 'Share of the price that the partner keeps, from 0 to 1'] as const;
@@ -356,6 +374,7 @@ const FILES = {
   'invoice-lines': INVOICE_LINES,
   voids: VOIDS,
   'write-offs': WRITE_OFFS,
+  openings: OPENINGS,
   payments: PAYMENTS,
   'payment-moves': PAYMENT_MOVES,
   'credit-moves': CREDIT_MOVES,

@@ -67,11 +67,12 @@ export function readLedgerTotals(
   );
 }
 
-/** Ids of the documents of months, in number order. */
+/** Ids of the documents of months, in number order. What was carried over is of none, whatever its date. */
 export async function readDocumentIds(tx: Transaction, from: Month, to: Month): Promise<number[]> {
   const rows = await query<{ document_id: number }>(
     tx,
-    `SELECT document_id FROM documents WHERE month BETWEEN :from AND :to ORDER BY series, sequence`,
+    `SELECT document_id FROM documents WHERE month BETWEEN :from AND :to AND purpose <> 'opening'
+     ORDER BY series, sequence`,
     { from, to },
   );
   return rows.map((row) => row.document_id);

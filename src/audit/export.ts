@@ -38,7 +38,7 @@ export type ExportKind = (typeof EXPORT_KINDS)[number];
 
 export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
   ledger: 'Ledger rows by posting month',
-  invoices: 'Documents and their lines, voids and write-offs',
+  invoices: 'Documents and their lines, voids, write-offs, and what was carried over',
   payments: 'Payments by entry date with their applications, and bank lines',
   partners: 'Partners and policies as they are, and every change of them',
   journal: 'Journal entries by entry date, with opening balances',
@@ -302,6 +302,7 @@ async function writeInvoices(writing: Writing): Promise<void> {
   await lines?.end({ rows: lineCount });
   await writeTable(writing, 'voids');
   await writeTable(writing, 'write-offs');
+  await writeTable(writing, 'openings');
 }
 
 function addUp(totals: Map<string, Record<string, Amount>>, json: Omit<DocumentJson, 'payment_link'>): void {

@@ -183,7 +183,7 @@ const INTERPRETED = {
   documents:
     'document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on entry_on ' +
     'enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason ' +
-    'opening_id opening_number opening_revision',
+    'opening_id opening_number opening_revision original_amount',
   openings: 'opening_id cut_over_on',
   opening_totals: 'opening_id currency items invoices credits cash control',
   skipped_numbers: 'series first_sequence last_sequence event_id',
@@ -199,7 +199,7 @@ const INTERPRETED = {
   credit_releases: `credit_application_id released_on event_id ${MOVED}`,
   write_offs: `write_off_id document_id amount reason written_off_on event_id ${MOVED}`,
   write_off_reversals: `write_off_id reason reversed_on event_id ${MOVED}`,
-  payments: `${PAYMENT.join(' ')} opening_id`,
+  payments: `${PAYMENT.join(' ')} opening_id opening_number`,
   payment_assignments: `payment_assignment_id payment_id from_partner_id partner_id amount assigned_on ${MOVED}`,
   payment_applications: `payment_application_id payment_id document_id partner_id currency amount applied_on evidence ${MOVED}`,
   payment_unapplications: `payment_application_id payment_reversal_id unapplied_on ${MOVED}`,
@@ -280,6 +280,9 @@ const DATA_COLUMNS = {
   'write-offs': words(
     'fact_id write_off_id move document partner_id currency amount reason dated_on entry_on recorded_at event_id',
   ),
+  openings: words(
+    'fact_id opening_id cut_over_on kind number partner_id date due_on currency original_amount amount status balance',
+  ),
   'bank-lines': words(
     'bank_statement_id position bank_line_id account currency direction amount bank_booked_on value_on bank_reference ' +
       'text payer_name payer_account type is_reversal return_code outcome payment_id payout_id payment_reversal_id ' +
@@ -305,7 +308,7 @@ const JSON_COLUMNS = {
       `${DOCUMENT_SUMS.join(' ')} lines pdf email replaces replaced_by credits void_reason`,
   ),
 };
-const AMOUNTS = new Set([...DOCUMENT_SUMS, 'amount']);
+const AMOUNTS = new Set([...DOCUMENT_SUMS, 'amount', 'original_amount']);
 const TIMES = new Set(words('accepted_at recorded_at occurred_at'));
 /** The columns with totals in the manifest, by the kind of pack and its first data file. */
 const SUMMED = { ledger: LEDGER_SUMS, invoices: DOCUMENT_SUMS, payments: ['amount'] };
@@ -317,7 +320,7 @@ function dataFiles(kind, format) {
   if (!CSV_OR_JSON.includes(format)) return undefined;
   const names = {
     ledger: ['ledger'],
-    invoices: ['invoices', ...(format === 'csv' ? ['invoice-lines'] : []), 'voids', 'write-offs'],
+    invoices: ['invoices', ...(format === 'csv' ? ['invoice-lines'] : []), 'voids', 'write-offs', 'openings'],
     payments: ['payments', 'payment-moves', 'credit-moves', 'bank-lines'],
     partners: ['partners', 'policies', 'partner-changes'],
     events: ['events'],
@@ -2104,7 +2107,7 @@ function compareLedger(pack, name) {
 /** The documents of the pack's months in number order. */
 function documentsInOrder({ documents, manifest: { from, to } }) {
   return [...documents.values()]
-    .filter(({ month }) => month >= from && month <= to)
+    .filter(({ month, purpose }) => month >= from && month <= to && purpose !== 'opening')
     .sort((one, other) =>
       one.series < other.series ? -1 : one.series > other.series ? 1 : one.sequence - other.sequence,
     );
@@ -2134,6 +2137,7 @@ function compareInvoices(pack, name, csv) {
     if (series < before[0] || (series === before[0] && !(sequence > before[1]))) found(' is out of order');
     before = [series, sequence];
     checkStanding(row, pack.numbers.get(number), found);
+    if (row.purpose === 'opening') found(' was carried over, and is of no month');
     if (status === 'void') voids.push(voidOf(row, csv));
     const pdf = csv ? row.pdf_sha256 : (readPart(name, row.pdf, ['sha256', 'bytes'])?.[0] ?? '');
     if (!csv) readPart(name, row.email, words('status to message_id sent_at'));
@@ -2318,6 +2322,47 @@ function compareWriteOffs(pack, name) {
   for (const fact of pack.of('write_off_reversals')) add(fact, writeOffs.get(fact.write_off_id), 'reversed');
   const later = compareByKey(pack, name, 'write-off of fact', ['fact_id'], sealed);
   unsealed(pack, later, `rows of ${name} are`);
+}
+
+/** What openings carried over, in the order of recording, and whether each is still open. */
+function compareOpenings(pack, name) {
+  const carried = (fact, values) => ({
+    ...{ fact: fact.fact, what: values.number },
+    values: {
+      ...{ fact_id: String(fact.fact), opening_id: fact.opening_id, cut_over_on: fact.entry_on },
+      ...{ partner_id: fact.partner_id, currency: fact.currency, ...values },
+    },
+  });
+  const sealed = [
+    ...[...pack.documents.values()]
+      .filter((each) => each.opening_id !== null)
+      .map((each) =>
+        carried(each, {
+          ...{ kind: each.document === 'invoice' ? 'invoice' : 'credit', number: each.number },
+          ...{ date: each.issued_on, due_on: each.due_on },
+          ...{ original_amount: each.original_amount, amount: each.invoice_amount },
+        }),
+      ),
+    ...pack
+      .of('payments')
+      .filter((each) => each.opening_id !== null)
+      .map((each) =>
+        carried(each, {
+          ...{ kind: 'cash', number: each.opening_number, date: each.received_on, due_on: null },
+          ...{ original_amount: each.amount, amount: each.amount },
+        }),
+      ),
+  ].sort((one, other) => one.fact - other.fact);
+  const eachRow = ({ kind, number, status, balance }) => {
+    if (!['open', 'settled', 'reversed'].includes(status) || (status === 'open') !== units(balance) > 0n)
+      pack.found(name, `${number} is not ${status} with ${balance} open`);
+    if (kind !== 'cash' && pack.numbers.get(number)?.void !== undefined && status !== 'reversed')
+      pack.found(name, `${number} is reversed, and not ${status}`);
+  };
+  const open = endsOpen(pack);
+  const isLater = (_, expected) => expected === undefined && open;
+  unsealed(pack, compareInOrder(pack, name, sealed, { isLater, eachRow }), `items of ${name} are`);
+  statedNow(pack, name, 'status and balance');
 }
 
 function compareBankLines(pack, name) {
@@ -2611,6 +2656,7 @@ const COMPARED = {
   'credit-moves': (pack, name) => compareMoves(pack, name, creditMoves(pack)),
   voids: compareVoids,
   'write-offs': compareWriteOffs,
+  openings: compareOpenings,
   'bank-lines': compareBankLines,
   partners: comparePresent,
   policies: comparePresent,

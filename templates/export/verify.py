@@ -367,7 +367,7 @@ FORMATS = ("csv", "jsonl")
 
 DATA = {
     "ledger": ["ledger"],
-    "invoices": ["invoices", "invoice-lines", "voids", "write-offs"],
+    "invoices": ["invoices", "invoice-lines", "voids", "write-offs", "openings"],
     "payments": ["payments", "payment-moves", "credit-moves", "bank-lines"],
     "events": ["events"],
     "partners": ["partners", "policies", "partner-changes"],
@@ -684,7 +684,7 @@ COLUMNS = {
     "documents": (
         "document_id number series sequence document purpose partner_id month currency arrangement issued_on due_on "
         "enrollments entries spot_price partner_cut invoice_amount credit_applied partner_name replaces credits reason entry_on "
-        "opening_id opening_number opening_revision"
+        "opening_id opening_number opening_revision original_amount fact_id"
     ).split(),
     "openings": ["opening_id", "cut_over_on"],
     "opening_totals": "opening_id currency items invoices credits cash control".split(),
@@ -707,7 +707,7 @@ COLUMNS = {
     "credit_releases": "credit_application_id released_on entry_on recorded_at event_id".split(),
     "write_offs": "fact_id write_off_id document_id amount reason written_off_on entry_on recorded_at event_id".split(),
     "write_off_reversals": "fact_id write_off_id reason reversed_on entry_on recorded_at event_id".split(),
-    "payments": PAYMENT + ["opening_id"],
+    "payments": PAYMENT + ["opening_id", "opening_number", "fact_id"],
     "payment_assignments": (
         "payment_assignment_id payment_id from_partner_id partner_id amount assigned_on entry_on recorded_at"
     ).split(),
@@ -2107,7 +2107,7 @@ LINE = "number position policy_id policy_name kind month count currency".split()
 MOVE = "move document currency amount dated_on entry_on why recorded_at".split()
 POSTING = "entry_on dated_on fact fact_id account partner_id policy_id currency amount document reference".split()
 SEALED_NAME = dict(zip(LEDGER_SUMS, SUMS))
-MONEY = set(INVOICE_SUMS + ["amount"])
+MONEY = set(INVOICE_SUMS + ["amount", "original_amount"])
 TIMES = {"accepted_at", "recorded_at", "occurred_at"}
 RISKY = re.compile(r"['\t\r\n]|[ \t\r\n]*[=+@\uFF1D\uFF0B\uFF0D\uFF20-]")
 
@@ -2228,7 +2228,9 @@ def check_ledger(file):
 
 def documents_in_order(pack):
     chosen = [
-        each for each in pack.documents.values() if pack.manifest.first <= each["month"] <= pack.manifest.last
+        each
+        for each in pack.documents.values()
+        if pack.manifest.first <= each["month"] <= pack.manifest.last and each["purpose"] != "opening"
     ]
     return sorted(chosen, key=lambda each: (each["series"].encode(), int(each["sequence"])))
 
@@ -2270,6 +2272,8 @@ def check_invoices(file):
             problem("%s is out of order" % number)
         before = place
         check_standing(row, pack.numbers.get(number), problem)
+        if row["purpose"] == "opening":
+            problem(number + " was carried over, and is of no month")
         if row["status"] == "void":
             voids.append(row)
         pdf = row.get("pdf_sha256", "")
@@ -2769,6 +2773,9 @@ VOID = "number document_id partner_id month currency arrangement reason voided_o
 WRITE_OFF = (
     "fact_id write_off_id move document partner_id currency amount reason dated_on entry_on recorded_at event_id"
 ).split()
+CARRIED = (
+    "fact_id opening_id cut_over_on kind number partner_id date due_on currency original_amount amount status balance"
+).split()
 BANK_ROW = ["bank_statement_id", "position", "bank_line_id"] + BANK_LINE + OUTCOME + "statement file file_sha256 recorded_at".split()
 PARTNER = (
     "partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country "
@@ -2845,6 +2852,46 @@ def check_write_offs(file):
             }
     there = {key for key, each in sealed.items() if is_dated(pack, each)}
     return compare_in_order(file, WRITE_OFF, ["fact_id"], there, "the write-off of fact", lambda key, _: sealed.get(key))
+
+
+def carried_over(pack):
+    """The sealed values of what openings carried over, in the order of recording."""
+    for each in pack.facts["documents"]:
+        if each["opening_id"] is not None:
+            kind = "invoice" if each["document"] == "invoice" else "credit"
+            of_document = {"kind": kind, "date": each["issued_on"], "amount": each["invoice_amount"]}
+            yield {**each, **of_document, "cut_over_on": each["entry_on"]}
+    for each in pack.facts["payments"]:
+        if each["opening_id"] is not None:
+            of_cash = {"kind": "cash", "number": each["opening_number"], "date": each["received_on"], "due_on": None}
+            yield {**each, **of_cash, "original_amount": each["amount"], "cut_over_on": each["entry_on"]}
+
+
+def check_carried(file):
+    """What openings carried over, in the order of recording, and whether each is still open."""
+    pack, problem = file.pack, file.problem
+    stated = ("status", "balance")
+    compared = [name for name in CARRIED if name not in stated]
+    sealed = iter(sorted(carried_over(pack), key=lambda each: int(each["fact_id"])))
+    for cells, _, _ in file.rows(CARRIED):
+        row = dict(zip(CARRIED, cells))
+        number, status, balance = row["number"], row["status"], row["balance"]
+        if status not in ("open", "settled", "reversed") or not is_money(balance) or (status == "open") != (Decimal(balance) > 0):
+            problem("%s is not %s with %s open" % (number, status, balance))
+        document = pack.numbers.get(number) if row["kind"] != "cash" else None
+        if document is not None and document["void"] and status != "reversed":
+            problem("%s is reversed, and not %s" % (number, status))
+        item = next(sealed, None)
+        if item is not None:
+            file.compare(item["number"], CARRIED, cells, {name: item[name] for name in compared})
+            continue
+        file.unsealed["items"] += 1
+        if not pack.is_open_at_end():
+            problem("%s was not sealed" % number)
+    for item in sealed:
+        problem("%s is missing" % item["number"])
+    problem.notes.append(file.name + ": status and balance are as of the export, and under no seal")
+    return file.result()
 
 
 def check_bank_lines(file):
@@ -3034,6 +3081,7 @@ COLUMNS_OF_FILE = {
     "invoice-lines": LINE,
     "voids": VOID,
     "write-offs": WRITE_OFF,
+    "openings": CARRIED,
     "events": EVENT,
     "payments": PAYMENT + ["applied", "reversed", "unapplied", "status"],
     "payment-moves": ["payment_id"] + MOVE,
@@ -3048,6 +3096,7 @@ COLUMNS_OF_FILE = {
 DATA_CHECKS = {
     "voids": check_voids,
     "write-offs": check_write_offs,
+    "openings": check_carried,
     "bank-lines": check_bank_lines,
     "partners": lambda file: check_partners(file, PARTNER, 1),
     "policies": lambda file: check_partners(file, POLICY, 2),

@@ -1,12 +1,16 @@
 /** What proves an opening: verify, packs, and both offline verifiers, which refuse one that was changed. */
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openingImport, openingReverse } from '../../src/acts/opening.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { verify } from '../../src/audit/verify.ts';
+import { Amount } from '../../src/money.ts';
 import { packageRoot } from '../../src/package.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { readAging } from '../../src/reports/aging.ts';
 import { expectPacksToHold, exported, month, verifyPack } from '../audit/books.ts';
 import { Forger } from '../audit/forger.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
@@ -104,6 +108,89 @@ const RESTORE = `
   ALTER TABLE opening_totals DISABLE TRIGGER fact_number;
   INSERT INTO opening_totals SELECT * FROM jsonb_populate_recordset(NULL::opening_totals, $saved->'totals');
   ALTER TABLE opening_totals ENABLE ALWAYS TRIGGER fact_number;`;
+
+describe('a pack of invoices', () => {
+  const pack = (format: 'csv' | 'jsonl') =>
+    exported(world, { kind: 'invoices', format, from: month('2026-07'), to: month('2026-08') });
+
+  test('lists what was carried over and what is still open of it, so that with the invoices all that is owed adds up', async () => {
+    const folder = await pack('csv');
+    const read = (name: string) =>
+      parse(readFileSync(join(folder, name)), { columns: true }) as Record<string, string>[];
+    const items = read('openings.csv');
+    expect(
+      items.map(({ kind, number, partner_id, date, due_on, original_amount, amount, status, balance }) => [
+        ...[kind, number, partner_id, date, due_on, original_amount, amount, status, balance],
+      ]),
+    ).toEqual([
+      ['invoice', 'R-1', 'p-1', '2026-05-31', '2026-06-30', '120.00', '100.00', 'open', '40.00'],
+      ['invoice', 'R-2', 'p-2', '2026-05-31', '2026-06-30', '50.00', '50.00', 'reversed', '0.00'],
+      ['credit', 'C-1', 'p-1', '2026-05-31', '', '20.00', '20.00', 'open', '13.00'],
+      ['cash', 'Z-1', 'p-2', '2026-05-31', '', '5.00', '5.00', 'reversed', '0.00'],
+      ['cash', 'Z-2', 'p-1', '2026-05-31', '', '6.00', '6.00', 'open', '6.00'],
+    ]);
+    const owed = [...read('invoices.csv').filter((each) => each['document'] === 'invoice'), ...items]
+      .filter(({ kind }) => kind === undefined || kind === 'invoice')
+      .reduce((sum, { balance = '' }) => sum.plus(Amount.of(balance, 'USD')), Amount.zero('USD'));
+    const { totals } = await world.database.reading((tx) => readAging(tx, { asOf: '2026-09-01', today: '2026-09-01' }));
+    expect(totals.map(({ currency, open }) => [currency, open])).toEqual([['USD', owed.toString()]]);
+    const lines = readFileSync(join(await pack('jsonl'), 'openings.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines.map((line) => JSON.parse(line)).map(({ number, balance }) => [number, balance])).toEqual(
+      items.map(({ number, balance }) => [number, balance]),
+    );
+  });
+
+  const forgeries: readonly (readonly [string, (text: string) => string])[] = [
+    ['an item is dearer', (text) => text.replace('100.00', '101.00')],
+    ['an item was issued over more', (text) => text.replace('120.00', '130.00')],
+    ['an item is due later', (text) => text.replace('2026-06-30,USD', '2026-07-30,USD')],
+    ['an item has another number', (text) => text.replace('R-1', 'R-7')],
+    ['cash is of another partner', (text) => text.replace('Z-2,p-1', 'Z-2,p-2')],
+    ['an item is left out', (text) => text.replace(/^.*C-1.*\n/m, '')],
+    ['the last item is left out', (text) => text.replace(/^.*Z-2.*\n/m, '')],
+    ['an item is there twice', (text) => text.replace(/^(.*Z-2.*\n)/m, '$1$1')],
+    ['what is open is settled', (text) => text.replace('open,40.00', 'settled,40.00')],
+    ['what was reversed is open', (text) => text.replace('reversed,0.00', 'open,50.00')],
+  ];
+  test.each(forgeries)('is refused by both verifiers where %s', async (name, forge) => {
+    const forger = new Forger(await pack('csv'), join(world.home, `forged ${name}`));
+    forger.edit('openings.csv', forge);
+    forger.fit();
+    const { status, output } = verifyPack([forger.folder]);
+    const python = spawnSync('python3', [join(packageRoot, 'templates/export/verify.py'), forger.folder], {
+      encoding: 'utf8',
+    });
+    expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);
+    for (const said of [output, python.stdout]) expect(said).toMatch(/^\d+ problems?: openings\.csv\.$/m);
+  });
+});
+
+test('an item with a date in a month that is billed here is in the openings, and in no invoices of that month', async () => {
+  const late = await openWorld();
+  try {
+    await late.partners([partner()]);
+    await late.rows([quote()]);
+    const items = [invoice('R-9', '30.00', { date: '2026-07-20', due_on: '2026-08-20' }), invoice('R-8', '1.00')];
+    const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(items)) };
+    const input = { file, cutOver: '2026-07-31', control: ['USD=31.00'], count: 2 };
+    await runAct(late, openingImport, input, { deliver: false });
+    await runAct(late, openingReverse, { numbers: ['R-9'], reason: 'paid in July' });
+    await late.close('2026-07');
+    const folder = await exported(late, { kind: 'invoices', from: month('2026-07'), to: month('2026-07') });
+    const numbersIn = (name: string) =>
+      (parse(readFileSync(join(folder, name)), { columns: true }) as Record<string, string>[]).map(
+        ({ number }) => number,
+      );
+    expect(numbersIn('invoices.csv')).toEqual(['INV-2026-000001']);
+    expect(numbersIn('voids.csv')).toEqual([]);
+    expect(numbersIn('openings.csv')).toEqual(['R-9', 'R-8']);
+    await expectPacksToHold(late, month('2026-07'), month('2026-07'));
+  } finally {
+    await late.end();
+  }
+}, 120_000);
 
 describe('both verifiers refuse a pack that was sealed again after', () => {
   const SEALED = 'sealed/2026-07';
