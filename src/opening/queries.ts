@@ -129,8 +129,12 @@ export function readClashes(
      SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
      WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
      UNION ALL
-     SELECT i.line, 'document', d.number FROM items i JOIN live_documents d ON lower(d.number) = lower(i.number)
-       OR lower(d.opening_number) = lower(i.number)
+     -- Our own numbers are never given again, not even those of void documents.
+     SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
+     WHERE i.kind <> 'cash' AND d.opening_number IS NULL
+     UNION ALL
+     SELECT i.line, 'document', d.number FROM items i
+     JOIN live_documents d ON lower(d.opening_number) = lower(i.number)
      WHERE i.kind <> 'cash'
      UNION ALL
      SELECT i.line, 'cash', p.payment_id::text FROM items i JOIN payments p ON lower(p.opening_number) = lower(i.number)

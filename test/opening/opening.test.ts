@@ -13,6 +13,7 @@ import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Amount } from '../../src/money.ts';
 import { daysBetween } from '../../src/month.ts';
+import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
@@ -274,6 +275,21 @@ describe('a file that cannot be carried over is refused with its line and the cu
     await expect(carryOver([cash('Z-1', '1')])).rejects.toThrow(/line 2, number: is payment 1 already/);
   });
 
+  test('a number that Reckoner gave in an earlier year, also where that document is void', async () => {
+    await world.rows([quote({ accepted_at: '2025-11-10T12:00:00Z' })]);
+    world.at('2025-12-02T10:00:00Z');
+    await world.close('2025-11');
+    const [ours] = await world.documents();
+    expect(ours?.number).toBe('INV-2025-000001');
+    await act((tx) => voidDocument(tx, world, { number: 'INV-2025-000001', reason: 'a wrong address' }));
+    world.at('2026-07-01T10:00:00Z');
+    await expect(carryOver([invoice('INV-2025-000001', '1')])).rejects.toThrow(
+      /line 2, number: INV-2025-000001 is in the ledger already/,
+    );
+    await carryOver([invoice('INV-2025-000002', '1')]);
+    await expectVerified();
+  });
+
   test('in a ledger that closed a month after the cut-over', async () => {
     await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
     world.at('2026-08-01T10:00:00Z');
@@ -386,5 +402,26 @@ describe('an item that was carried over', () => {
     );
     expect(await count('voids')).toBe(0);
     await expect(runAct(world, openingReverse, { numbers: ['R-1'], reason: 'x' })).rejects.toThrow('No item R-1 was');
+  });
+
+  test('that is partly paid, or cash that is partly applied, is not reversed until that is taken back', async () => {
+    await carryOver(BASIC);
+    const wire = { currency: 'USD', method: 'wire', receivedOn: TODAY, reference: 'R-10442' } as const;
+    const { paymentId } = await act((tx) =>
+      recordPayment(tx, caller(), { ...wire, amount: '0.01', number: 'R-10442' }),
+    );
+    const reverse = (...numbers: string[]) => runAct(world, openingReverse, { numbers, reason: 'wrong' });
+    await expect(reverse('R-10442', 'C-77')).rejects.toThrow(
+      /R-10442: a payment is applied to it \('reckoner payment unapply ID'\)/,
+    );
+    await act((tx) => unapplyPayment(tx, caller(), { paymentId }));
+    const [carried] = await world.sql<{ id: string }>(`SELECT payment_id AS id FROM payments WHERE source = 'opening'`);
+    const cashId = Number(carried?.id);
+    await act((tx) => applyPayment(tx, caller(), { paymentId: cashId, numbers: ['R-10442'], amount: '0.01' }));
+    await expect(reverse('Z-1')).rejects.toThrow(/Z-1: it pays an invoice/);
+    await act((tx) => unapplyPayment(tx, caller(), { paymentId: cashId }));
+    await reverse('R-10442', 'Z-1');
+    expect((await aging(TODAY)).totals[0]).toMatchObject({ open: '40.10', unapplied: '0.01' });
+    await expectVerified();
   });
 });
