@@ -34,6 +34,8 @@ export function describeClose(report: CloseReport, width?: number): string {
       ),
     );
   }
+  const tax = beforeTax(report);
+  if (tax !== '') parts.push(wrapped(tax, 78).join('\n'));
   parts.push(...changes(report, width));
   if (report.no_activity.length > 0)
     parts.push(
@@ -77,6 +79,13 @@ export function describeClose(report: CloseReport, width?: number): string {
     parts.push(['Needs attention', ...lines].join('\n'));
   }
   return parts.join('\n\n');
+}
+
+/** Says that the amounts are before tax, and how much tax the documents add; empty where none is taxed. */
+export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
+  if (taxes === undefined) return '';
+  const added = Object.entries(taxes).map(([currency, tax]) => `${groupThousands(tax)} ${currency}`);
+  return `Amounts are before tax. The documents of the month add tax: ${added.join(', ')}.`;
 }
 
 /** The changes of a currency that are listed, the largest first, and how many are left out. */

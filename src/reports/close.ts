@@ -33,6 +33,8 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
+  /** The tax of the month's documents by currency, on top of all other amounts; left out where none is taxed. */
+  readonly taxes?: Readonly<Record<string, string>>;
   /** By currency, and within it by the size of the change; before a second month, by the size of the amount. */
   readonly partners: readonly PartnerChange[];
   /** Active partners whose month had no rows. */
@@ -97,6 +99,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
   const [facts] = await readMonthFacts(tx, [month]);
   const { totals, ...counts } = facts as MonthFacts;
   const partners = await readChanges(tx, month, previous);
+  const taxes = await readTaxes(tx, month);
   return {
     ...counts,
     ...closed,
@@ -109,6 +112,9 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
         ];
       }),
     ),
+    ...(taxes.length > 0 && {
+      taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
+    }),
     partners: partners.map(withDigits),
     no_activity: await readInactive(tx, month, previous),
     held: await readHeld(tx, month),
@@ -150,6 +156,16 @@ function readChanges(tx: Transaction, month: Month, previous: Month | null): Pro
      GROUP BY d.partner_id, p.name, d.currency) AS c
      ORDER BY c.currency, abs(c.invoice_amount - c.last_month) DESC, c.partner_id`,
     { month, previous },
+  );
+}
+
+function readTaxes(tx: Transaction, month: Month): Promise<{ currency: string; tax: string }[]> {
+  return query(
+    tx,
+    `SELECT t.currency, sum(document_sign(d.document) * t.tax) AS tax
+     FROM live_documents d JOIN document_taxes t USING (document_id)
+     WHERE d.month = :month AND d.purpose = 'month' GROUP BY t.currency ORDER BY t.currency`,
+    { month },
   );
 }
 

@@ -8,6 +8,8 @@ import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/queries.ts';
 import { renderDocumentEmail } from '../../src/mail/document-text.ts';
 import { templatesOf } from '../../src/mail/templates.ts';
+import { type CloseReport, readCloseReport } from '../../src/reports/close.ts';
+import { describeClose } from '../../src/reports/close-text.ts';
 import { readTaxReport } from '../../src/reports/tax.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -214,6 +216,53 @@ test('credits before tax credit exactly the tax of the invoice in the end', asyn
   await expectVerified(world);
 });
 
+test('a credit has the tax of its invoice, also after the rate has changed and where no rule is left', async () => {
+  await world.rows([euros('2026-07', '100')]);
+  await world.close();
+  configure([{ country: 'FR', category: 'reverse_charge' }]);
+  await act.credit(INV_1, '25');
+  expect(await document(world, 'CN-2026-000001')).toMatchObject({
+    ...{ invoiceAmount: '25.00', tax: '4.00', gross: '29.00' },
+    taxTotals: [{ rate: '16', taxable: '25.00', tax: '4.00' }],
+  });
+  expect(await document(world, INV_1)).toMatchObject({ balance: '87.00' });
+  await expectVerified(world);
+});
+
+test('a month between two rules that do not meet stops the close, and a rerun under rules that left it out', async () => {
+  configure([
+    { category: 'standard', rate: '16', until: '2026-07-30' },
+    { category: 'standard', rate: '19', from: '2026-08-01' },
+  ]);
+  await world.rows([euros('2026-07', '100')]);
+  expect(await refusalOf(world.close())).toMatchObject({
+    code: 'tax_rule_missing',
+    facts: { lines: [{ partner_id: 'p-1', date: '2026-07-31' }] },
+  });
+  configure(GERMAN);
+  await world.close();
+  configure([{ category: 'standard', rate: '19', from: '2026-08-01' }]);
+  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({ code: 'tax_rule_missing' });
+  expect(await document(world, INV_1)).toMatchObject({ status: 'open', tax: '16.00' });
+});
+
+test('of 200 lines the tax is that of their sum, not the sum of rounded taxes', async () => {
+  const policies = Array.from({ length: 200 }, (_, index) => ({
+    ...{ policy_id: `policy-${index}`, name: `Policy ${index}`, kind: 'insurance', partner_cut_rate: '0.30' },
+  }));
+  configure([{ category: 'standard', rate: '19' }]);
+  await world.partners([from('DE', { policies })]);
+  await world.rows(policies.map(({ policy_id }) => euros('2026-07', '0.07', { policy_id })));
+  await world.close();
+  const invoice = await document(world, INV_1);
+  expect(invoice.lines).toHaveLength(200);
+  // 14.00 × 19 %; 200 taxes of 0.0133, rounded one by one, would be 2.00.
+  expect(invoice).toMatchObject({ net: '14.00', tax: '2.66', gross: '16.66', balance: '16.66' });
+  for (const amount of ['0.01', '0.02', '13.97']) await act.credit(INV_1, amount);
+  expect(await document(world, INV_1)).toMatchObject({ balance: '0.00', status: 'paid' });
+  await expectVerified(world);
+});
+
 test('a credit over several rates is divided by what is left of each', async () => {
   await world.rows([euros('2026-07', '60'), euros('2026-07', '40', { policy_id: 'parking' })]);
   await world.close();
@@ -320,6 +369,35 @@ test('the PDF and the e-mail have a row for each rate and the total with tax, an
   const french = await delivered('INV-2026-000002');
   expect(french.pdf).toContain('Reverse charge, no VAT on 80.00');
   expect(french.mail).toContain('Reverse charge, no VAT on 80.00');
+});
+
+test('the long name of a tax, with our number there, is a line of its own below our e-mail address', async (context) => {
+  needs('pdfinfo', context);
+  const countries = { JP: { name: 'Japanese consumption tax (JCT)', registration: 'T7000012050002' } };
+  const tax = { from: '2026-07', rules: [{ category: 'standard', rate: '10' }], countries };
+  world.settings = { ...world.settings, tax: settingsSchema.shape.tax.parse(tax) };
+  await world.partners([from('JP', { partner_id: 'p-jp', currency: 'JPY' })]);
+  await world.rows([sale('2026-07', '1000', { partner_id: 'p-jp', currency: 'JPY' })]);
+  await world.close();
+  await delivered(INV_1);
+  const lines = execFileSync('pdftotext', [join(world.home, `${INV_1}.pdf`), '-'], { encoding: 'utf8' }).split('\n');
+  expect(lines.map((line) => line.trim())).toContain('Japanese consumption tax (JCT) registration T7000012050002');
+});
+
+test('the close report says that its amounts are before tax, and how much tax the documents add', async () => {
+  await world.rows([euros('2026-07', '1000'), euros('2026-07', '50', { policy_id: 'parking' })]);
+  await world.close();
+  const read = async () => (await world.database.reading((tx) => readCloseReport(tx))) as CloseReport;
+  const report = await read();
+  expect(report.taxes).toEqual({ EUR: '163.50' });
+  expect(describeClose(report)).toContain('Amounts are before tax. The documents of the month add tax: 163.50 EUR.');
+  world.at('2026-09-01T10:00:00Z');
+  world.settings = { ...world.settings, tax: null };
+  await world.rows([euros('2026-08', '10')]);
+  await world.close();
+  const untaxed = await read();
+  expect(untaxed).not.toHaveProperty('taxes');
+  expect(describeClose(untaxed)).not.toContain('tax');
 });
 
 test('the tax report ties to the journal, and credit notes and voids lower it', async () => {

@@ -6,6 +6,7 @@ import { describeDifferingCut } from '../../ledger/quoted.ts';
 import { type Month, monthName } from '../../month.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { type CloseReport, readCloseReport as readReport } from '../../reports/close.ts';
+import { beforeTax } from '../../reports/close-text.ts';
 import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
@@ -36,6 +37,8 @@ export interface CloseReportView {
   readonly report: OwnReport | null;
   /** Null to a reader of some partners only. */
   readonly totals: CloseReport['totals'] | null;
+  /** Whether the documents add tax to what is shown, and to the reader of all partners how much. */
+  readonly tax: string;
   /** Every closed month, the latest first. */
   readonly months: readonly Month[];
 }
@@ -55,6 +58,7 @@ export async function readCloseReport(
   return {
     months: months.map(({ month }) => month),
     totals: scope === null && whole !== undefined ? whole.totals : null,
+    tax: taxNote(whole, scope),
     report:
       whole === undefined
         ? null
@@ -72,9 +76,14 @@ export async function readCloseReport(
   };
 }
 
+function taxNote(report: CloseReport | undefined, scope: Scope): string {
+  if (report?.taxes === undefined) return '';
+  return scope === null ? beforeTax(report) : 'Amounts are before tax.';
+}
+
 export const sheetOfCloseReport = ({ report }: CloseReportView): Sheet => closeSheet(report ?? undefined);
 
-export function closeReportScreen({ report, totals, months }: CloseReportView, { user }: { user: Seer }): Screen {
+export function closeReportScreen({ report, totals, tax, months }: CloseReportView, { user }: { user: Seer }): Screen {
   return {
     place: 'aging',
     title: 'Close report',
@@ -111,6 +120,7 @@ export function closeReportScreen({ report, totals, months }: CloseReportView, {
             </form>
             <div class="stack">
               {totals !== null && <Totals totals={totals} />}
+              {tax !== '' && <p class="soft">{tax}</p>}
               <Partners report={report} />
               <Remarks report={report} />
             </div>

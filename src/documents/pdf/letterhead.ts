@@ -70,13 +70,14 @@ export function drawNames(
   left.text(name, layout.style('issuer'), { before: AFTER_LOGO });
   const taxId = printable(issuer.tax_id);
   const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
-  // The number in the partner's country stands in place of the general one.
-  if (tax?.registration) details.push(tax.registration);
-  else if (taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
+  // The number in the partner's country stands in place of the general one, on a line of its own: the name of a tax is long.
+  const registration = tax?.registration || '';
+  if (registration === '' && taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
   const address = addressLines(issuer.address, template, printable);
   // One line each for street and town: payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
-  for (const line of [street, address.slice(-TOWN_AND_COUNTRY).join(', '), details.join('  ·  ')]) {
+  const town = address.slice(-TOWN_AND_COUNTRY).join(', ');
+  for (const line of [street, town, details.join('  ·  '), ...(registration === '' ? [] : [registration])]) {
     left.text(line, layout.style('small'));
   }
   drawBeside(layout.root, layout, [

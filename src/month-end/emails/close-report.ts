@@ -13,7 +13,7 @@ import { groupThousands } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
-import { describeClose, largestChanges } from '../../reports/close-text.ts';
+import { beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
 import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 
@@ -106,6 +106,7 @@ function viewOf(report: CloseReport) {
         more: rest === 0 ? '' : String(rest),
       };
     }),
+    beforeTax: beforeTax(report),
     noActivity: report.no_activity.map(({ name }) => oneLine(name)).join(', '),
     late: report.late.map((row) => ({
       partner: oneLine(row.name),
