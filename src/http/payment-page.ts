@@ -114,7 +114,9 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
 
     pay.get<{ Params: { token: string } }>('/pay/:token/rows.csv', rows, async (request, reply) => {
       const found = await find(request.params.token);
-      if (found === undefined || found.document.status === 'void') return unknown(reply);
+      // An invoice of the system before has no rows here.
+      if (found === undefined || found.document.status === 'void' || found.document.purpose === 'opening')
+        return unknown(reply);
       return download(reply, `${found.document.number}-rows.csv`, 'text/csv; charset=utf-8', 'attachment').send(
         rowStreams.open(found.document.document_id, 'link'),
       );

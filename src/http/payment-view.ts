@@ -33,6 +33,7 @@ export interface PaymentView {
   readonly sandbox: boolean;
   readonly heading: string;
   readonly number: string;
+  /** Empty for an invoice of the system before, which is of no month here. */
   readonly month: string;
   readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
   readonly partner: string;
@@ -49,6 +50,8 @@ export interface PaymentView {
   readonly dueDateKept: boolean;
   /** How long it is overdue; empty if it is not. */
   readonly overdue: string;
+  /** What an invoice of the system before is, of which there is no PDF here; empty for ours. */
+  readonly carriedOver: string;
   /** The original amount and what was paid of it; empty if nothing was. */
   readonly partlyPaid: string;
   /** The number alone: who may see the replacement was sent its own link. */
@@ -115,7 +118,7 @@ export function viewOf(
     sandbox: document.sandbox,
     heading,
     number: document.number,
-    month: presented.month,
+    month: document.carried_over_on === null ? presented.month : '',
     issuer: { name: issuer.legal_name, email: issuer.email, phone: issuer.phone },
     partner: document.partner_name,
     purchaseOrder: document.purchase_order,
@@ -132,6 +135,7 @@ export function viewOf(
             on: locale.date(ordered.on),
           }),
     balance: locale.amount(Amount.of(document.balance, currency)),
+    carriedOver: isVoid ? '' : carriedOver(document, presented, labels),
     ...(isDue ? dueView(found, presented, labels, today) : { dueOn: '', overdue: '', partlyPaid: '' }),
     replacement: found.replacement_number,
     processorUrl,
@@ -139,7 +143,8 @@ export function viewOf(
     reference: document.number,
     ach,
     wire,
-    sameDetails: moved ? '' : labels.payment_page.same_details,
+    // What an invoice of the system before printed is not known here.
+    sameDetails: moved || found.instructions === null ? '' : labels.payment_page.same_details,
     ask:
       asks && !(ach || wire || processorUrl) && presented.reach !== ''
         ? fill(labels.payment.none, { contact: presented.reach })
@@ -159,6 +164,19 @@ export function viewOf(
     place: hasPlace ? `/place/ask/${token}` : '',
     rowsNote: labels.payment_page[presented.showsSales ? 'rows' : 'rows_missing_shares'],
   };
+}
+
+/** What is said of an invoice of the system before, which may have been paid in part there. */
+function carriedOver(
+  { carried_over_on: on, original_amount: original, invoice_amount: amount, currency }: PaymentPage['document'],
+  { locale }: Presentation,
+  { payment_page: labels }: Labels,
+): string {
+  if (on === null || original === null) return '';
+  const [whole, open] = [original, amount].map((each) => Amount.of(each, currency)) as [Amount, Amount];
+  if (whole.equals(open)) return labels.carried_over;
+  const values = { original: locale.amount(whole), amount: locale.amount(open), on: locale.date(on) };
+  return fill(labels.carried_over_part, values);
 }
 
 /** What an invoice is that asks for nothing. */

@@ -27,6 +27,8 @@ export interface OwedRow {
   readonly partner_id: string;
   readonly month: string;
   readonly currency: string;
+  /** Of an invoice that an opening carried over, which is of no month here: its date. */
+  readonly carried_issued_on: string | null;
   readonly due_on: string;
   /** As issued, before any credit. */
   readonly gross: string;
@@ -56,6 +58,7 @@ const FAMILY = `(
 /** Open invoices, and why each is not reminded of whatever covers it. */
 const OWED = `owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
+            CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
             d.gross, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
             CASE WHEN NOT EXISTS (
@@ -182,7 +185,7 @@ export function readOwed(
     `WITH ${OWED}, ${MONEY}, ${COVERED}
      SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.gross, o.balance,
             o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.counted_from, o.returned_payment_on,
-            o.returned_on, coalesce(c.by, o.skip_reason) AS skip_reason
+            o.returned_on, o.carried_issued_on, coalesce(c.by, o.skip_reason) AS skip_reason
      FROM owed o LEFT JOIN covered c USING (document_id)
      WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
      ORDER BY o.series, o.sequence`,

@@ -147,6 +147,8 @@ function viewOf(
     dueSoon: named(soonOf) || named(netOf),
     dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
+    // What the system before printed on its invoices may be out of date.
+    detailsOnPages: owed.some((row) => row.carried_issued_on !== null && row.payment_link !== null),
     currencies: currencies.map((currency) => ({
       currency,
       total: locale.amount(total(owed, currency)),
@@ -169,7 +171,8 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
   const disputed = amount(row.disputed);
   return {
     number: row.number,
-    month: monthName(row.month),
+    month: row.carried_issued_on === null ? monthName(row.month) : '',
+    carriedIssuedOn: row.carried_issued_on === null ? '' : locale.date(row.carried_issued_on),
     dueOn: locale.date(row.due_on),
     overdue: row.due_on < day,
     dueToday: days === 0,

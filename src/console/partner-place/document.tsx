@@ -77,6 +77,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
   const { number, currency } = document;
   const path = `/place/documents/${number}`;
   const hasFiles = document.status !== 'void' && document.pdf_sha256 !== null;
+  const isCarried = document.purpose === 'opening';
   const lines: Column<LineRow>[] = [
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
     { heading: 'Month', cell: ({ month }) => <span class="soft">{monthName(month)}</span> },
@@ -127,7 +128,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
     ),
     content: (
       <div class="stack">
-        <Card title={monthName(document.month)}>
+        <Card title={isCarried ? 'From our previous billing system' : monthName(document.month)}>
           <Figures document={document} />
           <Facts
             facts={[
@@ -137,6 +138,11 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
               ]),
               ['Issued on', document.issued_on],
               ['Due on', document.due_on],
+              [
+                'Issued over',
+                document.original_amount && <Money amount={document.original_amount} currency={currency} />,
+              ],
+              ['Open on', document.carried_over_on && <CarriedOver document={document} />],
               ['Purchase order', document.purchase_order],
               ['Replaced by', document.replaced_by && <DocumentLink number={document.replaced_by} />],
               ['Replaces', document.replaces && <DocumentLink number={document.replaces} />],
@@ -146,9 +152,11 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
             ]}
           />
         </Card>
-        <Card title="Lines" flush>
-          <DataTable columns={lines} rows={document.lines} labelled nothing="It has no lines." caption="Lines" />
-        </Card>
+        {!isCarried && (
+          <Card title="Lines" flush>
+            <DataTable columns={lines} rows={document.lines} labelled nothing="It has no lines." caption="Lines" />
+          </Card>
+        )}
         {document.document === 'invoice' && (
           <Card title="Payments and credits" flush>
             <DataTable
@@ -164,6 +172,13 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
     ),
   };
 }
+
+/** What was open of it when it came over, and when that was. */
+const CarriedOver = ({ document: { carried_over_on: on, invoice_amount, currency } }: { document: DocumentRow }) => (
+  <>
+    {on}: <Money amount={invoice_amount} currency={currency} />
+  </>
+);
 
 const DocumentLink = ({ number }: { number: string }) => (
   <a class="number" href={`/place/documents/${number}`}>

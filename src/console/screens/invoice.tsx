@@ -153,7 +153,7 @@ export function invoiceScreen(
               <h2>
                 <a href={`/console/partners/${row.partner_id}`}>{row.partner_name}</a>
               </h2>
-              <p>{monthName(row.month)}</p>
+              <p>{row.purpose === 'opening' ? 'carried over' : monthName(row.month)}</p>
             </header>
             <div class="in stack">
               <dl class="figures">

@@ -119,8 +119,8 @@ async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt>
 }
 
 /**
- * Payments that were lately applied to invoices of a month and of which the present payer has no receipt. Shares of
- * connected accounts, which pay invoices of another purpose, get none.
+ * Payments that were lately applied to invoices of a month or of the system before, and of which the present payer has no
+ * receipt. Shares of connected accounts, which pay invoices of another purpose, get none.
  */
 async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
   if (!settings.payment_receipts) return;
@@ -130,7 +130,7 @@ async function queueDue(tx: Transaction, { environment, settings }: EmailContext
     `SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
             (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
      FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
-     WHERE a.recorded_at >= :since::timestamptz AND d.purpose = 'month' AND b.partner_id IS NOT NULL
+     WHERE a.recorded_at >= :since::timestamptz AND d.purpose IN ('month', 'opening') AND b.partner_id IS NOT NULL
        AND NOT EXISTS (
          SELECT FROM emails e
          WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
