@@ -183,11 +183,16 @@ function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise
             CASE m.fact WHEN 'payment_reversed' THEN (
               SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
      FROM (
-       SELECT entry_on AS date, dated_on, fact, fact_id, document, reference, currency, sum(amount) AS amount
-       FROM journal_of_facts
-       WHERE partner_id = :partnerId AND entry_on <= :asOf::date
-         AND control IN (:receivable, :credit, :unapplied)
-       GROUP BY entry_on, dated_on, fact, fact_id, document, reference, currency HAVING sum(amount) <> 0) AS m
+       -- Not journal_of_facts, whose partner is known only after every fact is read: 200 ms of 36,000 facts instead of 30.
+       SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency,
+              sum(p.amount) AS amount
+       FROM journal_entries j
+       CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
+         AS p (control, partner_id, amount)
+       WHERE (j.debit_partner = :partnerId OR j.credit_partner = :partnerId) AND j.entry_on <= :asOf::date
+         AND p.partner_id = :partnerId AND p.control IN (:receivable, :credit, :unapplied)
+       GROUP BY j.entry_on, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency
+       HAVING sum(p.amount) <> 0) AS m
      ORDER BY m.date, ${RECORDED_AS}`,
     { partnerId, asOf, ...TIED_ACCOUNTS },
   );
