@@ -5,6 +5,7 @@
  * accounts_invalid, accounts_unmapped, gl_name_unusable, gl_not_exported, gl_not_tied.
  */
 import { readBooksState } from '../close/books.sql.ts';
+import { accountsFile } from '../config/fields-file.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -36,6 +37,7 @@ import {
   readParts,
   readPostings,
   readSealsOf,
+  readUnknownIds,
 } from './queries.ts';
 
 export interface GlRequest {
@@ -65,6 +67,7 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   await lockLedgerWhole(tx);
   const { seal, booksClosed, after } = await readState(tx, request);
   const accounts = readAccounts(context.environment);
+  await checkRules(tx, accounts, accountsFile(context.environment));
   const postings = await readPostings(tx, { after, month });
   await checkTies(tx, { month, after, postings });
   const parts = await readParts(tx, request);
@@ -110,6 +113,22 @@ async function readState(
     booksClosed: books_seal !== null,
     after: month === first ? '' : monthBefore(month),
   };
+}
+
+/**
+ * A rule for a partner or a policy that does not exist is a slip of the pen: what it means goes to the account of a more
+ * general rule, and nobody would see it.
+ */
+async function checkRules(tx: Transaction, { accounts }: Accounts, file: string): Promise<void> {
+  const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
+  const unknown = await readUnknownIds(tx, { partners: named('partner'), policies: named('policy') });
+  if (unknown.length === 0) return;
+  const problems = accounts.flatMap((rule, at) =>
+    unknown
+      .filter(({ field, id }) => rule[field] === id)
+      .map(({ field, id }) => ({ path: `accounts.${at}.${field}`, reason: `no ${field} has the id ${id}` })),
+  );
+  throw refuse('accounts_invalid', { file, problems });
 }
 
 /** The postings are the difference of the trial balances at the ends of both months, account by account. */

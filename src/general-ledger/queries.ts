@@ -29,6 +29,22 @@ export async function readPartnerNames(tx: Transaction, ids: readonly string[]):
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
+/** Which of these ids no partner has, and which no policy. */
+export function readUnknownIds(
+  tx: Transaction,
+  { partners, policies }: { partners: readonly string[]; policies: readonly string[] },
+): Promise<{ field: 'partner' | 'policy'; id: string }[]> {
+  return query(
+    tx,
+    `SELECT 'partner' AS field, id FROM unnest(:partners::text[]) AS given (id)
+     WHERE NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = given.id)
+     UNION ALL
+     SELECT 'policy', id FROM unnest(:policies::text[]) AS given (id)
+     WHERE NOT EXISTS (SELECT FROM policies p WHERE p.policy_id = given.id)`,
+    { partners, policies },
+  );
+}
+
 /** The seal of a month, and that of its books; null while they are open. */
 export function readSealsOf(tx: Transaction, month: Month): Promise<{ seal: string; books_seal: string | null }> {
   return queryOne(

@@ -6,6 +6,7 @@ import { filesOf } from '../../src/general-ledger/files.ts';
 import { type GlLine, mapped, type Posting } from '../../src/general-ledger/journal.ts';
 import type { Month } from '../../src/month.ts';
 import { readDueHandOffs, readHandOffsOf } from '../../src/reports/hand-offs.ts';
+import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { everyAccount, writeAccounts } from './months.ts';
 import { readBack, sumsBy, tableOf } from './read-back.ts';
@@ -34,6 +35,25 @@ describe('a month without postings, and partners that are hard to write', () => 
   afterAll(() => world.end());
   const exported = (month: string) =>
     world.database.transaction((tx) => exportGl(tx, world, { month: month as Month, format: 'quickbooks' }));
+
+  test('a rule for a partner or a policy that nobody knows is refused, and is not passed over', async () => {
+    const { accounts } = everyAccount() as { accounts: object[] };
+    const slips = [
+      { account: 'income:sales', partner: 'p-22', to: 'Sales of p-2' },
+      { account: 'income:sales', partner: 'p-2', policy: 'skiing', to: 'Sales of skis' },
+    ];
+    writeAccounts(world, { accounts: [...slips, ...accounts] });
+    expect(await refusalOf(exported('2026-08'))).toMatchObject({
+      code: 'accounts_invalid',
+      facts: {
+        problems: [
+          { path: 'accounts.0.partner', reason: 'no partner has the id p-22' },
+          { path: 'accounts.1.policy', reason: 'no policy has the id skiing' },
+        ],
+      },
+    });
+    writeAccounts(world, everyAccount());
+  });
 
   test('an empty month has nothing to export, and nobody is asked to export it', async () => {
     expect(await exported('2026-09')).toMatchObject({ recorded: false, part: undefined, files: [], lines: [] });
