@@ -15,15 +15,15 @@ export interface HandOff {
 }
 
 /**
- * The last month whose books are closed, if no program has it, and every one that was exported too early. None without
- * accounts.json: finance then keeps its general ledger by other means.
+ * The last month whose books are closed, and every one since the first that was exported, if no program has it; and every one
+ * that was exported too early. None without accounts.json: finance then keeps its general ledger by other means.
  */
 export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
   if (!existsSync(accountsFile(environment))) return [];
   return query(
     tx,
     `SELECT month, NULL AS format, 'missing' AS state FROM gl_unexported_months
-     WHERE month = (SELECT max(month) FROM book_closes)
+     WHERE month = (SELECT max(month) FROM book_closes) OR month > (SELECT min(month) FROM gl_export_states)
      UNION ALL
      SELECT month, format, state FROM gl_export_states WHERE state = 'outdated'
      ORDER BY month, format`,

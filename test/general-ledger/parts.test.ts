@@ -97,6 +97,11 @@ test('what was posted between a preliminary export and the close of the books is
   expect(await due()).toEqual([]);
 });
 
+test('a month that was passed over is asked for as well, but none before the first that was exported', async () => {
+  await exported({ month: '2026-07' as Month, format: 'xero' });
+  expect(await due()).toEqual([['2026-08', null, 'missing']]);
+});
+
 test('when accounts.json changed, what was exported stays, and the export says what would move', async () => {
   const accounts = ACCOUNTS.accounts.map((rule) =>
     rule.to === 'Commissions' ? { ...rule, to: 'Partner cuts' } : rule,
