@@ -53,6 +53,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'approval.ts show': 'reads',
   'client.ts clientList': 'reads',
   'doctor.ts doctor': 'reads',
+  'invoice/pdf.ts invoiceEInvoice': 'reads',
   'invoice/pdf.ts invoicePdf': 'reads',
   'payment/exceptions.ts paymentExceptions': 'reads',
   'payment/payer.ts paymentAccounts': 'reads',
