@@ -65,6 +65,62 @@ describe.each(Object.entries(DOCUMENTS))('the Factur-X PDF of an %s', (_name, sn
     expect(run('pdfinfo', '-struct', file)).toContain('Document');
   });
 
+  test('embeds every font, with the letters that its glyphs stand for', (context) => {
+    needs('pdffonts', context);
+    const fonts = run('pdffonts', file).trim().split('\n').slice(2);
+    expect(fonts.length).toBeGreaterThan(0);
+    // Embedded, subset, with a map to Unicode.
+    for (const font of fonts) expect(font).toMatch(/ yes yes yes +\d+ +0$/);
+  });
+
+  test('has what PDF/A-3 demands of a file, and nothing that it forbids', (context) => {
+    needs('qpdf', context);
+    // The comment of bytes above 127 in the second line, and an identifier.
+    expect([...readFileSync(file).subarray(9, 14)].slice(1).every((byte) => byte > 127)).toBe(true);
+    const objects = run('qpdf', '--qdf', '--object-streams=disable', file, '-');
+    for (const demanded of ['/ID [', '/Lang (', '/Marked true', '/StructTreeRoot', '/Type /Metadata']) {
+      expect(objects).toContain(demanded);
+    }
+    for (const forbidden of [
+      ...[
+        '/Encrypt',
+        '/JavaScript',
+        '/JS ',
+        '/Launch',
+        '/XFA',
+        '/AA ',
+        '/OpenAction',
+        '/LZWDecode',
+        '/Movie',
+        '/Sound',
+      ],
+      // Colors that its output intent does not cover.
+      ...['/DeviceCMYK', '/Separation', '/Interpolate true'],
+    ]) {
+      expect(objects).not.toContain(forbidden);
+    }
+    // What can be clicked is printed as well, and not hidden.
+    const links = objects.match(/\/Subtype \/Link\n/g) ?? [];
+    expect(objects.match(/\/F 4\n/g) ?? []).toHaveLength(links.length);
+  });
+
+  test('says the same in its metadata and in its information dictionary', (context) => {
+    needs('pdfinfo', context);
+    needs('xmllint', context);
+    const metadata = run('pdfinfo', '-meta', file);
+    expect(execFileSync('xmllint', ['--noout', '-'], { input: metadata, encoding: 'utf8' })).toBe('');
+    const info = run('pdfinfo', '-isodates', file);
+    const said = (field: string) => new RegExp(`^${field}: +(.*)$`, 'm').exec(info)?.[1] ?? 'nothing';
+    const written = (name: string) =>
+      new RegExp(`<${name}>\\s*(?:<[^>]+>\\s*)*([^<]*?)\\s*<`).exec(metadata)?.[1] ?? 'nothing';
+    expect(written('dc:title')).toBe(said('Title'));
+    expect(written('xmp:CreatorTool')).toBe(said('Creator'));
+    expect(written('pdf:Producer')).toBe(said('Producer'));
+    const at = (text: string) => new Date(text.replace(/([+-]\d\d)$/, '$1:00')).toISOString();
+    expect(at(written('xmp:CreateDate'))).toBe(at(said('CreationDate')));
+    expect(at(written('xmp:ModifyDate'))).toBe(at(said('ModDate')));
+  });
+
   test('has the same bytes each time', async () => {
     expect((await renderDocument(snapshot, { eInvoice: xml })).equals(readFileSync(file))).toBe(true);
   });
