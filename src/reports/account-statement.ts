@@ -183,7 +183,7 @@ function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise
             CASE m.fact WHEN 'payment_reversed' THEN (
               SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.fact_id) END AS kind
      FROM (
-       -- Not journal_of_facts, whose partner is known only after every fact is read: 200 ms of 36,000 facts instead of 30.
+       -- Not journal_of_facts, whose partner is known only after every fact is read: 200 ms of 36,000 facts, not 30.
        SELECT j.entry_on AS date, j.dated_on, j.fact, j.fact_id, j.document, j.reference, j.currency,
               sum(p.amount) AS amount
        FROM journal_entries j
