@@ -68,6 +68,8 @@ export interface PaymentView {
   readonly ask: string;
   readonly lines: readonly { policy: string; month: string; rows: string; amount: string }[];
   readonly totals: readonly { label: string; amount: string }[];
+  /** Why sales bear no tax, and what the mark of a reduced rate means. */
+  readonly taxNotes: readonly string[];
   readonly pdf: string;
   readonly pdfNote: string;
   /** Where its e-invoice is; empty if its partner asked for none. */
@@ -156,6 +158,7 @@ export function viewOf(
       amount: locale.amount(Amount.of(line.invoice_amount, currency)),
     })),
     totals: totalsOf(found, presented, labels).map(({ label, amount }) => ({ label, amount: locale.amount(amount) })),
+    taxNotes: presented.tax.notes,
     pdf: hasFiles ? `/pay/${token}/invoice.pdf` : '',
     pdfNote: moved ? labels.payment_page.pdf_outdated : labels.payment_page.pdf,
     eInvoice: hasFiles && document.e_invoice !== 'none' ? `/pay/${token}/e-invoice.xml` : '',

@@ -62,6 +62,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
     partnerCut: rows && presented.showsSales ? amount(snapshot.partnerCut) : '',
     invoiceAmount: amount(snapshot.invoiceAmount),
     taxes: presented.tax.steps.map((each) => ({ label: each.label, amount: locale.amount(each.amount) })),
+    taxNotes: presented.tax.notes,
     creditApplied: presented.credit.length === 0 ? '' : amount(snapshot.credit_applied),
     credit: presented.credit.map((each) => ({ label: each.label, amount: locale.amount(each.amount) })),
     leaves: presented.leaves,

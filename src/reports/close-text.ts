@@ -1,7 +1,7 @@
 /** The report of a close as plain text: what the command prints, and what finance gets by e-mail. Names are cut to the width. */
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
-import { groupThousands } from '../money.ts';
+import { Amount, groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { CloseReport, PartnerChange } from './close.ts';
@@ -84,7 +84,10 @@ export function describeClose(report: CloseReport, width?: number): string {
 /** Says that the amounts are before tax, and how much tax the documents add; empty where none is taxed. */
 export function beforeTax({ taxes }: Pick<CloseReport, 'taxes'>): string {
   if (taxes === undefined) return '';
-  const added = Object.entries(taxes).map(([currency, tax]) => `${groupThousands(tax)} ${currency}`);
+  const added = Object.entries(taxes)
+    .filter(([currency, tax]) => !Amount.of(tax, currency).isZero())
+    .map(([currency, tax]) => `${groupThousands(tax)} ${currency}`);
+  if (added.length === 0) return 'Amounts are before tax, of which the documents of the month bear none.';
   return `Amounts are before tax. The documents of the month add tax: ${added.join(', ')}.`;
 }
 

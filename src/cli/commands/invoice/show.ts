@@ -72,7 +72,7 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
     ],
     ['e-mail', emailText(row)],
   ];
-  const width = Math.max(17, ...facts.map(([label]) => label.length));
+  const width = Math.max(17, ...facts.map(([label]) => label.length + 1));
   const lines = row.lines.map((line) => [
     line.policy_name,
     rowKindName(line.kind),
