@@ -132,7 +132,8 @@ test.each(Object.entries(CASES))(
         status: 'held',
         reason:
           `its e-invoice (${name}) lacks ${field} (${term}) in ${file}. ` +
-          'Supply it and deliver again; what the document says otherwise is corrected by a rerun',
+          `Fill it in${file === 'partners.json' ? ', import partners.json' : ''} and run 'reckoner deliver'; ` +
+          'what the document itself says wrongly is corrected by a rerun',
       });
     };
     await world.partners([partner(tried.partner)]);
