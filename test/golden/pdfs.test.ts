@@ -8,6 +8,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { TaxCategory } from '../../src/config/tax.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from '../../src/documents/pdf/render.ts';
 import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import type { Month } from '../../src/month.ts';
@@ -36,6 +37,10 @@ const manyLines = Array.from({ length: 120 }, (_, index) =>
   }),
 );
 
+const taxAt = (category: TaxCategory, rate: string, reduced = false) => ({
+  ...{ category, rate, reduced, reason: '', reason_code: '' },
+});
+const EXEMPT = { ...taxAt('exempt', '0'), reason: 'Insurance, exempt from VAT', reason_code: '' };
 const logo = pngLogo();
 const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
   usual: snapshot(),
@@ -76,6 +81,20 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
   'replacement due as the replaced invoice': snapshot({ replaces: 'INV-2026-000040', due_on: '2026-11-15' }),
   'adjustment with open credit': adjustment({ lowered: { by: '1000.00', left: '0.00' } }),
   'missing shares': snapshot({ purpose: 'missing_shares' }),
+  'with tax at two rates, and exempt': snapshot({
+    lines: [
+      { ...line('Ticket Protection', 'quote_accepted', 10, '1000.00', '300.00'), tax: taxAt('standard', '19') },
+      { ...line('Parking', 'quote_accepted', 2, '50.00', '10.00'), tax: taxAt('standard', '7', true) },
+      { ...line('Travel', 'quote_accepted', 1, '20.00', '5.00'), tax: EXEMPT },
+    ],
+    taxTotals: [
+      { ...taxAt('standard', '19'), country: 'DE', name: 'VAT', taxable: '700.00', tax: '133.00' },
+      { ...taxAt('standard', '7', true), country: 'DE', name: 'VAT', taxable: '40.00', tax: '2.80' },
+      { ...EXEMPT, country: 'DE', name: 'VAT', taxable: '15.00', tax: '0.00' },
+    ],
+    ...{ net: '755.00', tax: '135.80', gross: '890.80', amount_due: '890.80', registration: 'DE123456789' },
+    partner: { ...partner, address: hamburg, tax_id: 'DE811569869' },
+  }),
   'to India, on A4': snapshot({ partner: { ...partner, address: { ...hamburg, country: 'IN' } } }),
 };
 
