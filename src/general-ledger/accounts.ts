@@ -18,11 +18,10 @@ export type GlFormat = (typeof GL_FORMATS)[number];
  * imported as part of the name; so what a spreadsheet could run as a formula is refused.
  */
 const written = (max: number) =>
-  line(max).refine(
-    (text) => !couldRun(text),
-    'could be run by a spreadsheet as a formula: begin it with a letter or digit',
-  );
-const name = (max = 200) => written(max).trim().min(1, 'must not be empty');
+  line(max)
+    .trim()
+    .refine((text) => !couldRun(text), 'could be run by a spreadsheet as a formula: begin it with a letter or digit');
+const name = (max = 200) => written(max).min(1, 'must not be empty');
 
 const ruleSchema = z.strictObject({
   /** A control account such as `income:sales`, or one with its subaccount, `assets:bank:0001`. */

@@ -84,10 +84,10 @@ export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
 
-/** Where each of our accounts went at last. */
+/** Where each of our accounts stands now. What a reclassification moved away stands there no more. */
 export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>
   new Map(
-    exported.map((line) => {
+    summed(exported, (line) => keyOf(line) + targetKey(line)).map((line) => {
       const { to_account, class: kind, location, name, memo } = line;
       return [keyOf(line), { to_account, class: kind, location, name, memo }];
     }),

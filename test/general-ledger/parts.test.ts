@@ -7,7 +7,14 @@ import { accountsFile } from '../../src/config/fields-file.ts';
 import { storedAccounts } from '../../src/general-ledger/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
-import { balancedParts, type GlLine, mapped, summarise } from '../../src/general-ledger/journal.ts';
+import {
+  balancedParts,
+  type GlLine,
+  latestTargets,
+  mapped,
+  moved,
+  summarise,
+} from '../../src/general-ledger/journal.ts';
 import { readExports } from '../../src/general-ledger/list.ts';
 import { readLines, readParts } from '../../src/general-ledger/queries.ts';
 import type { Month } from '../../src/month.ts';
@@ -120,6 +127,27 @@ test('when accounts.json changed, what was exported stays, and the export says w
   expect((await exported({ reclassify: true })).recorded).toBe(false);
   writeAccounts(world);
   expect(await states()).toEqual(['3 reclassification final', '2 difference final', '1 journal final']);
+});
+
+test('what is posted after accounts were moved goes to where they are now', () => {
+  const posted = { control: 'income:sales', account: 'income:sales:parking', partner_id: 'p-1', policy_id: 'parking' };
+  const line = (to_account: string, amount: string): GlLine => ({
+    ...{ ...posted, currency: 'USD', amount, to_account, class: '', location: '', name: '', memo: 'income:sales' },
+  });
+  const journal = [line('Sales', '-10.00')];
+  const reclassification = moved([line('Sales of parking', '-10.00')], journal);
+  expect(reclassification.map(({ to_account, amount }) => [to_account, amount])).toEqual([
+    ['Sales of parking', '-10.00'],
+    ['Sales', '10.00'],
+  ]);
+  const known = latestTargets([...journal, ...reclassification]);
+  expect([...known.values()].map(({ to_account }) => to_account)).toEqual(['Sales of parking']);
+});
+
+test('a blank before a formula does not hide it in a name of theirs', () => {
+  for (const to of ['=1+1', ' =1+1', '\u00a0=1+1', '\u3000@SUM(A1)']) {
+    expect(() => storedAccounts({ accounts: [{ account: 'income:sales', to }] })).toThrow(/formula/);
+  }
 });
 
 test('as agent, sales are net of the partner cut, policy by policy, and nothing else differs', async () => {
