@@ -69,6 +69,7 @@ const XRECHNUNG: typeof PEPPOL = [
   ['BR-DE-7', (tree) => at(tree, `${SELLER}.Contact.ElectronicMail`) !== ''],
   ['BR-DE-8', (tree) => at(tree, `${BUYER}.PostalAddress.CityName`) !== ''],
   ['BR-DE-9', (tree) => at(tree, `${BUYER}.PostalAddress.PostalZone`) !== ''],
+  ['BR-DE-14', (tree) => allAt(tree, 'TaxTotal.TaxSubtotal').every((total) => at(total, 'TaxCategory.Percent') !== '')],
   ['BR-DE-15', (tree) => at(tree, 'BuyerReference') !== ''],
   ['BR-DE-17', (tree) => ['380', '381'].includes(at(tree, 'InvoiceTypeCode') || at(tree, 'CreditNoteTypeCode'))],
   ['BR-DE-21', (tree) => at(tree, 'CustomizationID').endsWith('#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0')],
@@ -80,7 +81,17 @@ const XRECHNUNG: typeof PEPPOL = [
 export function brokenProfileRules(xml: Buffer | string): string[] {
   const { Invoice, CreditNote } = parser.parse(xml.toString()) as Tree;
   const tree = Invoice ?? CreditNote;
-  const rules = at(tree, 'CustomizationID').includes('xrechnung') ? [...PEPPOL, ...XRECHNUNG] : PEPPOL;
+  const profile = at(tree, 'CustomizationID');
+  // Peppol has them as its own between two Germans (DE-R-001 and on).
+  const german = [SELLER, BUYER].every(
+    (party) => at(tree, `${party}.PostalAddress.Country.IdentificationCode`) === 'DE',
+  );
+  const own = profile.includes('xrechnung')
+    ? XRECHNUNG
+    : german
+      ? XRECHNUNG.filter(([rule]) => rule !== 'BR-DE-21')
+      : [];
+  const rules = [...PEPPOL, ...own];
   return rules.filter(([, holds]) => !holds(tree)).map(([rule]) => rule);
 }
 

@@ -2,7 +2,7 @@
 import { COUNTRIES, type EInvoiceFormat } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
-import { type Buyer, type Parties, type Seller, vatIdOf } from './model.ts';
+import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
 
 export interface Lack {
   /** The term of EN 16931. */
@@ -53,8 +53,10 @@ function missing<P>(
 const unknownCountry = (file: Lack['file'], country: string, field: string, term: string): Lack[] =>
   country === '' || COUNTRIES.has(country) ? [] : [lack(file, `${field} that ISO 3166 has`, term)];
 
-function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+function sellerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+  const { seller } = parties;
   const own = 'settings.json' as const;
+  const german = isGerman(format, parties);
   const vatId = categories.includes('O') ? '' : vatIdOf(seller.tax_id);
   const lacks = missing<Seller>(own, seller, [
     ['name', 'issuer.legal_name', 'BT-27'],
@@ -62,7 +64,7 @@ function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: re
     ...(format === 'facturx'
       ? []
       : ([['electronic_address', 'issuer.e_invoice.electronic_address', 'BT-34']] as const)),
-    ...(format === 'xrechnung'
+    ...(german
       ? ([
           ['city', 'issuer.address.city', 'BT-37'],
           ['postal_code', 'issuer.address.postal_code', 'BT-38'],
@@ -74,7 +76,7 @@ function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: re
   ]);
   lacks.push(...unknownCountry(own, seller.country, 'issuer.address.country', 'BT-40'));
   // BR-DE-27.
-  if (format === 'xrechnung' && seller.phone !== '' && !/\d.*\d.*\d/.test(seller.phone)) {
+  if (german && seller.phone !== '' && !/\d.*\d.*\d/.test(seller.phone)) {
     lacks.push(lack(own, 'issuer.phone with three digits', 'BT-42'));
   }
   if (categories.length === 0) lacks.push(lack(own, 'issuer.e_invoice.no_tax', 'BT-151'));
@@ -86,13 +88,15 @@ function sellerLacks({ seller }: Parties, format: EInvoiceFormat, categories: re
   return lacks;
 }
 
-function buyerLacks({ buyer }: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+  const { buyer } = parties;
   const theirs = 'partners.json' as const;
+  const german = isGerman(format, parties);
   const lacks = missing<Buyer>(theirs, buyer, [
     ['name', 'name', 'BT-44'],
     ['country', 'address.country', 'BT-55'],
     ...(format === 'facturx' ? [] : ([['electronic_address', 'electronic_address', 'BT-49']] as const)),
-    ...(format === 'xrechnung'
+    ...(german
       ? ([
           ['city', 'address.city', 'BT-52'],
           ['postal_code', 'address.postal_code', 'BT-53'],
@@ -102,7 +106,7 @@ function buyerLacks({ buyer }: Parties, format: EInvoiceFormat, categories: read
   ]);
   lacks.push(...unknownCountry(theirs, buyer.country, 'address.country', 'BT-55'));
   // Peppol R003.
-  if (format === 'ubl' && buyer.buyer_reference === '' && buyer.purchase_order === '') {
+  if (format === 'ubl' && !german && buyer.buyer_reference === '' && buyer.purchase_order === '') {
     lacks.push(lack(theirs, 'buyer_reference or purchase_order', 'BT-10'));
   }
   // BR-AE-02.

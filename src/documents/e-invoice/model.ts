@@ -45,7 +45,7 @@ export interface Parties {
 
 export interface Tax {
   readonly category: VatCategory;
-  /** In percent; not written for O. */
+  /** In percent; not written for O, but in the totals of UBL. */
   readonly rate: string;
   readonly reason: string;
   readonly reason_code: string;
@@ -154,7 +154,7 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
         : { number: corrected, issued_on: facts.corrects_issued_on },
     seller: parties.seller,
     buyer: parties.buyer,
-    payment: paymentOf(snapshot, format),
+    payment: paymentOf(snapshot, facts),
     lines,
     taxes,
     totals: {
@@ -238,15 +238,15 @@ function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   return { from, to: own.to };
 }
 
-/** XRechnung demands a way to pay also where there is nothing to pay (BR-DE-1). */
+/** German rules demand a way to pay also where there is nothing to pay (BR-DE-1). */
 function paymentOf(
   { number, amount_due, currency, instructions, document }: DocumentSnapshot,
-  format: EInvoiceFormat,
+  { format, parties }: EInvoiceFacts,
 ): Payment | null {
   if (document === 'invoice' && !Amount.of(amount_due, currency).isZero()) {
     return { reference: number, ...transferOf(instructions, currency) };
   }
-  return format === 'xrechnung' ? { code: '97', reference: number, account: null } : null;
+  return isGerman(format, parties) ? { code: '97', reference: number, account: null } : null;
 }
 
 function transferOf(instructions: Instructions | null, currency: string): Pick<Payment, 'code' | 'account'> {
@@ -275,6 +275,12 @@ export function vatIdOf(taxId: string): string {
   const [, country = ''] = VAT_ID.exec(id) ?? [];
   return COUNTRIES.has(country) || OTHER_PREFIXES.includes(country) ? id : '';
 }
+
+/** Whether the rules of XRechnung apply: Peppol has them as its own where both parties are German (DE-R). */
+export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>): boolean =>
+  format === 'xrechnung' || (format === 'ubl' && [seller, buyer].every((party) => countryOf(party) === 'DE'));
+
+const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
 
 /** Scheme and id of `0208:0843766574`; the scheme is empty where there is none. */
 export function schemed(text: string): { readonly scheme: string; readonly id: string } {

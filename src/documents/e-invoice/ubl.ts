@@ -130,12 +130,14 @@ function paymentOf(payment: EInvoice['payment']) {
   ]);
 }
 
-function categoryOf(name: string, tax: Tax, withReason: boolean) {
+/** Of a total; of a line without its reason, and outside the scope of VAT without a rate (BR-O-05). */
+function categoryOf(name: string, tax: Tax, ofTotal: boolean) {
   return el(name, [
     el('cbc:ID', tax.category),
-    tax.category === 'O' ? undefined : el('cbc:Percent', tax.rate),
-    withReason ? el('cbc:TaxExemptionReasonCode', tax.reason_code) : undefined,
-    withReason ? el('cbc:TaxExemptionReason', tax.reason) : undefined,
+    // German rules demand the rate of each total, also of one that has none (BR-DE-14).
+    tax.category === 'O' && !ofTotal ? undefined : el('cbc:Percent', tax.rate),
+    ofTotal ? el('cbc:TaxExemptionReasonCode', tax.reason_code) : undefined,
+    ofTotal ? el('cbc:TaxExemptionReason', tax.reason) : undefined,
     taxScheme('VAT'),
   ]);
 }

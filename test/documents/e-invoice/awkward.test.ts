@@ -92,6 +92,32 @@ describe.each(E_INVOICE_FORMATS)('%s', (format) => {
   });
 });
 
+test.each(['xrechnung', 'ubl'] as const)('%s states a rate of each total, also outside the scope of VAT', (format) => {
+  const facts = factsOf(format);
+  const no_tax = { category: 'O', reason: 'Not subject to VAT', reason_code: 'VATEX-EU-O' } as const;
+  const xml = drawEInvoice(euroInvoice(), { ...facts, parties: { ...facts.parties, no_tax } });
+  expect(faultsOf(format, xml)).toEqual([]);
+  // Of its one total, and of no line (BR-O-05).
+  expect(xml.toString().match(/<cbc:Percent>0<\/cbc:Percent>/g)).toHaveLength(1);
+});
+
+test('between two Germans Peppol demands what XRechnung does', () => {
+  const facts = { ...factsOf('ubl', { corrects_issued_on: '2026-11-01' }), parties };
+  for (const snapshot of [euroInvoice(), euroCredit()])
+    expect(faultsOf('ubl', drawEInvoice(snapshot, facts))).toEqual([]);
+  const lacking = (tax_id: string, country: string) =>
+    lackingOf({
+      ...{ format: 'ubl', currency: 'EUR', categories: ['AE'], hasAccount: true },
+      parties: {
+        ...parties,
+        seller: { ...parties.seller, phone: '' },
+        buyer: { ...parties.buyer, buyer_reference: '', tax_id, country },
+      },
+    }).map(({ term }) => term);
+  expect(lacking('DE987654321', 'DE')).toEqual(['BT-42', 'BT-10']);
+  expect(lacking('BE0843766574', 'BE')).toEqual([]);
+});
+
 test("XRechnung demands a phone number of the seller's that can be one (BR-DE-27)", () => {
   const both = { ...parties, seller: { ...parties.seller, phone: 'none' } };
   const lacks = lackingOf({
