@@ -46,7 +46,7 @@ const ruleSchema = z
     reason: line(200).optional(),
     /** The reason as a code of the VATEX list. */
     reason_code: z.string().optional(),
-    /** The first and the last day on which it applies; null: no limit. */
+    /** The first and the last day on which it applies. Left out: no last day, and for the first see firstDayOf. */
     from: date,
     until: date,
   })
@@ -140,6 +140,13 @@ const countrySchema = z.strictObject({
   registration: line(60).default(''),
 });
 
+/**
+ * Sales from before tax began were billed without it, and a reversal must not give back what nobody charged. So a rule without
+ * a first day begins with the tax, unless it ends before that.
+ */
+const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
+  from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
+
 export const taxSchema = z
   .strictObject({
     /** The first billing month that is taxed. */
@@ -150,6 +157,7 @@ export const taxSchema = z
     countries: z.record(country, countrySchema).default({}),
     rules: z.array(ruleSchema).min(1, 'must name a rule'),
   })
+  .transform((tax) => ({ ...tax, rules: tax.rules.map((rule) => ({ ...rule, from: firstDayOf(rule, tax.from) })) }))
   .superRefine(({ countries, rules }, context) => {
     for (const [code, { registration }] of Object.entries(countries)) {
       const problem = registration === '' ? undefined : taxNumberProblem(registration, code);

@@ -153,6 +153,31 @@ test('a reversal has the tax of what it reverses, also after the rate has change
   await expectVerified(world);
 });
 
+test('a sale from before tax began needs a rule for its own month: nothing refunds tax that nobody charged', async () => {
+  configure([{ category: 'standard', rate: '19' }], '2026-08');
+  const sold = euros('2026-07', '100');
+  await world.rows([sold]);
+  await world.close();
+  expect(await document(world, INV_1)).toMatchObject({ amount_due: '100.00' });
+  world.at('2026-09-01T10:00:00Z');
+  await world.rows([euros('2026-08', '300'), refund(sold, '2026-08')]);
+  expect(await refusalOf(world.close())).toMatchObject({
+    code: 'tax_rule_missing',
+    facts: { lines: [{ partner_id: 'p-1', date: '2026-07-31' }] },
+  });
+  const before = { category: 'exempt', reason: 'Billed without VAT', until: '2026-07-31' } as const;
+  configure([{ category: 'standard', rate: '19' }, before], '2026-08');
+  await world.close();
+  expect(await document(world, 'INV-2026-000002')).toMatchObject({
+    ...{ net: '200.00', tax: '57.00', gross: '257.00' },
+    taxTotals: [
+      { rate: '19', taxable: '300.00', tax: '57.00' },
+      { category: 'exempt', taxable: '-100.00', tax: '0.00' },
+    ],
+  });
+  await expectVerified(world);
+});
+
 test('a reversal of a requote has the tax of the requote', async () => {
   const sold = quote({ currency: 'EUR' });
   const more = requote(sold, { accepted_at: '2026-08-10T12:00:00Z' });
