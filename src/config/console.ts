@@ -11,6 +11,8 @@ const oidcSchema = z.strictObject({
   scopes: z.array(line(100).min(1)).default(['openid', 'email', 'profile']),
   /** The claim of the ID token that lists groups; without it, roles are granted by administrators alone. */
   roles_claim: line().default(''),
+  /** Where the claim `email_verified` is absent: the address counts as unverified, or, with `assumed`, as verified. */
+  email_verified: z.enum(['claimed', 'assumed']).default('claimed'),
   /** By group, the role that it gives. */
   roles: z.record(line().min(1), role).default({}),
 });

@@ -142,11 +142,13 @@ async function claimsOf(
     idTokenExpected: true,
   });
   const claims = tokens.claims() as unknown as Claims;
-  const lacks = ['email', rolesClaim].some((name) => name !== '' && claims[name] === undefined);
+  const lacks = ['email', 'email_verified', rolesClaim].some((name) => name !== '' && claims[name] === undefined);
   if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
   // Whether an address is verified is said of the address beside it.
-  const { email, email_verified } = claims['email'] === undefined ? more : claims;
+  const email = claims['email'] ?? more['email'];
+  const said = claims['email'] === undefined ? undefined : claims['email_verified'];
+  const email_verified = said ?? (more['email'] === email ? more['email_verified'] : undefined);
   return { ...more, ...claims, email, email_verified };
 }
 
@@ -156,10 +158,14 @@ const textOf = (value: unknown): string | undefined =>
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub, email: textOf(claims['email']), name: textOf(claims['name']) },
-    emailVerified: typeof claims['email_verified'] === 'boolean' ? claims['email_verified'] : undefined,
+    emailVerified: isVerified(settings, claims['email_verified']),
     roles: settings.roles_claim === '' ? null : rolesOf(settings, claims[settings.roles_claim]),
   };
 }
+
+/** Only where the claim is absent the settings can speak for the provider. Some say it as text. */
+const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown): boolean =>
+  claim === undefined ? absent === 'assumed' : claim === true || claim === 'true';
 
 /** A claim is a list of groups, or one. */
 function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {

@@ -1,6 +1,6 @@
 /**
  * Users of an identity provider. The provider's own identifier says who somebody is; the e-mail address finds an invited user
- * once, and only if the provider has verified it. Groups give roles, which each sign-in reads again.
+ * once, and makes a user, only if the provider has verified it. Groups give roles, which each sign-in reads again.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -14,8 +14,8 @@ export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  /** Undefined: the provider does not say. */
-  readonly emailVerified: boolean | undefined;
+  /** By the provider, or by settings that trust it. */
+  readonly emailVerified: boolean;
   readonly name: string | undefined;
   /** What the groups give; null: roles are granted by administrators alone. */
   readonly roles: readonly Role[] | null;
@@ -59,7 +59,7 @@ async function readInvited(
   const user = email === undefined ? undefined : await readActiveUser(tx, email);
   if (user === undefined) return (await hasEnded(tx, identity)) ? { reason: 'your user was deactivated' } : undefined;
   if (user.kind !== 'person') return { reason: 'this name belongs to a program' };
-  if (emailVerified !== true) return { reason: `the identity provider does not say that ${user.login} is verified` };
+  if (!emailVerified) return unverified(user.login);
   // An address that was given to somebody else must not make him this user.
   if (await hasIdentity(tx, user, identity))
     return {
@@ -68,6 +68,8 @@ async function readInvited(
   await identify(tx, context, user, identity);
   return user;
 }
+
+const unverified = (email: string) => ({ reason: `the identity provider does not say that ${email} is verified` });
 
 async function hasIdentity(tx: Transaction, { user_id: userId }: User, { issuer }: Identity): Promise<boolean> {
   const found = `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`;
@@ -97,7 +99,8 @@ async function provision(
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
   if (email === undefined || !email.includes('@')) return { reason: 'the identity provider names no e-mail address' };
-  if (emailVerified === false) return { reason: `the identity provider says that ${email} is not verified` };
+  // An administrator may invite this address one day: the user must be whoever receives its mail.
+  if (!emailVerified) return unverified(email);
   const login = email.toLowerCase();
   const now = context.environment.now().toISO();
   const details = { name: name ?? login, roles, issuer: identity.issuer };

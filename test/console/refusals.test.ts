@@ -1,5 +1,6 @@
 /** Each refusal of the console, as the page that its reader gets. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { consoleSchema } from '../../src/config/console.ts';
 import { CONSOLE_REFUSAL_CODES, type ConsoleRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
 import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
@@ -27,7 +28,7 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
   sign_in_refused: {
     says: /the identity provider does not answer/,
     async run() {
-      const oidc = { issuer: 'http://127.0.0.1:1', client_id: 'x', scopes: [], roles_claim: '', roles: {} };
+      const oidc = consoleSchema.shape.oidc.parse({ issuer: 'http://127.0.0.1:1', client_id: 'x' });
       const own = await serveConsole(world, { console: { ...world.settings.console, oidc } });
       return new Browser(own.url).get('/console/sign-in/provider').finally(own.end);
     },

@@ -128,13 +128,43 @@ test('who was invited is found by a verified address, and by no other', async ()
   expect(await whoIs(browser)).toBe('kim@issuer.example · approver');
 });
 
-test('an address that the provider says is not verified makes no user', async () => {
-  const [, answer] = await signIn({ ...vera, sub: 'c-1', email: 'ceo@issuer.example', email_verified: false });
-  expect([answer.status, says(answer)]).toEqual([
-    403,
-    'the identity provider says that ceo@issuer.example is not verified.',
-  ]);
+test('an address that the provider does not say is verified makes no user, who would have it before its owner', async () => {
+  const { email_verified: _, ...silent } = { ...vera, sub: 'c-1', email: 'ceo@issuer.example' };
+  for (const person of [silent, { ...silent, email_verified: false }]) {
+    for (const claimsAtUserinfo of [false, true]) {
+      provider.set({ claimsAtUserinfo });
+      const [, answer] = await signIn(person);
+      expect([answer.status, says(answer)]).toEqual([
+        403,
+        'the identity provider does not say that ceo@issuer.example is verified.',
+      ]);
+    }
+  }
   expect(await eventsOf('ceo@issuer.example')).toEqual([]);
+});
+
+test('settings can say that a provider verifies each address without saying so, and not that it means what it denies', async () => {
+  const oidc = { ...OIDC, issuer: provider.issuer, email_verified: 'assumed' as const };
+  const other = await serveConsole(world, { console: consoleSchema.parse({ oidc }) });
+  try {
+    provider.register(other.url);
+    const signInThere = async (person: Person) => {
+      const browser = new Browser(other.url);
+      provider.person = person;
+      const asked = await browser.get('/console/sign-in/provider');
+      const answered = await new ProviderVisitor(provider).follow(asked.location ?? '');
+      const { pathname, search } = new URL('to' in answered ? answered.to : '');
+      return (await browser.get(pathname + search)).status;
+    };
+    const otto = { sub: 'o-1', email: 'otto@issuer.example', groups: ['billing'] };
+    expect(await signInThere({ ...otto, email_verified: false })).toBe(403);
+    expect(await eventsOf('otto@issuer.example')).toEqual([]);
+    expect(await signInThere(otto)).toBe(303);
+    expect(await eventsOf('otto@issuer.example')).toContain('user.provision');
+  } finally {
+    provider.register(served.url);
+    await other.end();
+  }
 });
 
 test('nobody comes in without an invitation and without a group, and the security log counts it', async () => {
