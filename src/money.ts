@@ -170,9 +170,9 @@ export class Amount {
     return this.toString();
   }
 
-  /** For people: thousands grouped by commas and the currency's code in front, `USD 1,234.50`. */
+  /** For people: thousands grouped by commas and the currency's code behind, `1,234.50 USD`. */
   forPeople(): string {
-    return `${this.currency} ${groupThousands(this.toString())}`;
+    return `${groupThousands(this.toString())} ${this.currency}`;
   }
 
   private same(other: Amount): Amount {
@@ -192,5 +192,4 @@ export function groupThousands(text: string): string {
 }
 
 /** `1,234.50 USD`, of a NUMERIC from the database. */
-export const moneyText = (text: string, currency: string): string =>
-  `${groupThousands(Amount.of(text, currency).toString())} ${currency}`;
+export const moneyText = (text: string, currency: string): string => Amount.of(text, currency).forPeople();

@@ -177,8 +177,8 @@ describe('an Amount', () => {
   });
 
   test('is written for people with its currency and commas', () => {
-    expect(Amount.of('1234567.5', 'USD').forPeople()).toBe('USD 1,234,567.50');
-    expect(Amount.of('-1234', 'JPY').forPeople()).toBe('JPY -1,234');
+    expect(Amount.of('1234567.5', 'USD').forPeople()).toBe('1,234,567.50 USD');
+    expect(Amount.of('-1234', 'JPY').forPeople()).toBe('-1,234 JPY');
     expect([groupThousands('999'), groupThousands('-1000.123'), groupThousands('0.1234')]).toEqual([
       '999',
       '-1,000.123',

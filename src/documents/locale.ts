@@ -26,7 +26,8 @@ export class Locale {
 
   /** `EUR 1,234.50`, or `-EUR 1,234.50`. A code, because a symbol is ambiguous, as that of the dollar. */
   amount(amount: Amount): string {
-    return amount.isNegative() ? `-${amount.negated().forPeople()}` : amount.forPeople();
+    const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
+    return `${sign}${amount.currency} ${groupThousands(size.toString())}`;
   }
 
   /** `2026-12-01` as "1 December 2026" or "December 1, 2026". */

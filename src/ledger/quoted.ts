@@ -19,7 +19,7 @@ export async function findDifferingQuotes(tx: Transaction): Promise<void> {
             CASE WHEN d.differs THEN 'conflict' ELSE 'quote_expired' END,
             CASE WHEN d.differs
             THEN format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or '
-                   'record it as it is with --accept-differing', s.own_id, a.currency, a.spot_price, a.partner_cut,
+                   'record it as it is with --accept-differing', s.own_id, a.spot_price, a.currency, a.partner_cut,
                    a.invoice_amount)
             ELSE format('%s could be accepted until %s. Correct the row, or record it as it is with --accept-differing',
                         s.own_id, to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
@@ -166,7 +166,7 @@ export async function readDifferingCuts(
   return (await query<DifferingCuts>(tx, differingCuts('ledger_rows', which), months)).map(withDigits);
 }
 
-/** `2 rows of p-1, ticket-protection, have a cut of USD 85.00; its rate of 0.30 gives USD 25.50.` */
+/** `2 rows of p-1, ticket-protection, have a cut of 85.00 USD; its rate of 0.30 gives 25.50 USD.` */
 export function describeDifferingCut(row: DifferingCuts): string {
   const { partner_id, policy_id, currency, partner_cut_rate, rows, partner_cut, by_rate } = row;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();

@@ -19,7 +19,7 @@ export function namedCredit(
   });
 }
 
-/** `INV-2026-000011 less CN-2026-000001 (USD 611.30)`. */
+/** `INV-2026-000011 less CN-2026-000001 (611.30 USD)`. */
 export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]): string {
   const deducted = credits.map((each) => `${each.number} (${each.balance.forPeople()})`);
   return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;

@@ -5,7 +5,7 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
+import { Amount, moneyText } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { WithProcessor } from './payout.ts';
 import {
@@ -52,7 +52,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
   const gross = found.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
-    const arrived = `${payout.amount} ${payout.currency} that arrived`;
+    const arrived = `${moneyText(payout.amount, payout.currency)} that arrived`;
     throw notSettled(payout_id, `these payments add up to ${gross.forPeople()}, less than the ${arrived}`);
   }
   const payments = found.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() }));

@@ -83,7 +83,7 @@ export function findConflictingLines(
        UNION ALL
        SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given
      ), said AS (
-       SELECT *, format('%s %s', currency, trim_scale(amount)) AS says,
+       SELECT *, format('%s %s', trim_scale(amount), currency) AS says,
               num_nonnulls(transfer, payment) = 2 AS names_both
        FROM every
      ), beside AS (

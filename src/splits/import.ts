@@ -11,6 +11,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { parseExactJson } from '../json.ts';
+import { moneyText } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
@@ -103,7 +104,7 @@ export async function recordBalanceTransactions(
   if (changed.length > 0) {
     const problems = changed.map(({ id, net, currency }) => ({
       path: id,
-      reason: `was ${currency} ${net} before: a balance transaction never changes`,
+      reason: `was ${moneyText(net, currency)} before: a balance transaction never changes`,
     }));
     throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, PROBLEMS_TOLD) });
   }

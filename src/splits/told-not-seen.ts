@@ -42,7 +42,7 @@ export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
   return rows.map((row) => ({ ...row, amount: Amount.of(row.amount, row.currency).toString() }));
 }
 
-/** `acct_1: USD 29.40 told and not seen at the bank, the oldest of 2026-08-03`. */
+/** `acct_1: 29.40 USD told and not seen at the bank, the oldest of 2026-08-03`. */
 export function describeToldNotSeen({ account, currency, amount, since }: ToldNotSeen): string {
   const whose = account === '' ? 'payments by link' : account;
   return `${whose}: ${Amount.of(amount, currency).forPeople()} told and not seen at the bank, the oldest of ${since}`;

@@ -35,9 +35,9 @@ test('the report shows what is open, and exits 4', async () => {
   expect(stdout).toMatch(/p-split +USD +5 +3 +28\.00 +21\.00 +0\.00 +7\.00/);
   expect(stdout).toMatch(/missing +split-missing of p-split +USD +7\.00 +40/);
   expect(stdout).toMatch(/unknown .* -12\.34/);
-  expect(stdout).toContain('Of 21.00 USD transferred by p-split, 7.00 is in the bank.');
+  expect(stdout).toContain('Of 21.00 USD transferred by p-split, 7.00 USD is in the bank.');
   expect(stdout).toContain('Payouts of acct_split: 1 in the bank, 1 with unknown contents.');
-  expect(stdout).toContain('Other balance transactions: 1 stripe_fee, USD -0.30.');
+  expect(stdout).toContain('Other balance transactions: 1 stripe_fee, -0.30 USD.');
   expect(stdout).toContain("'reckoner reconcile 2026-07 --bill-missing' bills 1 of them.");
   fits(stdout);
 });
@@ -60,25 +60,25 @@ test('the report says why money is not matched to the quote that it names, and w
   const { stdout } = await run('reconcile', '2026-07');
   const text = stdout.replace(/\s+/g, ' ');
   expect(text).toContain(
-    `${wrong.id} on acct_other: USD 7.00 names quote split-missing, which is of p-split, whose account is not acct_other. ` +
+    `${wrong.id} on acct_other: 7.00 USD names quote split-missing, which is of p-split, whose account is not acct_other. ` +
       `If it is its share, use 'reckoner processor match ${wrong.id} --quote split-missing --other-account --reason R', ` +
       `else 'reckoner processor close ${wrong.id} --reason R'.`,
   );
   expect(text).toContain(
-    `${euros.id} on acct_split: EUR 6.50 names quote split-missing, which is in USD. If it is its share, use ` +
+    `${euros.id} on acct_split: 6.50 EUR names quote split-missing, which is in USD. If it is its share, use ` +
       `'reckoner processor match ${euros.id} --quote split-missing --counts-as AMOUNT --reason R',`,
   );
-  expect(text).toContain('USD 0.01 names quote q-none, which is not in the ledger yet.');
-  expect(text).toMatch(/Not billed before finance has decided: split-missing of p-split, USD 7\.00: .* names it/);
+  expect(text).toContain('0.01 USD names quote q-none, which is not in the ledger yet.');
+  expect(text).toMatch(/Not billed before finance has decided: split-missing of p-split, 7\.00 USD: .* names it/);
   expect(text).not.toContain('--bill-missing');
   fits(stdout);
   const of = ['--account', 'acct_other', '--quote', 'split-missing', '--reason', 'R'];
   const matched = await run('processor', 'match', wrong.id, ...of, '--other-account');
-  expect(matched.stdout).toContain('USD 7.00 of');
+  expect(matched.stdout).toContain('7.00 USD of');
   const undone = await run('processor', 'unmatch', wrong.id, ...of);
   expect([matched.status, undone.status]).toEqual([0, 0]);
   const closed = await run('processor', 'close', wrong.id, euros.id, none.id, '--reason', 'given back by wire');
-  expect(closed.stdout).toContain('Closed 3 balance transactions. They leave USD 7.01 and EUR 6.50 that no quote');
+  expect(closed.stdout).toContain('Closed 3 balance transactions. They leave 7.01 USD and 6.50 EUR that no quote');
 });
 
 test('the plan of a quote is a list of requests', async () => {

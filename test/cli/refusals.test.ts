@@ -1468,7 +1468,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   invoice_disputed: {
     when: 'an invoice in dispute is disputed again',
     exit: 3,
-    says: /USD 6\.00 of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
+    says: /6\.00 USD of INV-2026-000001 has been in dispute since 2026-09-03.*reckoner dispute close INV-2026-000001/,
     run: async () => {
       await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
       const ran = await inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count');
@@ -1485,7 +1485,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   dispute_exceeds_balance: {
     when: 'more is disputed than is open',
     exit: 3,
-    says: /USD 7\.01 exceeds what is open on INV-2026-000001: USD 6\.00/,
+    says: /7\.01 USD exceeds what is open on INV-2026-000001: 6\.00 USD/,
     run: () => inCorrected('dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '7.01'),
   },
   document_not_on_hold: {
@@ -1530,7 +1530,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   credit_amount_too_large: {
     when: 'more credit is to be applied than is open',
     exit: 3,
-    says: /USD 7\.01 is more than the USD 7\.00 of open credit on CN-2026-000001/,
+    says: /7\.01 USD is more than the 7\.00 USD of open credit on CN-2026-000001/,
     run: () => inCorrected('credit', 'apply', 'CN-2026-000001', '--invoice', 'INV-2026-000002', '--amount', '7.01'),
   },
   credit_not_applied: {
@@ -1569,7 +1569,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   refund_repeated: {
     when: 'a part of the credit is refunded again with the same reference',
     exit: 3,
-    says: /USD 1\.00 of CN-2026-000001 was already refunded on 2026-09-03.*add --again/,
+    says: /1\.00 USD of CN-2026-000001 was already refunded on 2026-09-03.*add --again/,
     run: async () => {
       const refund = () => inCorrected('credit', 'refund', 'CN-2026-000001', '--amount', '1', '--reference', 'OUT-1');
       expect((await refund()).json()).toMatchObject({ amount: '1.00', open_credit: '6.00' });
@@ -1584,25 +1584,25 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   credit_repeated: {
     when: 'a credit is asked for that was issued already',
     exit: 3,
-    says: /INV-2026-000001 was already credited USD 1\.00 for the same reason, by CN-2026-000002 on .*add --again/,
+    says: /INV-2026-000001 was already credited 1\.00 USD for the same reason, by CN-2026-000002 on .*add --again/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x'),
   },
   credit_exceeds_invoice: {
     when: 'credits would come to more than the invoice',
     exit: 3,
-    says: /USD 6\.01 exceeds what can still be credited on INV-2026-000001: USD 6\.00/,
+    says: /6\.01 USD exceeds what can still be credited on INV-2026-000001: 6\.00 USD/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '6.01', '--reason', 'x'),
   },
   credit_used: {
     when: 'a credit note is to be voided that is used already',
     exit: 3,
-    says: /CN-2026-000002 cannot be voided: USD 1\.00 of its credit has been used/,
+    says: /CN-2026-000002 cannot be voided: 1\.00 USD of its credit has been used/,
     run: () => inCorrected('invoice', 'void', 'CN-2026-000002', '--reason', 'x'),
   },
   payment_applied: {
     when: 'an invoice is to be voided that is paid in part',
     exit: 3,
-    says: /INV-2026-000001 cannot be voided while a payment of USD 2\.00 is applied to it/,
+    says: /INV-2026-000001 cannot be voided while a payment of 2\.00 USD is applied to it/,
     run: async () => {
       const record = ['payment', 'record', '--amount', '2', '--currency', 'USD', '--method', 'wire'];
       const how = ['--received-on', '2026-08-01', '--reference', 'FT-1', '--invoice', 'INV-2026-000001'];
@@ -1615,7 +1615,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   document_written_off: {
     when: 'an invoice is to be voided that is written off',
     exit: 3,
-    says: /INV-2026-000001 cannot be voided: USD 6\.00 of it has been written off/,
+    says: /INV-2026-000001 cannot be voided: 6\.00 USD of it has been written off/,
     run: async () => {
       await inCorrected('invoice', 'write-off', 'INV-2026-000001', '--reason', 'gone');
       return inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
@@ -1686,7 +1686,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   payment_amount_too_large: {
     when: 'more is to be applied than is open',
     exit: 3,
-    says: /USD 99\.00 is more than the USD 5\.00 that is unapplied/,
+    says: /99\.00 USD is more than the 5\.00 USD that is unapplied/,
     run: async () => {
       expect((await recorded('FT-own', '--partner', 'p-1')).status).toBe(0);
       return inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--amount', '99']);
@@ -1695,7 +1695,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
   bank_fee_not_applicable: {
     when: 'a payment is applied less a bank fee of which the settings allow none',
     exit: 3,
-    says: /less a bank fee of USD 1\.00: "small_difference" in settings\.json has no amount for USD/,
+    says: /less a bank fee of 1\.00 USD: "small_difference" in settings\.json has no amount for USD/,
     run: () => inWorld(['payment', 'apply', '2', '--invoice', 'INV-2026-000001', '--fee', '1']),
   },
   credit_not_refundable: {

@@ -53,7 +53,7 @@ test('an invoice above the amount of its currency is issued and held; the amount
   const foreseen = await previewClose(world.database, world, {}, (tx, { documents }) =>
     foreseeHolds(tx, world, documents),
   );
-  const reason = 'USD 100.01 is above USD 100.00 (holds.above)';
+  const reason = '100.01 USD is above 100.00 USD (holds.above)';
   expect(foreseen.seen?.filter((each) => each.reason.includes('holds.'))).toMatchObject([
     { partner_id: 'p-1', reason },
   ]);
@@ -91,7 +91,7 @@ test('an invoice above so many times the largest of the 12 months before is held
   await world.close();
   const months = new Map((await world.documents()).map(({ number, month }) => [number, month]));
   expect((await held()).map(([number, reason]) => [months.get(number as string), reason])).toEqual([
-    ['2026-07', 'USD 250.01 is above 2.5 times USD 100.00, the largest invoice of the 12 months before (holds.times)'],
+    ['2026-07', '250.01 USD is above 2.5 times 100.00 USD, the largest invoice of the 12 months before (holds.times)'],
   ]);
   expect(await checks()).toBe(0);
 });
@@ -118,8 +118,8 @@ test('a wrong invoice makes no room for the next: one that is held, or was credi
   await world.close();
   const wrong = await held();
   expect(wrong.map(([, reason]) => reason)).toEqual([
-    'USD 100,000.00 is above 3 times USD 100.00, the largest invoice of the 12 months before (holds.times)',
-    'USD 90,000.00 is above 3 times USD 100.00, the largest invoice of the 12 months before (holds.times)',
+    '100,000.00 USD is above 3 times 100.00 USD, the largest invoice of the 12 months before (holds.times)',
+    '90,000.00 USD is above 3 times 100.00 USD, the largest invoice of the 12 months before (holds.times)',
   ]);
   for (const [number] of wrong) {
     await world.database.transaction((tx) => releaseDocument(tx, world, number as string));
@@ -131,7 +131,7 @@ test('a wrong invoice makes no room for the next: one that is held, or was credi
   await world.rows([sold('2026-08', '70000')]);
   await world.close();
   expect((await held()).map(([, reason]) => reason)).toEqual([
-    'USD 70,000.00 is above 3 times USD 10,100.00, the largest invoice of the 12 months before (holds.times)',
+    '70,000.00 USD is above 3 times 10,100.00 USD, the largest invoice of the 12 months before (holds.times)',
   ]);
   expect(await checks()).toBe(0);
 });

@@ -172,7 +172,7 @@ test('the preview counts what would be held, and names the reason that delivery 
   expect(text.stdout).toContain('1 pending, 3 held');
   expect(text.stdout).toContain('settings.json has no payment instructions for CAD');
   const closed = await command(['close', '2026-05'], { env });
-  expect(closed.stderr).toContain('INV-2026-000001 bills p-1 (Harbour Lights Ticketing) CAD 7.00.');
+  expect(closed.stderr).toContain('INV-2026-000001 bills p-1 (Harbour Lights Ticketing) 7.00 CAD.');
   const reasons = await world.sql<{ number: string; reason: string }>(
     `SELECT d.number, e.reason FROM latest_emails e JOIN documents d USING (document_id) WHERE e.status = 'held' ORDER BY 1`,
   );
@@ -205,6 +205,6 @@ test('a credit note stands in the preview as credit, and a month of nothing in a
   expect(stdout).toContain('-7.00 USD');
   expect(stdout).toContain('An amount below zero is credit');
   expect(stdout.replace(/\s+/g, ' ')).toContain(
-    "EUR 0.00: its rows add up to nothing. The partner's own currency is USD.",
+    "0.00 EUR: its rows add up to nothing. The partner's own currency is USD.",
   );
 });

@@ -47,11 +47,11 @@ test('it is applied at once: the invoice’s balance falls, the note is used up,
     credited: '20.00',
     balance: '30.00',
   });
-  expect(await story(world, INV_1)).toContainEqual(['credited', 'USD 20.00 credited by CN-2026-000001: double sale']);
+  expect(await story(world, INV_1)).toContainEqual(['credited', '20.00 USD credited by CN-2026-000001: double sale']);
   expect(await story(world, 'CN-2026-000001')).toEqual(
     expect.arrayContaining([
       ['issued', `issued as a credit against ${INV_1}`],
-      ['credit_given', `USD 20.00 applied to ${INV_1}`],
+      ['credit_given', `20.00 USD applied to ${INV_1}`],
     ]),
   );
   await expectVerified(world);
@@ -64,7 +64,7 @@ test('the same credit is refused a second time unless requested with --again: a 
   await credit('20', 'double sale');
   expect(await refusalOf(credit('20.00', 'double sale'))).toMatchObject({
     code: 'credit_repeated',
-    facts: { by: 'CN-2026-000001', amount: 'USD 20.00' },
+    facts: { by: 'CN-2026-000001', amount: '20.00 USD' },
   });
   await credit('2', 'double sale');
   await credit('20', 'another double sale');
@@ -156,7 +156,7 @@ test('a credit against an invoice that is paid is open credit as a whole', async
   await world.close();
   expect(await refusalOf(act.credit('INV-2026-000002', '0.01'))).toMatchObject({
     code: 'credit_exceeds_invoice',
-    facts: { left: 'USD 0.00' },
+    facts: { left: '0.00 USD' },
   });
   await expectVerified(world);
 });
@@ -165,10 +165,10 @@ test('credits never exceed the invoice, one by one and together', async () => {
   await invoiceOf('50');
   expect(await refusalOf(act.credit(INV_1, '50.01'))).toMatchObject({
     code: 'credit_exceeds_invoice',
-    facts: { amount: 'USD 50.01', left: 'USD 50.00' },
+    facts: { amount: '50.01 USD', left: '50.00 USD' },
   });
   await act.credit(INV_1, '49.99');
-  expect(await refusalOf(act.credit(INV_1, '0.02'))).toMatchObject({ facts: { left: 'USD 0.01' } });
+  expect(await refusalOf(act.credit(INV_1, '0.02'))).toMatchObject({ facts: { left: '0.01 USD' } });
   await act.credit(INV_1, '0.01');
   expect(await standing(world)).toMatchObject({ [INV_1]: '50.00 - 0.00 - 50.00 = 0.00 paid' });
   await expectVerified(world);
@@ -183,13 +183,13 @@ test('across a chain of replacements credits never exceed the invoice; voiding a
   await world.partners([partner({ name: 'Two' })]);
   await act.rerun('INV-2026-000002');
   expect(await standing(world)).toMatchObject({ 'INV-2026-000003': '50.00 - 40.00 - 0.00 = 10.00 open' });
-  expect(await refusalOf(act.credit('INV-2026-000003', '10.01'))).toMatchObject({ facts: { left: 'USD 10.00' } });
+  expect(await refusalOf(act.credit('INV-2026-000003', '10.01'))).toMatchObject({ facts: { left: '10.00 USD' } });
   await act.voided('INV-2026-000003');
   await act.voided('CN-2026-000001');
   await act.rerunMonth('2026-07');
   expect(await creditInUse(world)).toEqual(['20.00 of CN-2026-000002 for INV-2026-000004']);
   await act.credit('INV-2026-000004', '30');
-  expect(await refusalOf(act.credit('INV-2026-000004', '0.01'))).toMatchObject({ facts: { left: 'USD 0.00' } });
+  expect(await refusalOf(act.credit('INV-2026-000004', '0.01'))).toMatchObject({ facts: { left: '0.00 USD' } });
   await expectVerified(world);
 });
 
@@ -245,7 +245,7 @@ test('a write-off covers the open balance, once, and leaves the invoice paid', a
   expect(await world.sql('SELECT amount::text, reason, written_off_on::text FROM write_offs')).toEqual([
     { amount: '30.00', reason: 'bankrupt', written_off_on: '2026-11-03' },
   ]);
-  expect((await story(world, INV_1)).at(-1)).toEqual(['written_off', 'USD 30.00 written off: bankrupt']);
+  expect((await story(world, INV_1)).at(-1)).toEqual(['written_off', '30.00 USD written off: bankrupt']);
   expect(await refusalOf(act.writeOff(INV_1))).toMatchObject({ code: 'nothing_to_write_off' });
   await expectVerified(world);
 });

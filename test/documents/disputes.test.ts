@@ -95,7 +95,7 @@ test('an invoice has one open dispute at a time; after its end another may follo
   await dispute({ amount: '1.00' });
   expect(await refusalOf(dispute())).toEqual({
     code: 'invoice_disputed',
-    facts: { number: INVOICE, since: '2026-09-07', amount: 'USD 1.00' },
+    facts: { number: INVOICE, since: '2026-09-07', amount: '1.00 USD' },
   });
   await close();
   expect(await refusalOf(close())).toMatchObject({ code: 'invoice_not_disputed' });
@@ -139,7 +139,7 @@ test('an invoice in dispute is not replaced: its replacement would be dunned', a
   await dispute({ amount: '3' });
   await world.partners([partner({ name: 'Harbor Lights Ticketing' })]);
   const rerun = () => world.database.transaction((tx) => rerunDocument(tx, world, INVOICE, { newTerms: false }));
-  expect(await refusalOf(rerun())).toMatchObject({ code: 'invoice_disputed', facts: { amount: 'USD 3.00' } });
+  expect(await refusalOf(rerun())).toMatchObject({ code: 'invoice_disputed', facts: { amount: '3.00 USD' } });
   expect(await list()).toHaveLength(1);
   await close();
   await rerun();
@@ -157,7 +157,7 @@ test('both acts are in the history of the invoice, with who did them', async () 
   ];
   const history = await world.database.reading((tx) => readHistory(tx, Number(document_id)));
   expect(history.slice(-2).map(({ act, says, by }) => [act, says, by?.claimed_by])).toEqual([
-    ['disputed', 'USD 3.00 disputed: wrong count; owner Grace; promised for 2026-09-20', 'Ada'],
+    ['disputed', '3.00 USD disputed: wrong count; owner Grace; promised for 2026-09-20', 'Ada'],
     ['dispute_closed', 'dispute closed: explained', 'Ada'],
   ]);
 });

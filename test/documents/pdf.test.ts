@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getDocument, OPS, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { localeOf } from '../../src/documents/locale.ts';
 import { renderDocument, unprintable } from '../../src/documents/pdf/render.ts';
 import { readTemplate } from '../../src/documents/pdf/template.ts';
 import type { DocumentSnapshot, VoidMark } from '../../src/documents/snapshot.ts';
@@ -712,7 +713,7 @@ describe('amounts', () => {
         for (const each of document.lines) expect(text).toContain(groupThousands(each.spotPrice));
         // In one piece: the amounts leave the policy's column wide enough to be read.
         expect(text).toContain('Ticket Protection');
-        expect(text).toContain(Amount.of(document.amount_due, currency).forPeople());
+        expect(text).toContain(localeOf(address.country).amount(Amount.of(document.amount_due, currency)));
         expectWithinMargins(pages);
         expectNoOverlap(pages);
       }

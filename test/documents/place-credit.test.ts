@@ -75,8 +75,8 @@ test('open credit is applied to any open invoice, as much as both allow, and eac
     [INV_1]: '60.00 - 0.00 - 40.00 = 20.00 open',
     [INV_2]: '100.00 - 0.00 - 0.00 = 100.00 open',
   });
-  expect(await story(world, INV_1)).toContainEqual(['credit_used', `USD 40.00 of credit from ${CN_1} applied`]);
-  expect(await story(world, CN_1)).toContainEqual(['credit_given', `USD 40.00 applied to ${INV_1}`]);
+  expect(await story(world, INV_1)).toContainEqual(['credit_used', `40.00 USD of credit from ${CN_1} applied`]);
+  expect(await story(world, CN_1)).toContainEqual(['credit_given', `40.00 USD applied to ${INV_1}`]);
   expect(await journal('credit_applied')).toEqual([
     { account: 'liabilities:partner-credit:p-1', amount: '40', document: INV_1, reference: CN_1 },
     { account: 'assets:receivable:billed:p-1', amount: '-40', document: INV_1, reference: CN_1 },
@@ -97,9 +97,9 @@ test('it is placed in parts on several invoices, taken back from one, and moved 
   expect((await act.unapply(CN_1, INV_1)).amount).toBe('20.00');
   expect(await story(world, INV_1)).toContainEqual([
     'credit_taken_back',
-    `USD 15.00 of credit from ${CN_1} taken back`,
+    `15.00 USD of credit from ${CN_1} taken back`,
   ]);
-  expect(await story(world, CN_1)).toContainEqual(['credit_recovered', `USD 5.00 taken back from ${INV_1}`]);
+  expect(await story(world, CN_1)).toContainEqual(['credit_recovered', `5.00 USD taken back from ${INV_1}`]);
   await act.apply(CN_1, INV_2);
   expect(await creditInUse(world)).toEqual([`20.00 of ${CN_1} for ${INV_2}`, `20.00 of ${CN_1} for ${INV_2}`]);
   expect(await refusalOf(act.unapply(CN_1, INV_1))).toMatchObject({ code: 'credit_not_applied' });
@@ -288,11 +288,11 @@ test('credit is refunded in parts, a repeated part is refused, and a returned pa
   expect(await returned()).toMatchObject({ amount: '6.00' });
   expect(await document(world, CN_1)).toMatchObject({ amount_paid: '15.00', balance: '21.00' });
   expect((await story(world, CN_1)).filter(([name]) => name.startsWith('refund'))).toEqual([
-    ['refunded', 'USD 15.00 refunded on 2026-08-10, reference OUT-1'],
-    ['refunded', 'USD 15.00 refunded on 2026-08-10, reference OUT-1'],
-    ['refunded', 'USD 6.00 refunded on 2026-08-10, reference OUT-1'],
-    ['refund_returned', 'refund of USD 15.00 returned: account closed'],
-    ['refund_returned', 'refund of USD 6.00 returned: account closed'],
+    ['refunded', '15.00 USD refunded on 2026-08-10, reference OUT-1'],
+    ['refunded', '15.00 USD refunded on 2026-08-10, reference OUT-1'],
+    ['refunded', '6.00 USD refunded on 2026-08-10, reference OUT-1'],
+    ['refund_returned', 'refund of 15.00 USD returned: account closed'],
+    ['refund_returned', 'refund of 6.00 USD returned: account closed'],
   ]);
   await expectVerified(world);
 });

@@ -107,9 +107,9 @@ test('the credit that it used is open again, and its replacement uses it first',
   expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000003']);
   expect(await story(world, 'CN-2026-000001')).toEqual(
     expect.arrayContaining([
-      ['credit_given', 'USD 40.00 applied to INV-2026-000002'],
-      ['credit_reopened', 'USD 40.00 released by the void of INV-2026-000002'],
-      ['credit_given', 'USD 40.00 applied to INV-2026-000003'],
+      ['credit_given', '40.00 USD applied to INV-2026-000002'],
+      ['credit_reopened', '40.00 USD released by the void of INV-2026-000002'],
+      ['credit_given', '40.00 USD applied to INV-2026-000003'],
     ]),
   );
   await expectVerified(world);
@@ -225,11 +225,11 @@ test('a document that is paid, used as credit, written off or void is refused, a
   const before = [await standing(world), await world.sql('SELECT count(*) FROM audit_events')];
   expect(await refusalOf(act.voided('CN-2026-000001'))).toMatchObject({
     code: 'credit_used',
-    facts: { used: 'USD 40.00', act: 'voided' },
+    facts: { used: '40.00 USD', act: 'voided' },
   });
   expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({
     code: 'document_written_off',
-    facts: { written_off: 'USD 100.00' },
+    facts: { written_off: '100.00 USD' },
   });
   expect(await refusalOf(act.voided('INV-2027-000001'))).toMatchObject({ code: 'document_unknown' });
   expect([await standing(world), await world.sql('SELECT count(*) FROM audit_events')]).toEqual(before);

@@ -44,7 +44,7 @@ test('an undone write-off leaves the invoice open, and bad debts and receivables
   expect(await standing(world)).toEqual({ [INV_1]: '60.00 - 0.00 - 0.00 = 60.00 open' });
   expect(await story(world, INV_1)).toContainEqual([
     'write_off_undone',
-    'write-off of USD 60.00 undone: they pay after all',
+    'write-off of 60.00 USD undone: they pay after all',
   ]);
   expect(
     await world.sql(

@@ -340,7 +340,7 @@ describe('accepting a quote', () => {
       rejected: 1,
       errors: [{ field: 'quote_id', code: 'conflict' }],
     });
-    expect(refusedImport.errors[0]?.reason).toContain('priced by the API at USD 21.25, cut 6.38, invoice 14.87');
+    expect(refusedImport.errors[0]?.reason).toContain('priced by the API at 21.25 USD, cut 6.38, invoice 14.87');
     expect(await rowsOf(id)).toEqual([]);
     const cut = {
       partner_id: 'p-1',
@@ -358,7 +358,7 @@ describe('accepting a quote', () => {
     const { differing_cuts } = await world.database.reading((tx) => readStatus(tx, world));
     expect(differing_cuts).toMatchObject([{ ...cut, partner_cut: '21.25' }]);
     expect(describeDifferingCut(differing_cuts[0] as (typeof differing_cuts)[0])).toBe(
-      '1 row of p-1, ticket-protection, has a cut of USD 21.25; the rate of 0.30 gives USD 6.38.',
+      '1 row of p-1, ticket-protection, has a cut of 21.25 USD; the rate of 0.30 gives 6.38 USD.',
     );
   });
 

@@ -115,22 +115,22 @@ describe('a fee is refused', () => {
     [
       'that the settings do not allow',
       { amount: '2282.27', numbers: ALL, fee: '26.00' },
-      /allows at most USD 25\.00\. Leave the fee out, and write off the rest/,
+      /allows at most 25\.00 USD\. Leave the fee out, and write off the rest/,
     ],
     [
       'that leaves more than a small difference open',
       { amount: '2000.00', numbers: ALL, fee: '15.00' },
-      /payment and fee are USD 2,015\.00, and USD 2,308\.27 is open\. Correct the fee, or leave it out to pay in part/,
+      /payment and fee are 2,015\.00 USD, and 2,308\.27 USD is open\. Correct the fee, or leave it out to pay in part/,
     ],
     [
       'where the payment pays everything without it',
       { amount: '2308.27', numbers: ALL, fee: '15.00' },
-      /and USD 2,308\.27 is open\. Leave the fee out, or name what else it pays/,
+      /and 2,308\.27 USD is open\. Leave the fee out, or name what else it pays/,
     ],
     [
       'that is as much as the largest of the invoices',
       { amount: '5.00', numbers: [inv(9)], fee: '77.77' },
-      /it is not less than the USD 77\.77 that is open/,
+      /it is not less than the 77\.77 USD that is open/,
     ],
     ['beside an amount', { amount: '100.00', numbers: [inv(9)], fee: '1.00', of: '70.00' }, /goes without --amount/],
     ['that is no amount', { amount: '100.00', numbers: [inv(9)], fee: '-3' }, /-3/],

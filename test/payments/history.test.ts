@@ -20,8 +20,8 @@ test('the history of a document has its payments, why they were applied, and tha
   await books.unapply(paid.paymentId);
   const payments = (await story(world, number)).filter(([act]) => act === 'paid' || act === 'unpaid');
   expect(payments).toEqual([
-    ['paid', expect.stringMatching(/^USD 5\.00 paid, reference FT-1: ./)],
-    ['unpaid', 'payment of USD 5.00, reference FT-1, unapplied'],
+    ['paid', expect.stringMatching(/^5\.00 USD paid, reference FT-1: ./)],
+    ['unpaid', 'payment of 5.00 USD, reference FT-1, unapplied'],
   ]);
 });
 
@@ -32,6 +32,6 @@ test('the history of a document says why the bank took a payment back, with its 
   await books.reverse({ paymentId: paid.paymentId, code: 'R01', reason: 'insufficient funds' });
   expect((await story(world, number)).at(-1)).toEqual([
     'unpaid',
-    'payment of USD 5.00, reference FT-2, returned by the bank: R01 insufficient funds',
+    'payment of 5.00 USD, reference FT-2, returned by the bank: R01 insufficient funds',
   ]);
 });

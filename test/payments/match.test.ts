@@ -137,7 +137,7 @@ describe('matching', () => {
     const more = match(pay('160', text), book());
     expect([applied(more), more.why]).toEqual([
       ['1:100.00', '2:50.00'],
-      expect.stringContaining('USD 10.00 more than owed'),
+      expect.stringContaining('10.00 USD more than owed'),
     ]);
     const less = match(pay('120', text), book());
     expect([applied(less), suggested(less)]).toEqual([[], ['1:100.00', '2:20.00']]);
@@ -226,7 +226,7 @@ describe('one receipt for several documents', () => {
     );
     const lessFee = match(pay('58.50', 'HARBOUR LIGHTS'), bookOf(open, {}, { USD: '2', percent: '3' }));
     expect(suggested(lessFee)).toEqual(['2:20.00', '3:38.50']);
-    expect(lessFee.suggested[0]?.evidence.why).toContain('USD 1.50 more, which may be a bank fee');
+    expect(lessFee.suggested[0]?.evidence.why).toContain('1.50 USD more, which may be a bank fee');
   });
 });
 

@@ -34,7 +34,7 @@ test('a part payment with two digits changed over says what stays open, until th
   expect(new_lines).toMatchObject([
     {
       ...{ needs_review: false, remark: true, applied: [{ number: inv(1), amount: '1205.00' }] },
-      why: `pays a part of ${inv(1)}; USD 45.00 stays open; USD 1,250.00 was owed: digits may be swapped`,
+      why: `pays a part of ${inv(1)}; 45.00 USD stays open; 1,250.00 USD was owed: digits may be swapped`,
     },
   ]);
   expect(await listed()).toMatchObject([

@@ -121,7 +121,7 @@ describe('matching less credit', () => {
   test('without a plausible payer it is suggested, with the credit', () => {
     const result = match(pay('70', 'INV-2026-000001 LESS CN-2026-000001', 'ACC-9'), items(ONE, [note(1, '30')]));
     expect(shown(result)).toMatchObject({ applied: [], credit: [], suggested: ['1:70.00'] });
-    expect(result.suggested[0]?.evidence.why).toContain('INV-2026-000001 less CN-2026-000001 (USD 30.00)');
+    expect(result.suggested[0]?.evidence.why).toContain('INV-2026-000001 less CN-2026-000001 (30.00 USD)');
   });
 });
 
@@ -154,7 +154,7 @@ describe('importing', () => {
       {
         applied: [{ number: inv(5), amount: '780.50' }],
         credit: [{ credit_note: note, number: inv(5), amount: '200.00' }],
-        why: `pays ${inv(5)} less ${note} (USD 200.00)`,
+        why: `pays ${inv(5)} less ${note} (200.00 USD)`,
         needs_review: false,
       },
     ]);

@@ -261,7 +261,7 @@ describe('the source of balance transactions', () => {
       await settle('form-amount', `${quoteId},tr_form_amount,,7.00`);
       await expect(settle('form-amount', `${quoteId},tr_form_amount,py_amount,3.00`)).rejects.toMatchObject({
         code: 'settlement_invalid',
-        facts: { problems: [{ path: 'line 2', reason: expect.stringMatching(/USD 7/) }] },
+        facts: { problems: [{ path: 'line 2', reason: expect.stringMatching(/recorded with 7 USD/) }] },
       });
       expect(await found(quoteId)).toBeUndefined();
     });

@@ -1,5 +1,5 @@
 /** Recording reversed transfers as reversals in the ledger (splits/reverse.ts). */
-import { Amount } from '../../money.ts';
+import { Amount, moneyText } from '../../money.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';
 import { defineAct, type Facts } from '../act.ts';
@@ -59,12 +59,12 @@ export function describedReversals({ recorded, manual_review }: ReversalReport):
   return [
     ...recorded.map(
       (each) =>
-        `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.currency} ` +
-        `${each.spotPrice} = ${each.partnerCut} + ${each.invoiceAmount} was recorded in the ledger.`,
+        `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.spotPrice} ` +
+        `= ${each.partnerCut} + ${each.invoiceAmount} ${each.currency} was recorded in the ledger.`,
     ),
     ...manual_review.map(
       (each) =>
-        `Quote ${each.quote_id} of ${each.partner_id}: ${each.currency} ${each.amount} was reversed ` +
+        `Quote ${each.quote_id} of ${each.partner_id}: ${moneyText(each.amount, each.currency)} was reversed ` +
         `(${printable(each.balance_transaction)}), and ${each.reason}.`,
     ),
   ].join('\n');

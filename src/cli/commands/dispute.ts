@@ -97,7 +97,7 @@ function described(disputes: readonly OpenDispute[], today: string): string {
   ].join('\n\n');
 }
 
-/** `USD 20.00, EUR 7.50`. */
+/** `20.00 USD, 7.50 EUR`. */
 function totalsOf(disputes: readonly OpenDispute[]): string {
   const currencies = [...new Set(disputes.map(({ currency }) => currency))].sort();
   const total = (currency: string) =>

@@ -17,7 +17,7 @@ import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
-import { printable, table, wrapped } from '../output.ts';
+import { money, printable, table, wrapped } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { reported } from '../run-act.ts';
 
@@ -102,7 +102,8 @@ function describedReconciliation(found: Reconciliation, billable: number): strin
     sections.push(
       others
         .map(
-          (each) => `Other balance transactions: ${each.count} ${printable(each.type)}, ${each.currency} ${each.net}.`,
+          (each) =>
+            `Other balance transactions: ${each.count} ${printable(each.type)}, ${money(each.net, each.currency)}.`,
         )
         .join('\n'),
     );
@@ -136,7 +137,9 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   const inBank = partners
     .filter(({ in_bank }) => !isZero(in_bank))
     .map(
-      (each) => `Of ${each.routed} ${each.currency} transferred by ${each.partner_id}, ${each.in_bank} is in the bank.`,
+      (each) =>
+        `Of ${money(each.routed, each.currency)} transferred by ${each.partner_id}, ` +
+        `${money(each.in_bank, each.currency)} is in the bank.`,
     );
   const groups = new Map<string, number>();
   for (const { account, status } of payouts) {
@@ -154,14 +157,14 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
     .slice(0, SHOWN)
     .map(
       (each) =>
-        `${printable(each.payout)} of ${each.occurred_at.slice(0, 10)}, ${each.currency} ${each.amount}: ` +
+        `${printable(each.payout)} of ${each.occurred_at.slice(0, 10)}, ${money(each.amount, each.currency)}: ` +
         (each.status === 'contents_unknown'
           ? "its contents are unknown. Run 'reckoner processor poll'."
           : 'no bank line matches it. Ask the bank and the processor.'),
     );
   const notPaidOut = not_paid_out.map(
     (each) =>
-      `${plural(each.count, 'balance transaction')} of ${printable(each.account)}, ${each.currency} ${each.net}, since ` +
+      `${plural(each.count, 'balance transaction')} of ${printable(each.account)}, ${money(each.net, each.currency)}, since ` +
       `${each.since.slice(0, 10)} not in any payout: ${each.balance_transactions.slice(0, 3).map(printable).join(', ')}` +
       (each.count > 3 ? ', …' : ''),
   );
@@ -211,14 +214,14 @@ function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): st
     other === undefined
       ? ''
       : ` ${decisions(other.id, each, { otherAccount: !other.own_account, converts: other.currency !== currency })}`;
-  return `${quote_id} of ${partner_id}, ${currency} ${amount}: ${named} names it.${decide}`;
+  return `${quote_id} of ${partner_id}, ${money(amount, currency)}: ${named} names it.${decide}`;
 }
 
 function describedUnknown(exception: Exception): string {
   const { balance_transactions, account, currency, routed, sent, quote_id, named, candidates } = exception;
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
-  const amount = sent === null ? '' : ` (sent as ${sent.currency} ${sent.amount})`;
-  const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${currency} ${routed}${amount}`;
+  const amount = sent === null ? '' : ` (sent as ${money(sent.amount, sent.currency)})`;
+  const moved = `${printable(balance_transactions[0] ?? '')} on ${account ?? '?'}: ${money(routed, currency)}${amount}`;
   if (quote_id !== null) {
     const names = `${moved} names quote ${printable(quote_id)}, which`;
     if (named.length === 0) return `${names} is not in the ledger yet.`;

@@ -3,7 +3,7 @@ import { accountOf, type ProcessorRequest } from '../../processors/processors.ts
 import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { printable, wrapped } from '../output.ts';
+import { money, printable, wrapped } from '../output.ts';
 
 export const define: Definition = (split, act) => {
   split
@@ -59,7 +59,7 @@ function describedPlan({ quote_id, requote_id, share, currency, requests, proble
   const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
   if (problem !== null) return wrapped(`${what} cannot be split: ${problem.reason}.`, 80).join('\n');
   if (requests.length === 0) return `${what}: nothing is charged, so it needs no request.`;
-  return [`${what}: our share is ${currency} ${share}`, ...requests.map(describedRequest)].join('\n');
+  return [`${what}: our share is ${money(share, currency)}`, ...requests.map(describedRequest)].join('\n');
 }
 
 /** As the processor's own documentation writes a request: a line for each parameter, as a form names it. */

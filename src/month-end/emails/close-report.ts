@@ -9,7 +9,7 @@ import type { EmailComposer, EmailContext } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
-import { groupThousands } from '../../money.ts';
+import { groupThousands, moneyText } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
@@ -112,7 +112,7 @@ function viewOf(report: CloseReport) {
       partner: oneLine(row.name),
       month: monthName(row.month),
       rows: plural(row.entries, 'row'),
-      amount: `${row.currency} ${groupThousands(row.invoice_amount)}`,
+      amount: moneyText(row.invoice_amount, row.currency),
     })),
     otherCurrencies: report.other_currencies.map((row) => oneLine(describeOtherCurrency(row))),
     differingCuts: report.differing_cuts.map((row) => oneLine(describeDifferingCut(row))),

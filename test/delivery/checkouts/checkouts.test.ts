@@ -283,11 +283,11 @@ describe('what changed meanwhile', () => {
     const acts = (await books.database.reading((tx) => readHistory(tx, id))).map(({ act, says }) => [act, says]);
     expect(acts).toContainEqual([
       'checkout_made',
-      "USD 1,250.00 in a session at Stripe over USD 2,230.50, begun by the partner's contact",
+      "1,250.00 USD in a session at Stripe over 2,230.50 USD, begun by the partner's contact",
     ]);
     expect(acts).toContainEqual([
       'checkout_ended',
-      'session over USD 1,250.00 ended because the balance of an invoice changed',
+      'session over 1,250.00 USD ended because the balance of an invoice changed',
     ]);
   });
 

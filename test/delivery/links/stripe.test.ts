@@ -368,9 +368,9 @@ describe('when what is owed changes', () => {
     const story = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
     expect(story.map(({ says }) => says).filter((says) => says.includes('link '))).toEqual([
       expect.stringMatching(/^payment link http:\/\/127\.0\.0\.1:8080\/pay\//),
-      expect.stringMatching(/^link 1 created at Stripe for USD 7\.00: http/),
-      'link 1 for USD 7.00 deactivated because the balance changed, with 1 open session',
-      expect.stringMatching(/^link 2 created at Stripe for USD 5\.00: http/),
+      expect.stringMatching(/^link 1 created at Stripe for 7\.00 USD: http/),
+      'link 1 for 7.00 USD deactivated because the balance changed, with 1 open session',
+      expect.stringMatching(/^link 2 created at Stripe for 5\.00 USD: http/),
     ]);
   });
 
