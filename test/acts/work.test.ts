@@ -195,12 +195,17 @@ describe('an item is assigned', () => {
   });
 
   test('of two partners by and to those alone who may see both', async () => {
+    const amounts = [
+      { amount: '5.00', currency: 'USD' },
+      { amount: '900.00', currency: 'EUR' },
+      { amount: '1200', currency: 'JPY' },
+    ];
     const ofBoth = async (tx: Transaction) => {
       const context = await mara();
       const request = { act: 'payment.apply', input: { paymentId: 1 }, subject: '1', partnerIds: ['p-1', 'p-2'] };
       return askForApproval(tx, context, {
         ...{ ...request, reason: null, hash: '0'.repeat(64), userId: context.actor.user?.user_id ?? 0 },
-        preview: { title: 'Apply a payment', changes: [], amounts: [], text: 'both' },
+        preview: { title: 'Apply a payment', changes: [], amounts, text: 'both' },
       });
     };
     const { request_id: requestId } = await world.database.transaction(ofBoth);
@@ -210,6 +215,10 @@ describe('an item is assigned', () => {
       { id: 'p-2', name: 'Other Tickets' },
     ];
     expect((await found(item))?.partners).toEqual(both);
+    expect(await found(item)).toMatchObject({
+      money: amounts[0],
+      reason: `also 900.00 EUR and 1,200 JPY; asked by ${MARA}`,
+    });
     for (const scope of [['p-1'], ['p-2']]) expect((await work(scope)).some((each) => each.item === item)).toBe(false);
     expect((await work(['p-1', 'p-2'])).some((each) => each.item === item)).toBe(true);
     const one = 'one@issuer.example';

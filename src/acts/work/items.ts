@@ -7,7 +7,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { readLinkTroubles } from '../../delivery/links/queries.ts';
 import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
-import { Amount } from '../../money.ts';
+import { Amount, moneyText } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES } from '../../payments/exceptions.ts';
 import { readRequests } from '../../people/approval-queries.ts';
@@ -133,7 +133,8 @@ async function approvals(tx: Transaction, { scope, now }: WorkQuestion): Promise
   return requests
     .filter((request) => statusOf(request, now) === 'waiting')
     .map((request) => {
-      const [amount] = request.preview.amounts;
+      const [amount, ...more] = request.preview.amounts;
+      const also = more.map((each) => moneyText(each.amount, each.currency)).join(' and ');
       return {
         item: `approval:${request.request_id}`,
         kind: 'approvals',
@@ -143,7 +144,9 @@ async function approvals(tx: Transaction, { scope, now }: WorkQuestion): Promise
         partners: (request.partner_ids ?? []).map((id) => ({ id, name: names.get(id) ?? id })),
         money: amount ?? null,
         since: request.requested_at.slice(0, 10),
-        reason: `asked by ${request.requester}${request.reason === null ? '' : `: ${request.reason}`}`,
+        reason:
+          `${also === '' ? '' : `also ${also}; `}asked by ${request.requester}` +
+          (request.reason === null ? '' : `: ${request.reason}`),
         acts: [],
       };
     });
