@@ -251,9 +251,9 @@ CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE 
   HAVING cardinality(document_ids) > 0
 $$;
 
--- What happened to the payment link of a document, for its history.
+-- What happened to the payment link of a document, for its history. Not its address, which pays for whoever has it.
 CREATE VIEW payment_link_history AS
-SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS act, jsonb_build_object('url', url) AS facts
+SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS act, '{}'::jsonb AS facts
 FROM payment_links
 UNION ALL
 SELECT document_id, 11.9, changed_at, CASE WHEN token IS NULL THEN 'link_revoked' ELSE 'link_rotated' END,
@@ -262,7 +262,7 @@ FROM payment_link_changes
 UNION ALL
 SELECT document_id, 12 + i.version * 0.002, o.created_at, 'link_made',
        jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider),
-                          'url', o.url, 'found', o.found::text)
+                          'found', o.found::text)
 FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
 UNION ALL
 SELECT document_id, 12.001 + i.version * 0.002, c.closed_at, 'link_closed',

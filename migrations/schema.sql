@@ -2769,7 +2769,7 @@ $function$;
 
 CREATE VIEW payment_link_history AS
  SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS act,
-    jsonb_build_object('url', payment_links.url) AS facts
+    '{}'::jsonb AS facts
    FROM payment_links
 UNION ALL
  SELECT payment_link_changes.document_id, 11.9 AS rank, payment_link_changes.changed_at AS at,
@@ -2781,7 +2781,7 @@ UNION ALL
    FROM payment_link_changes
 UNION ALL
  SELECT o.document_id, 12::numeric + i.version::numeric * 0.002 AS rank, o.created_at AS at, 'link_made' AS act,
-    jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider), 'url', o.url, 'found', o.found::text) AS facts
+    jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider), 'found', o.found::text) AS facts
    FROM payment_link_objects o
      JOIN payment_link_intents i USING (document_id, version)
 UNION ALL

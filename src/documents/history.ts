@@ -29,11 +29,12 @@ const SENTENCES = {
   credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
-  linked: (f: Facts) => `payment link ${f['url']}`,
+  // Links open what they lead to for whoever has them, so the history has none: 'invoice link' tells the address.
+  linked: () => 'payment link made',
   link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
   link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,
   link_made: (f: Facts) =>
-    `link ${f['version']} ${f['found'] === 'true' ? 'found' : 'created'} at ${f['provider']} for ${f['amount']}: ${f['url']}`,
+    `link ${f['version']} ${f['found'] === 'true' ? 'found' : 'created'} at ${f['provider']} for ${f['amount']}`,
   link_closed: (f: Facts) =>
     `link ${f['version']} for ${f['amount']} ${CLOSINGS[f['why'] as keyof typeof CLOSINGS]}` +
     `${expired(Number(f['sessions']))}${given('; ', f['detail'])}`,

@@ -18,7 +18,7 @@ import { bareMessageId } from './message.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
-  /** Accepted. The server's reply, which also names every recipient it rejected; or the file's path in the outbox. */
+  /** Accepted. The server's reply, which also names every recipient it rejected; or `outbox/` and the name of the file. */
   | { outcome: 'sent'; reply: string }
   /** The recipient or the message is refused for good: giving up is right. */
   | { outcome: 'refused'; reply: string }
@@ -99,16 +99,17 @@ class Outbox implements Transport {
   }
 
   async send({ messageId, raw }: OutgoingMessage): Promise<SendOutcome> {
-    const path = join(this.folder, `${fileName(messageId)}.eml`);
+    const name = `${fileName(messageId)}.eml`;
     try {
       await makeFolder(this.folder);
-      await writeWhole(path, raw, 'replace');
+      await writeWhole(join(this.folder, name), raw, 'replace');
     } catch (error) {
       // What the disk says (full, read-only, not permitted) a person can mend; anything else is a bug.
       if (!isSystemError(error)) throw error;
       return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
     }
-    return { outcome: 'sent', reply: path };
+    // Not the whole path: it stands in the history, which everybody reads who may read the document.
+    return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
   close(): void {}

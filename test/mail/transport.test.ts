@@ -418,7 +418,10 @@ describe('the outbox', () => {
   it('keeps each message as a file named by its Message-ID, and makes its folder', async () => {
     const sent = await message();
     const path = join(outbox, 'INV-2026-000042.1@billing.example.eml');
-    expect(await transport.send(sent)).toEqual({ outcome: 'sent', reply: path });
+    expect(await transport.send(sent)).toEqual({
+      outcome: 'sent',
+      reply: 'outbox/INV-2026-000042.1@billing.example.eml',
+    });
     expect(readFileSync(path).equals(sent.raw)).toBe(true);
     expect(transport.name).toBe('outbox');
   });
