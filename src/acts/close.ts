@@ -11,11 +11,13 @@ import {
 import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
 import {
   type MonthFacts,
+  type MonthSum,
   type OtherCurrency,
   readContentHashes,
   readIssueDays,
   readMonthFacts,
   readOtherCurrencies,
+  readSums,
 } from '../close/queries.ts';
 import { closeInPreview, closeMonths } from '../close/run.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -90,31 +92,45 @@ export const monthClose = defineAct({
   },
   async facts(tx, _input, closed): Promise<Facts> {
     const months = closed === undefined ? [] : await readMonthFacts(tx, closed.months);
+    const sums = await readSums(tx, closed?.months ?? []);
     const contents = new Map(
       (await readContentHashes(tx, closed?.months ?? [])).map((each) => [each.month, each.sha256]),
     );
-    return Object.fromEntries(months.map((each) => [each.month, factsOf(each, contents.get(each.month))]));
-  },
-  amounts: ({ after }) => {
-    const fields = new Set(
-      Object.values(after)
-        .flatMap(Object.keys)
-        .filter((field) => field.startsWith('billed in ')),
+    return Object.fromEntries(
+      months.map((each) => [
+        each.month,
+        factsOf(
+          each,
+          sums.filter(({ month }) => month === each.month),
+          contents.get(each.month),
+        ),
+      ]),
     );
-    return [...fields].flatMap((field) => amountsIn(after, Object.keys(after), field));
+  },
+  // Credit notes count beside invoices, not against them: what one partner gets must not hide what another one is to pay.
+  amounts({ after }) {
+    const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
+    return amountsIn(after, Object.keys(after), ...fields);
   },
   report: (tx, context, { input, result, preview }) =>
     preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
 });
 
-const factsOf = ({ totals, ...counts }: MonthFacts, content: string | undefined): Facts[string] => ({
+/** The names of what the documents of a month come to, by kind and currency: `invoices in USD`. */
+const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
+const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
+
+const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string | undefined): Facts[string] => ({
   status: 'closed',
   invoices: String(counts.invoices),
   'credit notes': String(counts.credit_notes),
   statements: String(counts.statements),
   rows: String(counts.entries),
   ...Object.fromEntries(
-    totals.map(({ currency, invoice_amount }) => [`billed in ${currency}`, Amount.of(invoice_amount, currency)]),
+    sums.map(({ document, currency, invoice_amount }) => [
+      `${SUMS[document]}${currency}`,
+      Amount.of(invoice_amount, currency),
+    ]),
   ),
   // So that an approval does not hold for other terms and addresses than those of the documents that were shown.
   'content of documents': content === undefined ? 'none' : `sha256 ${content.slice(0, 16)}`,

@@ -52,13 +52,12 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /**
- * The sums of one field over some things, one for each currency. What is below zero counts as its size: money that leaves
+ * The sums of fields over some things, one for each currency. What is below zero counts as its size: money that leaves
  * beside money that comes must not keep an amount under its threshold.
  */
-export function amountsIn(facts: Facts, things: readonly string[], field: string): Amount[] {
+export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
   const sums = new Map<string, Amount>();
-  for (const thing of things) {
-    const value = facts[thing]?.[field];
+  for (const value of things.flatMap((thing) => fields.map((field) => facts[thing]?.[field]))) {
     if (!(value instanceof Amount)) continue;
     const size = value.isNegative() ? value.negated() : value;
     sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);

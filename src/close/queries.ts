@@ -130,6 +130,27 @@ export function readContentHashes(
   );
 }
 
+/** What the documents of one kind and currency that a close issued come to, before tax. */
+export interface MonthSum {
+  readonly month: Month;
+  readonly document: 'invoice' | 'credit_note';
+  readonly currency: string;
+  readonly invoice_amount: string;
+}
+
+/** The sums of each month's invoices and of its credit notes, both above zero. */
+export function readSums(tx: Transaction, months: readonly Month[]): Promise<MonthSum[]> {
+  return query(
+    tx,
+    `SELECT month, document, currency, sum(invoice_amount)::text AS invoice_amount
+     FROM documents
+     WHERE month = ANY (:months::text[]) AND purpose = 'month' AND replaces IS NULL AND document <> 'statement'
+     GROUP BY month, document, currency
+     ORDER BY month, document DESC, currency`,
+    { months },
+  );
+}
+
 /**
  * What a closed month issued, with the current state of its live documents' e-mails. Totals are those of its rows: a
  * replacement bills the same rows as the first document, so only first documents are counted.

@@ -13,12 +13,13 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import type { Database } from '../../src/database/database.ts';
 import { Amount } from '../../src/money.ts';
+import type { Month } from '../../src/month.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
 import { invite } from '../support/console.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
-import { type KeptWorld, openWorld, quote, type World } from '../support/world.ts';
+import { type KeptWorld, openWorld, quote, reversal, type World } from '../support/world.ts';
 
 const SAM = 'sam@issuer.example';
 const RULE: Settings['approvals'] = { 'payment.record': { above: { USD: '100.00', EUR: '100.00' } } };
@@ -238,6 +239,18 @@ describe('a run over several months', () => {
       'approval_outdated',
     );
     await expect(runAct(context, monthClose, {}, { deliver: false, shown })).rejects.toThrow(OutdatedPreview);
+  });
+
+  test('counts what it credits to one partner beside what it bills to another', async () => {
+    const sold = quote({ accepted_at: '2026-08-12T10:00:00Z' });
+    await world.rows([sold]);
+    await runAct(await as(world, MARA, {}), monthClose, { month: '2026-08' as Month }, { deliver: false });
+    await world.rows([reversal(sold, { accepted_at: '2026-09-12T10:00:00Z' })]);
+    const { amounts, changes } = await previewAct(await as(world, MARA, {}), monthClose, {});
+    expect(amounts.map((each) => each.forPeople())).toEqual(['14.00 USD']);
+    for (const field of ['invoices in USD', 'credit notes in USD']) {
+      expect(changes).toContainEqual({ of: '2026-09', field, before: null, after: '7.00 USD' });
+    }
   });
 
   test('above an amount is compared once for all of its months', async () => {

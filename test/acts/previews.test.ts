@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Act, ActContext } from '../../src/acts/act.ts';
 import { inputJson } from '../../src/acts/fields.ts';
 import { invoiceCredit } from '../../src/acts/invoice/credit.ts';
+import { paymentApply } from '../../src/acts/payment/apply.ts';
 import { admit } from '../../src/acts/permit.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { previewAct, readInput, runAct } from '../../src/acts/run.ts';
@@ -223,6 +224,12 @@ describe('a preview', () => {
     });
     seen += events.length;
     expect(events.filter(({ user_id }) => user_id !== actor.user?.user_id)).toEqual([]);
+  });
+
+  test('counts the credit that a payment is applied with', async () => {
+    const input = { paymentId: made.unapplied, numbers: [inv(1)], amount: '20.00', creditNotes: [made.creditNote] };
+    const { amounts } = await previewAct(context, paymentApply, input);
+    expect(amounts.map((each) => each.forPeople())).toEqual(['25.00 USD']);
   });
 
   test('has recorded something in most acts', () => {

@@ -3,7 +3,7 @@ import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
 import { defineAct } from '../act.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import { amount, several, text, whole } from '../fields.ts';
-import { movedOf, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
 
 export const paymentApply = defineAct({
   name: 'payment.apply',
@@ -31,7 +31,12 @@ export const paymentApply = defineAct({
     ...(await paymentFacts(tx, paymentId)),
     ...(await documentFacts(tx, [...numbers, ...creditNotes])),
   }),
-  amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'unapplied'),
+  // Credit that the same act applies counts beside the cash.
+  amounts(seen, { paymentId, creditNotes = [] }) {
+    const [cash, ...more] = movedOf(seen, paymentId, 'unapplied');
+    const credit = creditNotes.flatMap((number) => fallOf(seen, number, 'balance'));
+    return cash === undefined ? more : [credit.reduce((sum, each) => sum.plus(each), cash)];
+  },
   report(tx, _context, { input: { paymentId, numbers, creditNotes } }) {
     const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
     return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);

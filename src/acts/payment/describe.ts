@@ -85,7 +85,11 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
 }
 
 /** By how much a field of a payment fell. */
-export function movedOf({ before, after }: Seen, paymentId: number, field: string): Amount[] {
-  const [was, is] = [before, after].map((facts) => facts[paymentName(paymentId)]?.[field]);
+export const movedOf = (seen: Seen, paymentId: number, field: string): Amount[] =>
+  fallOf(seen, paymentName(paymentId), field);
+
+/** By how much a field of a thing fell. */
+export function fallOf({ before, after }: Seen, thing: string, field: string): Amount[] {
+  const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
   return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];
 }
