@@ -7,6 +7,7 @@ import { type Settings, settingsSchema } from '../../src/config/settings.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 
 const RULES = [
+  { category: 'exempt', reason: 'Billed before the tax', until: '2026-02-28' },
   { category: 'standard', rate: '19', until: '2026-04-30' },
   { category: 'standard', rate: '7.75', from: '2026-05-01' },
   { policy: 'parking', category: 'standard', rate: '5.5', reduced: true },
