@@ -137,11 +137,6 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
   </dl>
 );
 
-/** In place of what is of the whole ledger, for a reader of some partners. */
-export const WholeLedgerOnly = ({ what }: { what: string }) => (
-  <p class="nothing">{`${what} is of the whole ledger. Your role is limited to some of its partners.`}</p>
-);
-
 export interface Tab {
   readonly name: string;
   readonly href: string;

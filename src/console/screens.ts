@@ -6,20 +6,14 @@ import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
+import { readSettingsChanges } from '../people/settings-changes.ts';
 import { actHref } from './act-link.tsx';
 import { placesOf } from './page.tsx';
 import { choiceAsked, idAsked, monthAsked, textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
-import {
-  checksScreen,
-  packsScreen,
-  readChecks,
-  readPacks,
-  readSettingsLog,
-  settingsLogScreen,
-} from './screens/audit.tsx';
+import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
@@ -51,12 +45,7 @@ import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
-import {
-  readTrialBalance,
-  sheetOfTrialBalance,
-  type TrialBalanceView,
-  trialBalanceScreen,
-} from './screens/trial-balance.tsx';
+import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 /** A preview takes the ledger's lock, as the close does: one at a time. */
@@ -118,14 +107,9 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     accountsScreen,
     sheetOfAccounts,
   );
-  screen('/settings', LEDGER, (tx, { context, scope }) => readSettingsView(tx, { ...context, scope }), settingsScreen);
-  screen('/settings/users', LEDGER, (tx, { context, scope }) => readPeople(tx, { ...context, scope }), peopleScreen);
-  screen(
-    '/settings/clients',
-    LEDGER,
-    (tx, { context, scope }) => readAllClients(tx, { ...context, scope }),
-    clientsScreen,
-  );
+  screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
+  screen('/settings/users', LEDGER, (tx, { context }) => readPeople(tx, context), peopleScreen);
+  screen('/settings/clients', LEDGER, (tx, { context }) => readAllClients(tx, context), clientsScreen);
 }
 
 function addClose({ screen }: Routes): void {
@@ -198,7 +182,7 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
   screen(
     '/reports/trial-balance',
     LEDGER,
-    async (tx, { query, ...seen }) => (await readTrialBalance(tx, query, seen)) as TrialBalanceView,
+    (tx, { query, today }) => readTrialBalance(tx, query, { today }),
     trialBalanceScreen,
     sheetOfTrialBalance,
   );
@@ -243,21 +227,21 @@ function addPartners({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
 
 function addAudit(screen: Routes['screen']): void {
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
-  screen('/audit/seals', LEDGER, (tx, { query, ...seen }) => readSeals(tx, query, seen), sealsScreen);
+  screen('/audit/seals', LEDGER, (tx, { query }) => readSeals(tx, query), sealsScreen);
   screen(
     '/audit/seals/:kind/:name',
     LEDGER,
-    (tx, { params: { kind = '', name = '' }, ...seen }) => readSeal(tx, { kind, name }, seen),
+    (tx, { params: { kind = '', name = '' } }) => readSeal(tx, { kind, name }),
     sealScreen,
   );
   screen('/audit/checks', LEDGER, readChecks, checksScreen);
-  screen('/audit/settings', LEDGER, readSettingsLog, settingsLogScreen);
+  screen('/audit/settings', LEDGER, (tx) => readSettingsChanges(tx), settingsLogScreen);
   for (const path of ['/audit/packs', '/audit/packs/:month']) {
     screen(
       path,
       LEDGER,
-      (tx, { query, params, scope, context: { environment } }) =>
-        readPacks(tx, { ...query, ...params }, { scope, now: environment.now().toMillis() }),
+      (tx, { query, params, context: { environment } }) =>
+        readPacks(tx, { ...query, ...params }, { now: environment.now().toMillis() }),
       packsScreen,
     );
   }

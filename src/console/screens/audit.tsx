@@ -5,12 +5,10 @@ import type { AuditTask } from '../../audit/tasks.sql.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/field-changes.ts';
-import type { Scope } from '../../people/scope.ts';
-import { readSettingsChanges } from '../../people/settings-changes.ts';
 import { plural } from '../../text.ts';
 import { ChangeLog } from '../change-log.tsx';
 import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant, WholeLedgerOnly } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import { AuditMenu } from './audit-menu.tsx';
@@ -38,9 +36,7 @@ export interface ChecksView {
 
 const RUNS_SHOWN = 14;
 
-/** Null to a reader of some partners only, as all that is of the whole ledger. */
-export async function readChecks(tx: Transaction, { scope }: { scope: Scope }): Promise<ChecksView | null> {
-  if (scope !== null) return null;
+export async function readChecks(tx: Transaction): Promise<ChecksView> {
   return {
     runs: await query(
       tx,
@@ -63,9 +59,7 @@ export async function readChecks(tx: Transaction, { scope }: { scope: Scope }): 
 
 const AUDIT = { place: 'audit', title: 'Audit' } as const;
 
-export function checksScreen(view: ChecksView | null, { reader }: { reader: Reader }): Screen {
-  if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="What the checks found" /> };
-  const { runs, others, findings, task } = view;
+export function checksScreen({ runs, others, findings, task }: ChecksView, { reader }: { reader: Reader }): Screen {
   const [last] = runs;
   return {
     ...AUDIT,
@@ -142,28 +136,18 @@ const JOBS: readonly Column<Run>[] = [
 
 // --- Changes of the settings ----------------------------------------------------------------------------------------------
 
-export async function readSettingsLog(
-  tx: Transaction,
-  { scope }: { scope: Scope },
-): Promise<readonly ChangeEvent[] | null> {
-  return scope === null ? readSettingsChanges(tx) : null;
-}
-
-export const settingsLogScreen = (events: readonly ChangeEvent[] | null): Screen =>
-  events === null
-    ? { ...AUDIT, content: <WholeLedgerOnly what="The settings" /> }
-    : {
-        ...AUDIT,
-        lead: 'changes of the settings',
-        content: (
-          <>
-            <AuditMenu current="settings" />
-            <Card title={plural(events.length, 'change')} note="as the program saw them in settings.json">
-              <ChangeLog events={events} nothing="No settings are recorded yet." />
-            </Card>
-          </>
-        ),
-      };
+export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
+  ...AUDIT,
+  lead: 'changes of the settings',
+  content: (
+    <>
+      <AuditMenu current="settings" />
+      <Card title={plural(events.length, 'change')} note="as the program saw them in settings.json">
+        <ChangeLog events={events} nothing="No settings are recorded yet." />
+      </Card>
+    </>
+  ),
+});
 
 // --- Packs --------------------------------------------------------------------------------------------------------------
 
@@ -182,9 +166,8 @@ export interface PacksView {
 export async function readPacks(
   tx: Transaction,
   asked: Readonly<Partial<Record<'month', string>>>,
-  { scope, now }: { scope: Scope; now: number },
-): Promise<PacksView | null> {
-  if (scope !== null) return null;
+  { now }: { now: number },
+): Promise<PacksView> {
   const months = await query<PacksView['months'][number]>(
     tx,
     `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
@@ -198,8 +181,7 @@ export async function readPacks(
   };
 }
 
-export function packsScreen(view: PacksView | null, { reader }: { reader: Reader }): Screen {
-  if (view === null) return { ...AUDIT, content: <WholeLedgerOnly what="An auditor's pack" /> };
+export function packsScreen(view: PacksView, { reader }: { reader: Reader }): Screen {
   const { month } = view;
   return {
     ...AUDIT,

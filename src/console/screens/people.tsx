@@ -3,11 +3,10 @@ import type { Environment } from '../../config/environment.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import { rolesInWords } from '../../people/roles.ts';
-import type { Scope } from '../../people/scope.ts';
 import { type ListedUser, readUsers } from '../../people/user-queries.ts';
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, None, Tabs, WholeLedgerOnly } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, None, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
 const PARTS = [
@@ -23,16 +22,13 @@ export const SettingsMenu = ({ current }: { current: (typeof PARTS)[number][0] }
 const SETTINGS = { place: 'settings', title: 'Settings' } as const;
 
 interface Seen {
-  readonly scope: Scope;
   readonly environment: Pick<Environment, 'now'>;
 }
 
 // --- Users --------------------------------------------------------------------------------------------------------------
 
-/** Null to a reader of some partners only. */
-export async function readPeople(tx: Transaction, { scope, environment }: Seen): Promise<readonly ListedUser[] | null> {
-  return scope === null ? readUsers(tx, { now: environment.now().toISO() }) : null;
-}
+export const readPeople = (tx: Transaction, { environment }: Seen): Promise<readonly ListedUser[]> =>
+  readUsers(tx, { now: environment.now().toISO() });
 
 const day = (at: string | null) => (at === null ? <None /> : <span class="soft day">{at.slice(0, 10)}</span>);
 
@@ -66,8 +62,7 @@ const userColumns: readonly Column<ListedUser>[] = [
   },
 ];
 
-export function peopleScreen(users: readonly ListedUser[] | null): Screen {
-  if (users === null) return { ...SETTINGS, content: <WholeLedgerOnly what="Who may act" /> };
+export function peopleScreen(users: readonly ListedUser[]): Screen {
   const active = users.filter(({ ended_at, kind }) => ended_at === null && kind === 'person').length;
   return {
     ...SETTINGS,
@@ -100,11 +95,7 @@ export interface ListedClient {
   readonly secrets: number;
 }
 
-export async function readAllClients(
-  tx: Transaction,
-  { scope, environment }: Seen,
-): Promise<readonly ListedClient[] | null> {
-  if (scope !== null) return null;
+export async function readAllClients(tx: Transaction, { environment }: Seen): Promise<readonly ListedClient[]> {
   const clients = await readClients(tx, { now: environment.now().toISO() });
   return clients.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
     ...{ client_id, partner_id, created_at, revoked_at, last_used_at },
@@ -150,8 +141,7 @@ const clientColumns = (user: Seer): readonly Column<ListedClient>[] => [
   },
 ];
 
-export function clientsScreen(clients: readonly ListedClient[] | null, { user }: { user: Seer }): Screen {
-  if (clients === null) return { ...SETTINGS, content: <WholeLedgerOnly what="The list of API clients" /> };
+export function clientsScreen(clients: readonly ListedClient[], { user }: { user: Seer }): Screen {
   return {
     ...SETTINGS,
     lead: 'API clients of all partners',

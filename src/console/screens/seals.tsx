@@ -1,24 +1,11 @@
 /** The seals of months, of their books and of checkpoints, each with the one before it, its signature and its letter. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
-import type { Scope } from '../../people/scope.ts';
 import { readSealLetters, type SealLetter } from '../../reports/seal-letters.ts';
 import { noteOf, readSignature, type SealName, sealTitle } from '../../seals/signature.ts';
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
-import {
-  addressOf,
-  Card,
-  Chip,
-  type Column,
-  DataTable,
-  Facts,
-  Instant,
-  None,
-  Pager,
-  Tabs,
-  WholeLedgerOnly,
-} from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Instant, None, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
 import { AuditMenu } from './audit-menu.tsx';
@@ -45,13 +32,7 @@ export interface SealsView {
 const PATH = '/console/audit/seals';
 const PAGE = 50;
 
-/** Null to a reader of some partners only: a seal is of all. */
-export async function readSeals(
-  tx: Transaction,
-  asked: SealsQuestion,
-  { scope }: { scope: Scope },
-): Promise<SealsView | null> {
-  if (scope !== null) return null;
+export async function readSeals(tx: Transaction, asked: SealsQuestion): Promise<SealsView> {
   const kind = choiceAsked('kind', asked.kind, KINDS) ?? 'month';
   const after = textAsked(asked.after);
   const all = await readSealLetters(tx);
@@ -73,9 +54,7 @@ export async function readSeals(
 
 const NAMES: Readonly<Record<Kind, string>> = { month: 'Months', books: 'Books', checkpoint: 'Checkpoints' };
 
-export function sealsScreen(view: SealsView | null, { user }: { user: Seer }): Screen {
-  if (view === null) return { place: 'audit', title: 'Audit', content: <WholeLedgerOnly what="A seal" /> };
-  const { kind, counts, seals, after, next } = view;
+export function sealsScreen({ kind, counts, seals, after, next }: SealsView, { user }: { user: Seer }): Screen {
   return {
     place: 'audit',
     title: 'Audit',
@@ -169,13 +148,11 @@ export interface SealView {
   readonly note: string;
 }
 
-/** Refusal: argument_invalid. Null to a reader of some partners only. */
+/** Refusal: argument_invalid. */
 export async function readSeal(
   tx: Transaction,
   asked: { readonly kind: string; readonly name: string },
-  { scope }: { scope: Scope },
-): Promise<SealView | null> {
-  if (scope !== null) return null;
+): Promise<SealView> {
   const own = (await readSealLetters(tx)).filter(({ kind }) => kind === asked.kind);
   const at = own.findIndex(({ name }) => name === asked.name);
   const seal = own[at];
@@ -195,9 +172,7 @@ export async function readSeal(
   };
 }
 
-export function sealScreen(view: SealView | null): Screen {
-  if (view === null) return { place: 'audit', title: 'Audit', content: <WholeLedgerOnly what="A seal" /> };
-  const { seal, note } = view;
+export function sealScreen({ seal, note }: SealView): Screen {
   const title = sealTitle(seal);
   return {
     place: 'audit',

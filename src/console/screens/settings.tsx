@@ -6,11 +6,10 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { instructionsToAdopt } from '../../documents/instructions.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
-import type { Scope } from '../../people/scope.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
 import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None, WholeLedgerOnly } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { SettingsMenu } from './people.tsx';
 
@@ -39,12 +38,10 @@ export interface SettingsView {
 
 const HELD_SHOWN = 50;
 
-/** Null to a reader of some partners only. */
 export async function readSettingsView(
   tx: Transaction,
-  { environment, settings, scope }: { environment: Environment; settings: Settings; scope: Scope },
-): Promise<SettingsView | null> {
-  if (scope !== null) return null;
+  { environment, settings }: { environment: Environment; settings: Settings },
+): Promise<SettingsView> {
   const held = await query<HeldDocument & { held_count: number }>(
     tx,
     `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
@@ -79,9 +76,8 @@ const RARE: readonly RareAct[] = [
   { act: 'ledger.pause', partner: null, name: 'Pause the ledger' },
 ];
 
-export function settingsScreen(view: SettingsView | null, { user }: { user: Seer }): Screen {
+export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Screen {
   const frame = { place: 'settings', title: 'Settings' } as const;
-  if (view === null) return { ...frame, content: <WholeLedgerOnly what="What is set" /> };
   return {
     ...frame,
     lead: `${view.environment}; edited in settings.json, explained in docs/settings.md`,

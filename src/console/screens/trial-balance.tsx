@@ -1,11 +1,10 @@
 /** Trial balance: every account's balance on a day. It is of the whole ledger, so that only who may see all of it does. */
 import type { Transaction } from '../../database/transaction.ts';
-import type { Scope } from '../../people/scope.ts';
 import { refuseFutureDay } from '../../reports/journal.ts';
 import { trialBalanceSheet } from '../../reports/sheets.ts';
 import { readTrialBalance as readTrialBalanceReport, type TrialBalance } from '../../reports/trial-balance.ts';
 import type { Sheet } from '../../sheet.ts';
-import { Card, Chip, type Column, DataTable, Downloads, Quiet, WholeLedgerOnly } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked } from '../parameters.ts';
 import { Verdict } from './aging.tsx';
@@ -20,13 +19,11 @@ export interface TrialBalanceView {
 
 const PATH = '/console/reports/trial-balance';
 
-/** Null to a reader of some partners only. */
 export async function readTrialBalance(
   tx: Transaction,
   asked: TrialBalanceQuestion,
-  { today, scope }: { today: string; scope: Scope },
-): Promise<TrialBalanceView | null> {
-  if (scope !== null) return null;
+  { today }: { today: string },
+): Promise<TrialBalanceView> {
   const asOf = dayAsked('as_of', asked.as_of);
   const detail = choiceAsked('detail', asked.detail, ['yes']) !== undefined;
   await refuseFutureDay(tx, asOf, today);
@@ -37,9 +34,7 @@ export const sheetOfTrialBalance = ({ trial }: TrialBalanceView): Sheet => trial
 
 type Account = TrialBalance['accounts'][number];
 
-export function trialBalanceScreen(view: TrialBalanceView | null): Screen {
-  if (view === null) return { ...FRAME, content: <WholeLedgerOnly what="The trial balance" /> };
-  const { trial, detail } = view;
+export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen {
   const question = { as_of: trial.as_of, detail: detail ? 'yes' : undefined };
   return {
     ...FRAME,
