@@ -125,7 +125,7 @@ async function listening() {
 
 async function signedIn(browser, width) {
   const { url } = JSON.parse(
-    reckoner(['--json', 'user', 'invite', USER, '--no-mail'], { RECKONER_USER: 'ada@issuer.example' }),
+    reckoner(['--json', 'user', 'link', USER, '--no-mail'], { RECKONER_USER: 'ada@issuer.example' }),
   );
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 } });
   const page = await context.newPage();

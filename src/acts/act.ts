@@ -93,6 +93,10 @@ interface Parts<Input, Result, Followed, Json> {
   readonly title: string;
   /** The role that may do it. */
   readonly role: Role;
+  /** Whether this actor needs no role for it, such as to end sessions of one's own. */
+  withoutRole?(tx: Transaction, context: ActContext, input: Input): Promise<boolean>;
+  /** While there are no users it is done by the shell, whatever the rules of approvals say. */
+  readonly makesFirstUser?: true;
   /** What it is done to: a document's number, a payment's id, a month. */
   subject(input: Input): string;
   /** The partners that it touches. 'all': only for a role that is not narrowed to partners. */

@@ -66,7 +66,7 @@ export async function admit<Input>(
   const { actor } = context;
   if (actor.user === undefined) return;
   const isJob = actor.user.kind === 'program' && (actor.via === 'job' || isAsked);
-  if (!isJob) {
+  if (!isJob && !(await act.withoutRole?.(tx, context, input))) {
     const partners = await partnersTouched(tx, context, act, input);
     requireRole(actor.user, act.role, partners === 'all' ? undefined : partners);
   }
@@ -103,7 +103,8 @@ export async function permit<Input>(
   { approval, shown, earlier }: Agreed & { readonly earlier?: Permission | undefined } = {},
 ): Promise<Refusal | Permission> {
   await admit(tx, context, act, input, { isAsked: approval !== undefined });
-  const rule = context.settings.approvals[act.name];
+  const isFirstUser = act.makesFirstUser === true && context.actor.user === undefined;
+  const rule = isFirstUser ? undefined : context.settings.approvals[act.name];
   if (approval === undefined && shown === undefined && rule === undefined) return {};
   const request =
     approval === undefined || earlier !== undefined

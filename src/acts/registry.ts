@@ -35,6 +35,7 @@ import { processorReverse, reconcileReverse } from './processor/reverse.ts';
 import { reminderRecord } from './remind.ts';
 import { ledgerImport } from './rows.ts';
 import { statementSend } from './statement.ts';
+import { userDeactivate, userInvite, userLink, userRole, userSignOut } from './user.ts';
 import { webhookRemove, webhookResume, webhookRotate, webhookSet } from './webhook.ts';
 import { workAssign } from './work/assign.ts';
 
@@ -49,6 +50,7 @@ const ALL: readonly Act[] = [
   ...[workAssign, instructionsAdopt],
   ...[processorMatch, processorUnmatch, processorClose, processorReverse, reconcileReverse, billMissing],
   ...[clientCreate, clientRotate, clientRevoke, webhookSet, webhookRotate, webhookResume, webhookRemove],
+  ...[userInvite, userLink, userRole, userDeactivate, userSignOut],
   ...[
     partnerImport,
     ledgerImport,

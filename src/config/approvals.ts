@@ -4,7 +4,7 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 
 /**
  * The acts that a rule can name: a test compares them with the registry of acts, which comes after this folder. Left out
- * are those that jobs and servers do by themselves, and a pause, which must not wait.
+ * are those that jobs and servers do by themselves, and what must not wait: a pause, and the end of sessions.
  */
 export const APPROVABLE_ACTS: readonly string[] = [
   ...['month.close', 'books.close', 'gl.export', 'invoice.void', 'invoice.rerun', 'invoice.credit'],
@@ -17,6 +17,7 @@ export const APPROVABLE_ACTS: readonly string[] = [
   ...['processor.reverse', 'processor.reverse_month', 'shares.bill', 'client.create', 'client.rotate', 'client.revoke'],
   ...['webhook.set', 'webhook.rotate', 'webhook.resume', 'webhook.remove', 'partner.import'],
   ...['opening.import', 'opening.reverse', 'instructions.adopt'],
+  ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
 ];
 
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());

@@ -242,3 +242,7 @@ export function presentSettings(environment: Environment, read: Settings): () =>
     return settings;
   };
 }
+
+/** The public URL of the service, without a slash at its end; in a sandbox without one, that of `serve`. */
+export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
+  url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

@@ -64,12 +64,20 @@ export interface RareAct extends Linked {
 }
 
 /** The acts of a screen that are seldom needed, folded. */
-export function MoreActs({ user, acts }: { user: Seer; acts: readonly RareAct[] }) {
+export function MoreActs({
+  user,
+  acts,
+  label = 'More acts',
+}: {
+  user: Seer;
+  acts: readonly RareAct[];
+  label?: string;
+}) {
   const allowed = acts.filter(({ act, partner }) => mayDo(user, act, partner));
   if (allowed.length === 0) return null;
   return (
     <details class="more">
-      <summary class="button">More acts</summary>
+      <summary class="button">{label}</summary>
       <ul>
         {allowed.map(({ name, ...each }) => (
           <li>

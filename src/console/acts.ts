@@ -11,6 +11,7 @@ import { placesOf, type Reader } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
 import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
 import { approvalHref } from './screens/approvals.tsx';
+import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
 
 export function addActs({ screen, form: sent }: Routes): void {
@@ -94,6 +95,7 @@ function linksOf(
     ...(typeof month === 'string' && placesOf(reader).some(({ path }) => path === 'close')
       ? [{ name: month, href: `/console/close/${month}` }]
       : []),
+    ...(act.name.startsWith('user.') ? [USERS] : []),
     { name: 'Work queue', href: QUEUE },
   ];
 }

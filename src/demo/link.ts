@@ -26,7 +26,7 @@ type Reckoner = (args: readonly string[]) => string;
 /** Makes a link for the server that comes, which prints the same one. */
 export function makeLink(home: string, reckoner: Reckoner): string {
   setAddress(home, addressAt(PORT));
-  const url = inviteFinance(reckoner);
+  const url = linkFinance(reckoner);
   writeFileSync(fileOf(home), `${JSON.stringify({ url, made_at: Date.now() })}\n`, { mode: 0o600 });
   return url;
 }
@@ -39,11 +39,11 @@ export function takeLink(home: string, port: string, reckoner: Reckoner): string
     rmSync(file);
     if (port === PORT && Date.now() - made_at < KEPT_MS) return url;
   }
-  return inviteFinance(reckoner);
+  return linkFinance(reckoner);
 }
 
-function inviteFinance(reckoner: Reckoner): string {
-  const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'invite', FINANCE, '--no-mail'])) as {
+function linkFinance(reckoner: Reckoner): string {
+  const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'link', FINANCE, '--no-mail'])) as {
     url: string;
   };
   // By its name, because passkeys belong to names.

@@ -15,6 +15,11 @@ export const PEOPLE = {
     (f) =>
       `${f.login} was deactivated ${minuteOf(f.ended_at)}. 'reckoner user invite ${f.login} --role ROLE' makes a new user.`,
   ),
+  user_exists: refused<{ login: string }>(
+    (f) =>
+      `${f.login} is a user already. 'reckoner user role ${f.login} --grant ROLE' gives another role, and ` +
+      `'reckoner user link ${f.login}' makes a new link to sign in with.`,
+  ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
     // Whether something of another partner exists is not told.
     (f) =>
@@ -111,7 +116,7 @@ export const PEOPLE = {
   ),
 } as const;
 
-const AGAIN = "Ask an administrator for a new link ('reckoner user invite EMAIL').";
+const AGAIN = "Ask an administrator for a new link ('reckoner user link EMAIL').";
 
 /** What only the console answers with. */
 export const CONSOLE = {

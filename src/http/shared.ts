@@ -2,7 +2,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
+import { publicAddress, type Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Publisher } from '../partner-events/publish.ts';
 import type { Acceptances } from '../quotes/acceptances.ts';
@@ -43,8 +43,7 @@ export interface Shared extends Service {
 }
 
 /** The public URL of this service, which is the issuer of its tokens. */
-export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string =>
-  settings.public_url === '' ? 'http://127.0.0.1:8080' : settings.public_url.replace(/\/+$/, '');
+export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
 
 /** Whether partners' contacts can sign in from payment pages: by links, which have to be sent. */
 export const hasPartnerPlace = (

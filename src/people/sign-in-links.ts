@@ -1,6 +1,6 @@
 /** One-time links to sign in with, for a new user or one without a passkey at hand. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
+import type { ActorContext } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { ROLES_OF_USER } from './user-queries.ts';
@@ -11,17 +11,20 @@ export interface MadeLink {
   readonly expires_at: string;
 }
 
-/** Makes a link; the user's earlier ones end. */
-export async function makeSignInLink(
+type LinkContext = Pick<ActorContext, 'environment' | 'settings'>;
+
+/** When a link that is made now ends. */
+export const linkEnd = ({ environment, settings }: LinkContext): string =>
+  environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
+
+/** Makes a link, of an event; the user's earlier ones end. */
+export async function insertSignInLink(
   tx: Transaction,
-  { actor, environment, settings }: ActorContext,
-  { user_id: userId, login }: User,
+  context: LinkContext,
+  { user: { user_id: userId }, eventId }: { user: User; eventId: number },
 ): Promise<MadeLink> {
-  const at = environment.now();
   const secret = newSecret();
-  const expires_at = at.plus({ hours: settings.console.link_hours }).toUTC().toISO();
-  const now = at.toISO();
-  const eventId = await recordEvent(tx, actor, { action: 'user.link', subject: login, details: { expires_at }, now });
+  const expires_at = linkEnd(context);
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId });
   await execute(
     tx,

@@ -1,7 +1,7 @@
 /**
  * Users: who they are, their roles, and the end of a user. The first user of an installation is made by the shell; from then
- * on each act is done by an active user. Refusals: argument_invalid, user_unknown, user_ended, role_needed, role_unchanged,
- * last_administrator.
+ * on each act is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
+ * role_needed, role_unchanged, last_administrator.
  */
 import { LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
@@ -10,7 +10,7 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
 import { endSessions } from './sessions.ts';
-import { type MadeLink, makeSignInLink } from './sign-in-links.ts';
+import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
 import {
   countWithRole,
   hasUsers,
@@ -71,40 +71,45 @@ export interface Invitation {
 
 export interface Invited {
   readonly user: User;
-  readonly isNew: boolean;
   readonly link: MadeLink;
 }
 
-/** Makes a user, or gives one who is there more roles, and makes a link to sign in with. Earlier links end. */
+/** Makes a user, and a link to sign in with. */
 export async function inviteUser(tx: Transaction, context: PeopleContext, given: Invitation): Promise<Invited> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
   if (!isFirst) await mayManage(tx, context);
   const { actor, environment } = context;
   const login = given.login.toLowerCase();
-  const known = await readActiveUser(tx, login);
+  if ((await readActiveUser(tx, login)) !== undefined) throw refuse('user_exists', { login });
   const partner_id = given.partnerId ?? null;
-  const named: readonly Role[] =
-    given.roles.length > 0 ? given.roles : isFirst ? ['administrator'] : known ? [] : ['viewer'];
+  const named: readonly Role[] = given.roles.length > 0 ? given.roles : [isFirst ? 'administrator' : 'viewer'];
   const roles = [...new Set(named)].map((role): PresentRole => ({ role, partner_id }));
   const now = environment.now().toISO();
-  if (known === undefined) {
-    const name = given.name ?? login;
-    const details = { name, roles };
-    const eventId = await recordEvent(tx, actor, { action: 'user.invite', subject: login, details, now });
-    if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
-    const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
-    await insertRoles(tx, { userId, act: 'grant', roles, source: 'administrator', now, eventId });
-    failpoint('user.invited');
-  } else if (roles.some((role) => !hasRole(known, role))) {
-    await changeRoles(tx, context, { login, grant: roles.filter((role) => !hasRole(known, role)), revoke: [] });
-  }
+  const name = given.name ?? login;
+  const details = { name, roles };
+  const eventId = await recordEvent(tx, actor, { action: 'user.invite', subject: login, details, now });
+  if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
+  const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
+  await insertRoles(tx, { userId, act: 'grant', roles, source: 'administrator', now, eventId });
+  failpoint('user.invited');
   const user = (await readActiveUser(tx, login)) as User;
-  return { user, isNew: known === undefined, link: await makeSignInLink(tx, context, user) };
+  return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-const hasRole = ({ roles }: User, { role, partner_id }: PresentRole): boolean =>
-  roles.some((each) => each.role === role && each.partner_id === partner_id);
+/** Makes another link to sign in with. Earlier links of the user end. */
+export async function linkUser(tx: Transaction, context: PeopleContext, given: { login: string }): Promise<Invited> {
+  await lockUsers(tx);
+  await mayManage(tx, context);
+  const user = await userNamed(tx, context, given.login);
+  const { login } = user;
+  if (user.kind === 'program')
+    throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is a program, and signs in nowhere' });
+  const details = { expires_at: linkEnd(context) };
+  const now = context.environment.now().toISO();
+  const eventId = await recordEvent(tx, context.actor, { action: 'user.link', subject: login, details, now });
+  return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
+}
 
 /** Grants and revokes roles. The user's sessions end, so that nobody works with a role that he no longer has. */
 export async function changeRoles(
@@ -189,11 +194,16 @@ export async function userNamed(
  * Whoever is known must be an administrator. If there is none any more, because an identity provider took the role back, the
  * shell makes one.
  */
-async function mayManage(tx: Transaction, { actor }: PeopleContext): Promise<void> {
-  if (actor.user === undefined) throw refuse('user_unknown', { login: null, acting: true });
-  if (actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0) return;
-  requireRole(actor.user, 'administrator');
+async function mayManage(tx: Transaction, context: Pick<PeopleContext, 'actor'>): Promise<void> {
+  const { user } = context.actor;
+  if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  if (!(await isShellWithoutAdministrator(tx, context))) requireRole(user, 'administrator');
 }
+
+export const isShellWithoutAdministrator = async (
+  tx: Transaction,
+  { actor }: Pick<PeopleContext, 'actor'>,
+): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
 
 /** Nobody could invite the next one. */
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {

@@ -53,6 +53,8 @@ beforeAll(async () => {
   const { actor } = books;
   const act = { actor, environment: environment.name, now: environment.now() };
   made.client = (await doing((tx) => createClient(tx, 'p-1', {}, act))).client_id;
+  context = { ...context, ...(await asAdministrator()) };
+  await invite(books, 'kim@auditor.example');
   made.email = Number((await books.sql('SELECT min(email_id)::int AS email FROM emails'))[0]?.['email']);
 });
 afterAll(() => books.end());
@@ -147,6 +149,11 @@ const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>
   }),
   'processor.reverse_month': () => ({ input: { month: '2026-07' } }),
   'shares.bill': () => ({ input: { month: '2026-07' } }),
+  'user.invite': () => ({ input: { login: 'mara@issuer.example', roles: ['finance'], partnerId: 'p-1' } }),
+  'user.link': () => ({ input: { login: 'kim@auditor.example' } }),
+  'user.role': () => ({ input: { login: 'kim@auditor.example', grant: ['finance'], revoke: ['viewer'] } }),
+  'user.deactivate': () => ({ input: { login: 'kim@auditor.example', ...why } }),
+  'user.sign_out': () => ({ input: { login: 'kim@auditor.example' } }),
   'client.create': () => ({ input: { partnerId: 'p-1', validDays: 30 } }),
   'client.rotate': () => ({ input: { clientId: made.client } }),
   'client.revoke': () => ({ input: { clientId: made.client } }),

@@ -45,10 +45,6 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'resume.ts resume':
     'a preview ends pauses by itself, so nothing would be shown; after a restore it asks for numbers first',
   'serve.ts serve': 'serves until it is stopped',
-  'user.ts deactivate': 'says who may act, and is done by the shell of the operator',
-  'user.ts invite': 'says who may act, and is done by the shell of the operator',
-  'user.ts role': 'says who may act, and is done by the shell of the operator',
-  'user.ts signOut': 'says who may act, and is done by the shell of the operator',
   // These read, from the primary server.
   'approval.ts show': 'reads',
   'client.ts clientList': 'reads',
@@ -118,6 +114,7 @@ test('the acts that a rule can name are those that only persons do, but for the 
     'email.bounces': 'reads reports',
     'payment.events': 'the server does it',
     'processor.import': 'the jobs read the accounts',
+    'user.sign_out': 'must not wait',
     'work.assign': 'says who does something, and does nothing',
   };
   const names = [...ACTS.keys()].filter((name) => !(name in without));

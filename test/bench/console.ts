@@ -79,9 +79,9 @@ async function signIn(
   roles: readonly string[],
 ): Promise<string> {
   const { rowCount } = await client.query('SELECT FROM users WHERE login = $1', [login]);
-  const asked = rowCount === 0 ? roles : [];
-  const invited = await reckoner(home, NOW, ['user', 'invite', login, ...asked, '--no-mail']);
-  const link = new URL((JSON.parse(invited) as { url: string }).url).pathname;
+  const asked = rowCount === 0 ? ['invite', login, ...roles] : ['link', login];
+  const made = await reckoner(home, NOW, ['user', ...asked, '--no-mail']);
+  const link = new URL((JSON.parse(made) as { url: string }).url).pathname;
   const answer = await fetch(`${url}${link}`, {
     method: 'POST',
     redirect: 'manual',

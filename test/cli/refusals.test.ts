@@ -753,6 +753,12 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inStaffed(...by, 'user', 'role', 'gone@issuer.example', '--grant', 'finance');
     },
   },
+  user_exists: {
+    when: 'a user is invited again',
+    exit: 3,
+    says: /ada@issuer\.example is a user already\. 'reckoner user role ada@issuer\.example --grant ROLE'/,
+    run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'invite', 'Ada@issuer.example'),
+  },
   role_needed: {
     when: 'a viewer invites users',
     exit: 3,

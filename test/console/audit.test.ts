@@ -150,7 +150,7 @@ test('settings show bank details as printed and no secret', async () => {
 test('users are listed with their roles, and clients with their last use', async () => {
   await invite(books, ADMINISTRATOR, { name: SCRIPT });
   await invite(books, 'kim@auditor.example', { roles: ['viewer'], partnerId: 'p-2' });
-  const users = peopleScreen(await reading((tx) => readPeople(tx, books.seen())));
+  const users = peopleScreen(await reading((tx) => readPeople(tx, books.seen())), FINANCE);
   expect(textOf(users)).toMatch(/kim@auditor.example viewer of p-2 /);
   expect(html(users)).not.toContain(SCRIPT);
   const { environment, actor } = books;

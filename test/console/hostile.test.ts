@@ -295,13 +295,14 @@ describe('text from outside', () => {
     for (const route of routes.filter(({ method, path }) => method === 'POST' && path.startsWith('/acts/'))) {
       const path = `/console${route.path}`;
       const filled = await ada.get(
-        `${path}?${['number', 'reason', 'item', 'exception', 'account', 'partnerId'].map((name) => `${name}=${encodeURIComponent(PAYLOAD)}`).join('&')}`,
+        `${path}?${['number', 'reason', 'item', 'exception', 'account', 'partnerId', 'login', 'name', 'grant'].map((name) => `${name}=${encodeURIComponent(PAYLOAD)}`).join('&')}`,
       );
       const sent = await ada.post(path, {
         number: PAYLOAD,
         item: PAYLOAD,
         exception: PAYLOAD,
         account: PAYLOAD,
+        login: PAYLOAD,
         step: 'preview',
       });
       for (const { text, status } of [filled, sent])

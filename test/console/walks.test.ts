@@ -22,7 +22,7 @@ let served: Served;
 let browser: Browser;
 /** The addresses of all screens. Forms of acts are alike: some stand for all. */
 const screens: string[] = [];
-const ACTS = /^\/acts\/(invoice\.void|payment\.apply|client\.create|close)$/;
+const ACTS = /^\/acts\/(invoice\.void|payment\.apply|client\.create|user\.role|close)$/;
 
 const BANK_FILE = `date,amount,currency,account,bank_reference,text,payer,payer_account
 2026-10-02,61.10,USD,000123456789,CSV-0009,thanks for everything,Nobody We Know,ACC-NOBODY

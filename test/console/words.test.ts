@@ -71,7 +71,13 @@ describe('a command is the act that it does', () => {
     expect(said(`'reckoner ${command}' does it`)).toContain(`<a href="/console/acts/${address}">`);
   });
 
-  test.each(['seal show 2026-07', 'close 2026-10 --dry-run', 'user role EMAIL --grant administrator'])(
+  test('of an administrator too', () => {
+    const address = '/console/acts/user.role?login=lee%40issuer.example&amp;grant=administrator';
+    const command = "'reckoner user role lee@issuer.example --grant administrator'";
+    expect(said(command, userOf('administrator'))).toContain(`<a href="${address}">`);
+  });
+
+  test.each(['seal show 2026-07', 'close 2026-10 --dry-run', 'user show EMAIL'])(
     '%s, which is none, stays a command',
     (command) => {
       expect(said(`'reckoner ${command}' does it`)).toBe(`<code>reckoner ${command}</code> does it`);

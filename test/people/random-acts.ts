@@ -5,12 +5,15 @@
 import { expect } from 'vitest';
 import type { ActContext } from '../../src/acts/act.ts';
 import { runAct } from '../../src/acts/run.ts';
+import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../src/acts/user.ts';
 import { workAssign } from '../../src/acts/work/assign.ts';
 import { readWork } from '../../src/acts/work/items.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
+import { beginSession } from '../../src/people/sessions.ts';
+import { takeSignInLink } from '../../src/people/sign-in-links.ts';
 import { readUsers } from '../../src/people/user-queries.ts';
-import { changeRoles, deactivateUser, identify, inviteUser } from '../../src/people/users.ts';
+import { identify } from '../../src/people/users.ts';
 import type { Act, History } from '../property/acts.ts';
 
 /** `finance` for all partners, `finance@p-1` for one. */
@@ -88,14 +91,15 @@ async function invite(
   partnerId?: string,
 ): Promise<void> {
   const { world } = history;
-  const { actor } = people.roles.size === 0 ? world : await working(history, manager(history, people));
-  const invited = await world.database.transaction((tx) =>
-    inviteUser(tx, { ...world, actor }, { login, name: undefined, roles, partnerId }),
-  );
-  expect(invited.isNew).toBe(!people.roles.has(login));
-  const held = people.roles.get(login) ?? new Set();
-  for (const role of roles) held.add(heldAs(role, partnerId ?? null));
-  people.roles.set(login, held);
+  const { database, environment, settings, actor } = world;
+  const context =
+    people.roles.size === 0
+      ? { database, environment, settings, actor }
+      : await working(history, manager(history, people));
+  const input = { login, roles: [...roles], ...(partnerId !== undefined && { partnerId }) };
+  const done = await outcomeOf(runAct(context, userInvite, { ...input, noMail: true }));
+  expect([login, done]).toEqual([login, people.roles.has(login) ? 'user_exists' : 'done']);
+  if (done === 'done') people.roles.set(login, new Set(roles.map((role) => heldAs(role, partnerId ?? null))));
 }
 
 /** The users of the ledger are those of the list, and so are their roles. */
@@ -120,25 +124,30 @@ async function inviteSomebody(history: History): Promise<boolean> {
   const login = pick(history, LOGINS) as string;
   const role = pick(history, ROLES) as Role;
   const partnerId = role === 'administrator' ? undefined : pick(history, [undefined, 'p-1', 'p-2']);
+  const isNew = !people.roles.has(login);
   await invite(history, people, login, [role], partnerId);
   await expectPeople(history, people);
-  return true;
+  return isNew;
 }
 
 /** Grants one role, revokes one, or both: what the user does not have, and the last administrator's, cannot be revoked. */
 async function changeSomebody(history: History): Promise<boolean> {
   const people = await peopleOf(history);
-  const { world, random } = history;
+  const { random } = history;
   const login = pick(history, [...people.roles.keys()]) as string;
   const held = people.roles.get(login) as Set<Held>;
+  const partner = pick(history, [null, null, 'p-1', 'p-2']) ?? null;
   const someRole = () => {
-    const role = pick(history, ROLES) as Role;
-    return { role, partner_id: role === 'administrator' ? null : (pick(history, [null, 'p-1', 'p-2']) ?? null) };
+    const role = pick(history, partner === null ? ROLES : ROLES.filter((each) => each !== 'administrator')) as Role;
+    return { role, partner_id: partner };
   };
-  const [owned, strange] = [pick(history, [...held]), someRole()];
-  const [ownedRole = '', ownedPartner = null] = owned?.split('@') ?? [];
+  const owned = pick(
+    history,
+    [...held].filter((each) => each === heldAs(each.split('@')[0] as Role, partner)),
+  );
+  const strange = someRole();
   const ownedOrNot =
-    owned !== undefined && random() < 0.7 ? { role: ownedRole as Role, partner_id: ownedPartner } : strange;
+    owned !== undefined && random() < 0.7 ? { role: owned.split('@')[0] as Role, partner_id: partner } : strange;
   const grant = random() < 0.6 ? [someRole()] : [];
   const revoke = random() < 0.6 ? [ownedOrNot] : [];
   const after = new Set(held);
@@ -149,11 +158,37 @@ async function changeSomebody(history: History): Promise<boolean> {
   const isLast = held.has('administrator') && !after.has('administrator') && administrators(people) === 1;
   const expected = had ? (isLast ? 'last_administrator' : 'done') : 'role_unchanged';
   const context = await working(history, manager(history, people));
-  const change = world.database.transaction((tx) => changeRoles(tx, context, { login, grant, revoke }));
+  const named = (of: readonly { role: Role }[]) => (of.length === 0 ? undefined : of.map(({ role }) => role));
+  const input = { login, grant: named(grant), revoke: named(revoke), partnerId: partner ?? undefined };
+  if (grant.length + revoke.length === 0) return false;
+  const change = runAct(context, userRole, input);
   expect([login, grant, revoke, await outcomeOf(change)]).toEqual([login, grant, revoke, expected]);
   if (expected === 'done') people.roles.set(login, after);
   await expectPeople(history, people);
-  return expected === 'done' && grant.length + revoke.length > 0;
+  return expected === 'done';
+}
+
+/** Somebody gets a new link and signs in by it, once; what is open is ended by an administrator. */
+async function signSomebodyOut(history: History): Promise<boolean> {
+  const people = await peopleOf(history);
+  const { world } = history;
+  const login = pick(history, [...people.roles.keys()]) as string;
+  const context = await working(history, manager(history, people));
+  const { json } = await runAct(context, userLink, { login, noMail: true });
+  const secret = (json as { url: string }).url.replace(/.*\//, '');
+  const signIn = () =>
+    world.database.transaction(async (tx) => {
+      const user = await takeSignInLink(tx, { secret, now: world.environment.now().toISO() });
+      const given = { method: 'link', network: '192.0.2.0/24', browser: 'a test' } as const;
+      if (user !== undefined) await beginSession(tx, context, { user, ...given });
+      return user?.login;
+    });
+  expect([await signIn(), await signIn()]).toEqual([login, undefined]);
+  await runAct(context, userSignOut, { login });
+  const now = world.environment.now().toISO();
+  const [user] = await world.database.reading((tx) => readUsers(tx, { login, now }));
+  expect(user?.sessions).toBe(0);
+  return true;
 }
 
 async function endSomebody(history: History): Promise<boolean> {
@@ -161,7 +196,7 @@ async function endSomebody(history: History): Promise<boolean> {
   const login = pick(history, [...people.roles.keys()]) as string;
   const isLast = people.roles.get(login)?.has('administrator') === true && administrators(people) === 1;
   const context = await working(history, manager(history, people));
-  const end = history.world.database.transaction((tx) => deactivateUser(tx, context, { login, reason: 'left' }));
+  const end = runAct(context, userDeactivate, { login, reason: 'left' });
   expect([login, await outcomeOf(end)]).toEqual([login, isLast ? 'last_administrator' : 'done']);
   if (!isLast) people.roles.delete(login);
   // Nothing is that user's any more, even if the same address is invited again.
@@ -210,5 +245,6 @@ export const PEOPLE_ACTS: readonly Act[] = [
   { name: 'a user is invited', weight: 1, run: inviteSomebody },
   { name: 'the roles of a user change', weight: 1, run: changeSomebody },
   { name: 'a user is deactivated', weight: 0.5, run: endSomebody },
+  { name: 'a user signs in by a new link, and is signed out', weight: 0.5, run: signSomebodyOut },
   { name: 'work is assigned', weight: 2, run: assignSomething },
 ];

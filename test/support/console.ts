@@ -4,7 +4,8 @@ import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import type { Role } from '../../src/people/roles.ts';
-import { identify, inviteUser } from '../../src/people/users.ts';
+import { readActiveUser } from '../../src/people/user-queries.ts';
+import { changeRoles, identify, inviteUser, linkUser } from '../../src/people/users.ts';
 import { type Served, serveWorld } from './service.ts';
 import type { World } from './world.ts';
 
@@ -16,7 +17,10 @@ export const serveConsole = (
   environment: Environment = world.environment,
 ): Promise<Served> => serveWorld(world, { addConsole, settings, environment });
 
-/** Invites a user, by the administrator, and gives the path of the link. The first one is the administrator. */
+/**
+ * Invites a user, by the administrator, or gives one who is there these roles, and gives the path of the link. The first one is
+ * the administrator.
+ */
 export async function invite(
   world: World,
   login: string,
@@ -24,7 +28,12 @@ export async function invite(
 ): Promise<string> {
   const { link } = await world.database.transaction(async (tx) => {
     const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
-    return inviteUser(tx, { ...world, actor }, { login, name, roles, partnerId });
+    const context = { ...world, actor };
+    const known = await readActiveUser(tx, login);
+    if (known === undefined) return inviteUser(tx, context, { login, name, roles, partnerId });
+    const grant = roles.map((role) => ({ role, partner_id: partnerId ?? null }));
+    await changeRoles(tx, context, { login, grant, revoke: [] });
+    return linkUser(tx, context, { login });
   });
   return `/console/sign-in/${link.secret}`;
 }

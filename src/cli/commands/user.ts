@@ -1,19 +1,16 @@
 /** `reckoner user`: who may sign in to the console and act by commands, with which roles. */
-import { emailAddress } from '../../config/validation.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { issuerOf } from '../../http/shared.ts';
-import { mailSignInLink, type SentLink } from '../../mail/sign-in-link.ts';
-import { partnerExists } from '../../partners/client-queries.ts';
-import { type PresentRole, ROLES, type Role, rolesInWords } from '../../people/roles.ts';
+import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../acts/user.ts';
+import { ROLES, type Role, rolesInWords } from '../../people/roles.ts';
 import { liveAt, readSessions } from '../../people/sessions.ts';
 import { type ListedUser, readUsers } from '../../people/user-queries.ts';
-import { changeRoles, deactivateUser, inviteUser, signOutUser, userNamed } from '../../people/users.ts';
+import { userNamed } from '../../people/users.ts';
 import type { Sheet } from '../../sheet.ts';
-import { minuteOf, plural } from '../../text.ts';
+import { minuteOf } from '../../text.ts';
 import { choiceArgument, lineArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON, reading } from '../define.ts';
-import { printable, table } from '../output.ts';
+import { type CommandContext, type Definition, REASON, reading } from '../define.ts';
+import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { doing } from '../run-act.ts';
 
 const HELP = `
 Roles: viewer reads (auditors); finance works; approver approves what others ask
@@ -21,6 +18,18 @@ for; administrator manages users and settings. Each other role also reads. With
 --partner a role is limited to one partner. From the first user on, whoever runs
 a command that changes something says so: --by EMAIL or RECKONER_USER.`;
 
+interface Mail {
+  /** commander's form of --no-mail. */
+  readonly mail: boolean;
+}
+type InviteOptions = Mail & { readonly role?: Role[]; readonly partner?: string; readonly name?: string };
+interface RoleOptions {
+  readonly grant?: Role[];
+  readonly revoke?: Role[];
+  readonly partner?: string;
+}
+
+const NO_MAIL = ['--no-mail', 'print the link only'] as const;
 const PARTNER = ['--partner <partner>', 'for this partner only (default: all)'] as const;
 
 export const define: Definition = (user, act) => {
@@ -30,9 +39,20 @@ export const define: Definition = (user, act) => {
     .option('--role <role>', 'viewer, finance, approver or administrator; several times for several', roles('--role'))
     .option(...PARTNER)
     .option('--name <name>', 'how the user is called (default: the e-mail address)', lineArgument('--name'))
-    .option('--no-mail', 'print the link only')
+    .option(...NO_MAIL)
     .addHelpText('after', HELP)
-    .action(act(acting(invite)));
+    .action(
+      act(
+        doing(userInvite, (login: string, { role, partner: partnerId, name, mail }: InviteOptions) => {
+          return { login, name, roles: role, partnerId, ...(!mail && { noMail: true }) };
+        }),
+      ),
+    );
+  user
+    .command('link <email>')
+    .description('Make a new link to sign in with once; earlier ones end')
+    .option(...NO_MAIL)
+    .action(act(doing(userLink, (login: string, { mail }: Mail) => ({ login, ...(!mail && { noMail: true }) }))));
   user
     .command('list')
     .description('List users with their roles')
@@ -50,12 +70,18 @@ export const define: Definition = (user, act) => {
     .option('--revoke <role>', 'a role to revoke', roles('--revoke'))
     .option(...PARTNER)
     .addHelpText('after', HELP)
-    .action(act(acting(role)));
+    .action(
+      act(
+        doing(userRole, (login: string, { partner: partnerId, ...options }: RoleOptions) => {
+          return { login, partnerId, ...options };
+        }),
+      ),
+    );
   user
     .command('deactivate <email>')
     .description('End a user: no role, no session, no sign-in any more')
     .option(...REASON)
-    .action(act(acting(deactivate)));
+    .action(act(doing(userDeactivate, (login: string, options: { reason?: string }) => ({ login, ...options }))));
   user
     .command('sessions [email]')
     .description('List who is signed in, from where and until when')
@@ -65,7 +91,7 @@ export const define: Definition = (user, act) => {
   user
     .command('sign-out <email>')
     .description('End all sessions of a user')
-    .action(act(acting(signOut)));
+    .action(act(doing(userSignOut, (login: string) => ({ login }))));
 };
 
 function roles(option: string) {
@@ -74,73 +100,6 @@ function roles(option: string) {
     ...(before ?? []),
     ...value.split(',').map((each) => choose(each.trim())),
   ];
-}
-
-async function checkPartner({ database }: CommandContext, partnerId: string | undefined): Promise<void> {
-  if (partnerId !== undefined && !(await database.reading((tx) => partnerExists(tx, partnerId))))
-    throw refuse('partner_unknown', { partner_id: partnerId });
-}
-
-async function invite(
-  context: CommandContext,
-  email: string,
-  options: { role?: Role[]; partner?: string; name?: string; mail: boolean },
-): Promise<void> {
-  const { database, output } = context;
-  if (!emailAddress.safeParse(email).success)
-    throw refuse('argument_invalid', { argument: 'EMAIL', value: email, reason: 'is not one e-mail address' });
-  await checkPartner(context, options.partner);
-  const { role: named = [], partner: partnerId, name } = options;
-  const invited = await database.transaction((tx) =>
-    inviteUser(tx, context, { login: email, name, roles: named, partnerId }),
-  );
-  const { user, isNew, link } = invited;
-  const url = `${issuerOf(context)}/console/sign-in/${link.secret}`;
-  const to = { name: user.name === user.login ? '' : user.name, address: user.login };
-  const mailed = options.mail ? await mailSignInLink(context, { to, url, expires_at: link.expires_at }) : undefined;
-  const made = { login: user.login, name: user.name, roles: user.roles, url, expires_at: link.expires_at };
-  output.print({ ...made, ...(mailed && { mailed }) }, () =>
-    [
-      `${user.login} ${isNew ? 'is a user now' : 'is a user already'}: ${rolesInWords(user.roles) || 'no role'}.`,
-      `The link works once, until ${minuteOf(link.expires_at)}. Earlier links of this user have ended.`,
-      `  ${url}`,
-      ...(mailed === undefined ? [] : [describeMailed(mailed, user.login)]),
-    ].join('\n'),
-  );
-}
-
-const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
-  outcome === 'sent'
-    ? `Mailed to ${login}.`
-    : `Not mailed: ${printable(reply)}. Give the link to ${login} by a safe way.`;
-
-async function role(
-  context: CommandContext,
-  login: string,
-  options: { grant?: Role[]; revoke?: Role[]; partner?: string },
-): Promise<void> {
-  const { database, output } = context;
-  const { grant = [], revoke = [], partner } = options;
-  if (grant.length + revoke.length === 0) throw refuse('usage', { reason: 'give --grant ROLE or --revoke ROLE' });
-  await checkPartner(context, partner);
-  const of = (named: readonly Role[]): PresentRole[] =>
-    [...new Set(named)].map((each) => ({ role: each, partner_id: partner ?? null }));
-  const user = await database.transaction((tx) =>
-    changeRoles(tx, context, { login, grant: of(grant), revoke: of(revoke) }),
-  );
-  output.print(user, () => `${user.login} has now: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`);
-}
-
-async function deactivate(context: CommandContext, login: string, { reason }: { reason?: string }): Promise<void> {
-  const { database, output } = context;
-  const user = await database.transaction((tx) => deactivateUser(tx, context, { login, reason: reason ?? null }));
-  output.print(user, () => `${user.login} has been deactivated: no role, no session and no sign-in any more.`);
-}
-
-async function signOut(context: CommandContext, login: string): Promise<void> {
-  const { database, output } = context;
-  const ended = await database.transaction((tx) => signOutUser(tx, context, login));
-  output.print({ login, sessions: ended }, () => `${plural(ended, 'session')} of ${login} ended.`);
 }
 
 const listed = ({ user_id, kind, login, name, roles: all, recorded_at, ended_at, ...rest }: ListedUser) => ({

@@ -13,6 +13,7 @@ import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import { placesOf, type Reader, type Screen } from '../page.tsx';
 import { Words } from '../words.tsx';
+import { USERS } from './people.tsx';
 
 interface Asked {
   readonly act: Act;
@@ -45,8 +46,10 @@ function crumbsOf({ act, reader, form }: Asked): { name: string; href: string }[
     (paymentId && { name: `Payment ${paymentId}`, href: of('payments', paymentId) }) ||
     (partnerId && { name: partnerId, href: of('partners', partnerId) }) ||
     (month && { name: month, href: of('close', month) });
+  const users = act.name.startsWith('user.') ? [USERS] : [];
   return [
     ...(place === undefined ? [] : [{ name: place.name, href: `/console/${place.path}` }]),
+    ...users,
     ...(subject ? [subject] : []),
   ];
 }
@@ -63,6 +66,7 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
   partner: 'partners',
   client: 'partners',
   processor: 'accounts',
+  user: 'settings',
 };
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
@@ -124,6 +128,7 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
       </div>
     );
   }
+  if (kind === 'choice' && several) return <Choices field={field} values={values} />;
   if (kind === 'file') return <Files field={field} values={values} />;
   return (
     <div class="field">
@@ -154,6 +159,31 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
     </div>
   );
 }
+
+/** Several of a few. */
+const Choices = ({
+  field: { name, label, help, choices = [], required },
+  values,
+}: {
+  field: Field;
+  values: readonly string[];
+}) => (
+  <fieldset class="field" aria-describedby={`field-${name}-help`}>
+    <legend>
+      {label}
+      {!required && <span class="count"> optional</span>}
+    </legend>
+    <div class="choices">
+      {choices.map((choice) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={choice} checked={values.includes(choice)} />{' '}
+          {choice.replaceAll('_', ' ')}
+        </label>
+      ))}
+    </div>
+    <Help id={`field-${name}`} help={help} />
+  </fieldset>
+);
 
 /** Files to choose. One that was sent before is kept, and another one takes its place. */
 function Files({ field, values }: { field: Field; values: readonly string[] }) {

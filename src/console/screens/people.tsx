@@ -5,13 +5,15 @@ import { readClients } from '../../partners/client-queries.ts';
 import { rolesInWords } from '../../people/roles.ts';
 import { type ListedUser, readUsers } from '../../people/user-queries.ts';
 import { plural } from '../../text.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, None, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
+export const USERS = { name: 'Users', href: '/console/settings/users' };
+
 const PARTS = [
   ['settings', 'Settings', '/console/settings'],
-  ['users', 'Users', '/console/settings/users'],
+  ['users', USERS.name, USERS.href],
   ['clients', 'API clients', '/console/settings/clients'],
 ] as const;
 
@@ -32,7 +34,7 @@ export const readPeople = (tx: Transaction, { environment }: Seen): Promise<read
 
 const day = (at: string | null) => (at === null ? <None /> : <span class="soft day">{at.slice(0, 10)}</span>);
 
-const userColumns: readonly Column<ListedUser>[] = [
+const userColumns = (user: Seer): readonly Column<ListedUser>[] => [
   {
     heading: 'User',
     cell: ({ login, name }) => (
@@ -60,19 +62,36 @@ const userColumns: readonly Column<ListedUser>[] = [
     heading: 'History',
     cell: ({ login }) => <a href={addressOf('/console/audit', { subject: login })}>Changes</a>,
   },
+  { heading: '', cell: (each) => <MoreActs user={user} acts={actsOn(each)} label="Manage" /> },
 ];
 
-export function peopleScreen(users: readonly ListedUser[]): Screen {
+/** A user who has ended has none, and the jobs go on. */
+const actsOn = ({ login, kind, ended_at, sessions }: ListedUser): RareAct[] =>
+  ended_at !== null || kind === 'program'
+    ? []
+    : [
+        { name: 'Change roles', act: 'user.role', partner: null, input: { login } },
+        { name: 'New sign-in link', act: 'user.link', partner: null, input: { login } },
+        ...(sessions > 0 ? [{ name: 'End all sessions', act: 'user.sign_out', partner: null, input: { login } }] : []),
+        { name: 'Deactivate', act: 'user.deactivate', partner: null, input: { login } },
+      ];
+
+export function peopleScreen(users: readonly ListedUser[], { user }: { user: Seer }): Screen {
   const active = users.filter(({ ended_at, kind }) => ended_at === null && kind === 'person').length;
   return {
     ...SETTINGS,
-    lead: `${plural(active, 'active user')}; invited and changed by reckoner user`,
+    lead: `${plural(active, 'active user')}`,
+    acts: (
+      <ActLink user={user} act="user.invite" partner={null} tone="main">
+        Invite
+      </ActLink>
+    ),
     content: (
       <>
         <SettingsMenu current="users" />
         <Card title={plural(users.length, 'user')} note="a name leads to what its user did" flush>
           <DataTable
-            columns={userColumns}
+            columns={userColumns(user)}
             rows={users}
             nothing="Nobody yet: reckoner user invite makes the first."
             caption="Users"
