@@ -173,6 +173,7 @@ CREATE TABLE payments (
 );
 CREATE INDEX payments_of_opening ON payments (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments (currency, amount);
+CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
 CALL require_open_books('payments');
@@ -255,6 +256,7 @@ CREATE TABLE payment_applications (
 );
 CREATE INDEX payment_applications_of_payment ON payment_applications (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications (document_id);
+CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 -- Few applications have it, and the list of exceptions looks for them.
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');

@@ -219,6 +219,7 @@ CREATE TABLE share_allocations (
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
+CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 -- With what is summed for each: what no quote explains is found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);

@@ -1588,6 +1588,7 @@ CREATE UNIQUE INDEX document_one_live_per_month ON documents USING btree (partne
 CREATE UNIQUE INDEX opening_number_once ON documents USING btree (lower(opening_number)) WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents USING btree (month);
+CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX credit_notes_of_partner ON documents USING btree (partner_id, currency) WHERE document = 'credit_note';
 CREATE INDEX adjustments_of_invoice ON documents USING btree (credits) WHERE credits IS NOT NULL;
 CREATE UNIQUE INDEX documents_fact ON documents USING btree (fact_id);
@@ -3048,6 +3049,7 @@ END AND (source <> 'opening' OR method <> 'link')),
 );
 CREATE INDEX payments_of_opening ON payments USING btree (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments USING btree (currency, amount);
+CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX payments_of_partner ON payments USING btree (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments USING btree (payer_account) WHERE payer_account IS NOT NULL;
 CREATE UNIQUE INDEX payments_fact ON payments USING btree (fact_id);
@@ -3170,6 +3172,7 @@ CREATE TABLE payment_applications (
 );
 CREATE INDEX payment_applications_of_payment ON payment_applications USING btree (payment_id);
 CREATE INDEX payment_applications_of_document ON payment_applications USING btree (document_id);
+CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications USING btree (payment_id) WHERE jsonb_exists(evidence, 'digits_swapped');
 CREATE UNIQUE INDEX payment_applications_fact ON payment_applications USING btree (fact_id);
 CREATE INDEX payment_applications_recorded ON payment_applications USING btree (recorded_at);
@@ -4613,6 +4616,7 @@ CREATE TABLE share_allocations (
 );
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
+CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id) INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);

@@ -3,7 +3,7 @@ import knexFactory, { type Knex } from 'knex';
 import pg from 'pg';
 import { valueTypes } from './transaction.ts';
 
-/** For callers who rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
+/** For servers, whose callers rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
 export interface Patience {
   readonly lockSeconds: number;
   readonly statementSeconds: number;
@@ -51,6 +51,8 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
   return [
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
+    // A server answers many at once: workers for one request cost more to start than they save, and are missing to others.
+    ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
   ].join('; ');

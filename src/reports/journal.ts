@@ -129,7 +129,8 @@ export async function refuseFutureDay(tx: Transaction, asOf: string | undefined,
 export async function readPresentDay(tx: Transaction, today: string): Promise<string> {
   const [row] = await query<{ day: string }>(
     tx,
-    `SELECT greatest(:today::date, earliest_postable_date(), (SELECT max(entry_on) FROM dated_facts)) AS day`,
+    `SELECT greatest(:today::date, earliest_postable_date(),
+                     (SELECT max(entry_on) FROM dated_facts WHERE entry_on > :today::date)) AS day`,
     { today },
   );
   return row?.day ?? today;
