@@ -1,5 +1,4 @@
 /** Refusals about users, their roles, and signing in to the console. */
-import { moneyText } from '../money.ts';
 import { minuteOf } from '../text.ts';
 import { badInput, defineAnswer, refused } from './definition.ts';
 
@@ -70,8 +69,8 @@ export const PEOPLE = {
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
       /[1-9]/.test(before)
-        ? ` ${moneyText(amount, currency)}, after ${moneyText(before, currency)} in the last 30 days, is above ${moneyText(above, currency)}.`
-        : ` ${moneyText(amount, currency)} is above ${moneyText(above, currency)}.`,
+        ? ` ${amount} ${currency}, after ${before} ${currency} in the last 30 days, is above ${above} ${currency}.`
+        : ` ${amount} ${currency} is above ${above} ${currency}.`,
     );
     return `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`;
   }),
