@@ -125,3 +125,14 @@ test('however a credit is divided, its shares add up, and all credits have the t
     { taxable: '49.99', tax: '0.00' },
   ]);
 });
+
+test('where nothing is left of an invoice, a credit has no shares', () => {
+  const totals = [
+    { position: 1, rate: '19', taxable: '100.00' },
+    { position: 2, rate: '16', taxable: '-100.00' },
+  ];
+  const amount = Amount.of('10', 'EUR');
+  expect(shareCredit(amount, totals, [])).toEqual([]);
+  const credited = [{ position: 1, taxable: '100.00', tax: '19.00' }];
+  expect(shareCredit(amount, totals.slice(0, 1), credited)).toEqual([]);
+});

@@ -65,7 +65,7 @@ export interface CreditShare {
 /**
  * Divides a credit before tax over an invoice's tax totals, by what earlier credits left of each. The tax of each share is
  * what brings the tax of all credits up to that of their taxable amounts, so that credits of the whole invoice credit exactly
- * its tax, and none is a cent off at the end.
+ * its tax, and none is a cent off at the end. Where nothing is left there are no shares: such a credit exceeds the invoice.
  */
 export function shareCredit(
   amount: Amount,
@@ -81,6 +81,7 @@ export function shareCredit(
     return { position, rate, taken, tax: of(before?.tax ?? '0'), left: of(taxable).minus(taken) };
   });
   const whole = rows.reduce((sum, { left }) => sum.plus(left), zero);
+  if (whole.isZero()) return [];
   let reached = zero;
   let given = zero;
   return rows.flatMap(({ position, rate, taken, tax, left }) => {
