@@ -1,4 +1,4 @@
-/** The months as a strip, each with what it bills in one currency, which can be compared from month to month. */
+/** The months as a strip, each with what it bills, in the same currencies from month to month. */
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
@@ -13,18 +13,22 @@ interface Shown {
   readonly shown: Month | null;
 }
 
-/** The currency that most months bill. Which amount is larger says nothing across currencies. */
-function mainCurrency(months: readonly ShownMonth[]): string | undefined {
+/** The currencies, those that most months bill first. Which amount is larger says nothing across currencies. */
+function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { currency } of months.flatMap(({ totals }) => totals)) {
     counts.set(currency, (counts.get(currency) ?? 0) + 1);
   }
-  const [main] = [...counts].sort(([one, times], [other, more]) => more - times || (one < other ? -1 : 1));
-  return main?.[0];
+  return [...counts]
+    .sort(([one, times], [other, more]) => more - times || (one < other ? -1 : 1))
+    .map(([currency]) => currency);
 }
 
+/** How many amounts a month shows; the close of the month has all. */
+const SHOWN = 2;
+
 export function MonthStrip({ closed, open, shown }: Shown) {
-  const main = mainCurrency(open === null ? closed : [...closed, open]);
+  const currencies = currenciesOf(open === null ? closed : [...closed, open]);
   return (
     <ol class="strip" aria-label="Months">
       {closed.map(({ month, books_closed, totals }) => (
@@ -34,7 +38,7 @@ export function MonthStrip({ closed, open, shown }: Shown) {
           tone={books_closed ? 'good' : 'warn'}
           state={books_closed ? 'Books closed' : 'Billed, books open'}
           totals={totals}
-          main={main}
+          currencies={currencies}
         />
       ))}
       {open !== null && (
@@ -44,7 +48,7 @@ export function MonthStrip({ closed, open, shown }: Shown) {
           tone={open.due ? 'bad' : 'running'}
           state={open.due ? 'Ready to close' : 'Running'}
           totals={open.totals}
-          main={main}
+          currencies={currencies}
         />
       )}
     </ol>
@@ -57,27 +61,28 @@ function MonthTile({
   tone,
   state,
   totals,
-  main,
+  currencies,
 }: {
   month: Month;
   current: boolean;
   tone: string;
   state: string;
   totals: ShownMonth['totals'];
-  main: string | undefined;
+  currencies: readonly string[];
 }) {
-  const total = totals.find(({ currency }) => currency === main) ?? totals[0];
-  const others = totals.filter((each) => each !== total).map(({ currency }) => currency);
+  const shown = currencies.flatMap((currency) => totals.find((each) => each.currency === currency) ?? []);
+  const more = shown.length - SHOWN;
   return (
     <li>
       <a href={`/console/close/${month}`} aria-current={current ? 'page' : undefined}>
         <strong>{monthName(month, 'short')}</strong>
-        <span class="total">
-          {total === undefined ? 'No rows' : <Money amount={total.invoice_amount} currency={total.currency} />}
-          {others.length > 0 && (
-            <span class="count">{` and ${others.length <= 2 ? others.join(', ') : `${others.length} more`}`}</span>
-          )}
-        </span>
+        {shown.length === 0 && <span class="total">No rows</span>}
+        {shown.slice(0, SHOWN).map(({ currency, invoice_amount }) => (
+          <span class="total">
+            <Money amount={invoice_amount} currency={currency} />
+          </span>
+        ))}
+        {more > 0 && <span class="count">{`and ${more === 1 ? 'one more currency' : `${more} more currencies`}`}</span>}
         <span class="state">
           <span class={`dot ${tone}`} />
           {state}
