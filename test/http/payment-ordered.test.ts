@@ -171,7 +171,7 @@ test('an invoice whose own link ordered a debit is asked for again only once the
   const id = await idOf(JULY);
   const said = (await books.database.reading((tx) => readHistory(tx, id))).map(({ says }) => says);
   expect(said).toEqual(
-    expect.arrayContaining(['bank debit of USD 1,250.00 ordered', 'bank debit of USD 1,250.00 failed']),
+    expect.arrayContaining(['bank debit of 1,250.00 USD ordered', 'bank debit of 1,250.00 USD failed']),
   );
 });
 
