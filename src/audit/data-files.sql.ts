@@ -220,6 +220,18 @@ const journal = ({ from, to }: ExportRange): string =>
   `SELECT * FROM journal WHERE month BETWEEN '${from}' AND '${to}'
    ORDER BY month COLLATE "C", entry_on, fact COLLATE "C", fact_id, amount DESC, account COLLATE "C"`;
 
+/** The journals of the months that went to the general ledger: one row per file. */
+const glExports = ({ from, to }: ExportRange): string =>
+  `SELECT e.*, f.position, f.name AS file, f.sha256 FROM gl_exports e JOIN gl_export_files f USING (gl_export_id)
+   WHERE e.month BETWEEN '${from}' AND '${to}' ORDER BY gl_export_id, f.position`;
+
+/** Their lines: what of our accounts went to which of theirs, each with the external id of its journal. */
+const glLines = ({ from, to }: ExportRange): string =>
+  `SELECT e.month, e.format, e.part, l.*,
+          concat_ws('-', e.month, e.part, l.currency, left(e.seal, 6)) AS external_id
+   FROM gl_exports e JOIN gl_export_lines l USING (gl_export_id)
+   WHERE e.month BETWEEN '${from}' AND '${to}' ORDER BY gl_export_id, l.line`;
+
 /** The rows of the data files that the database writes. The others are made from sealed lines or documents. */
 export const ROWS = {
   voids,
@@ -234,4 +246,6 @@ export const ROWS = {
   'partner-changes': partnerChanges,
   events,
   journal,
+  'gl-exports': glExports,
+  'gl-lines': glLines,
 } as const satisfies Partial<Record<DataFile, (range: ExportRange) => string>>;

@@ -366,6 +366,44 @@ const JOURNAL = {
   reference: ['text', 'Reference'],
 } satisfies Columns;
 
+const GL_EXPORTS = {
+  gl_export_id: ['integer', 'Id of the exported journal; one with several files has several rows'],
+  month: ['month', 'Month whose journal it is'],
+  format: ['text', 'Program that it is for: generic, quickbooks, xero or netsuite'],
+  part: ['integer', 'Place among the parts of the month for this program; together they are its journal'],
+  kind: [
+    'text',
+    'journal, difference (posted since the parts before) or reclassification (moved between their accounts)',
+  ],
+  seal: ['text', "Seal of the month's books; if they were open, of the month"],
+  books_closed: ['boolean', "Whether the month's books were closed when it was exported"],
+  position: ['integer', 'Place of the file among those of the journal, from 1'],
+  file: ['text', 'Name of the file'],
+  sha256: ['text', 'SHA-256 of the file'],
+  recorded_at: RECORDED_AT,
+  event_id: EVENT,
+} satisfies Columns;
+
+const GL_LINES = {
+  gl_export_id: ['integer', 'Id of the exported journal (gl-exports)'],
+  line: ['integer', 'Place of the line in the journal, from 1'],
+  month: GL_EXPORTS.month,
+  format: GL_EXPORTS.format,
+  part: GL_EXPORTS.part,
+  external_id: ['text', 'What the program knows the journal by: month, part, currency, beginning of the seal'],
+  control: ['text', 'Control account'],
+  account: ['text', 'Our account'],
+  partner_id: PARTNER,
+  policy_id: POLICY,
+  currency: CURRENCY,
+  amount: ['amount', 'Debits above zero, credits below. Files have the sums of the lines that share what follows'],
+  to_account: ['text', 'Account of the general ledger'],
+  class: ['text', 'Class there'],
+  location: ['text', 'Location there'],
+  name: ['text', 'Name of the partner there, on lines by partner'],
+  memo: ['text', 'What the line of the file says'],
+} satisfies Columns;
+
 // --- Files ------------------------------------------------------------------------------------------------------------
 
 const FILES = {
@@ -385,6 +423,8 @@ const FILES = {
   events: EVENTS,
   'opening-balances': OPENING_BALANCES,
   journal: JOURNAL,
+  'gl-exports': GL_EXPORTS,
+  'gl-lines': GL_LINES,
 } satisfies Record<string, Columns>;
 
 export type DataFile = keyof typeof FILES;

@@ -41,7 +41,7 @@ export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
   invoices: 'Documents and their lines, voids, write-offs, and what was carried over',
   payments: 'Payments by entry date with their applications, and bank lines',
   partners: 'Partners and policies as they are, and every change of them',
-  journal: 'Journal entries by entry date, with opening balances',
+  journal: 'Journal entries by entry date, with opening balances, and what the general ledger has of them',
   events: 'Audit events: who did what, and when',
 };
 
@@ -366,7 +366,7 @@ async function writeJournal(writing: Writing): Promise<void> {
     );
   }
   await opening.end({ rows: balances.length });
-  await writeTable(writing, 'journal');
+  for (const name of ['journal', 'gl-exports', 'gl-lines'] as const) await writeTable(writing, name);
 }
 
 // --- Evidence ---------------------------------------------------------------------------------------------------------

@@ -225,6 +225,10 @@ const INTERPRETED = {
   book_closes: 'month facts_to record seal',
   checkpoints: 'checkpoint_number facts_to entries_to taken_at record seal',
   seal_signatures: 'kind name seal key_name public_key signature signed_at',
+  gl_exports: 'gl_export_id month format part kind seal books_closed recorded_at event_id',
+  gl_export_lines:
+    'gl_export_id line control account partner_id policy_id currency amount to_account class location name memo',
+  gl_export_files: 'gl_export_id position name sha256',
   seal_time_stamps: 'kind name seal authority stamped_at recorded_at response_sha256',
 };
 /** Those that only a pack of their kind compares. */
@@ -301,6 +305,13 @@ const DATA_COLUMNS = {
   dictionary: words('file column type meaning'),
   'opening-balances': words('account currency amount'),
   journal: words('entry_on dated_on fact fact_id account partner_id policy_id currency amount document reference'),
+  'gl-exports': words(
+    'gl_export_id month format part kind seal books_closed position file sha256 recorded_at event_id',
+  ),
+  'gl-lines': words(
+    'gl_export_id line month format part external_id control account partner_id policy_id currency amount to_account ' +
+      'class location name memo',
+  ),
 };
 const JSON_COLUMNS = {
   invoices: words(
@@ -324,7 +335,7 @@ function dataFiles(kind, format) {
     payments: ['payments', 'payment-moves', 'credit-moves', 'bank-lines'],
     partners: ['partners', 'policies', 'partner-changes'],
     events: ['events'],
-    journal: ['opening-balances', 'journal'],
+    journal: ['opening-balances', 'journal', 'gl-exports', 'gl-lines'],
   };
   return Object.hasOwn(names, kind) ? names[kind].map((name) => `${name}.${format}`) : undefined;
 }
@@ -664,6 +675,8 @@ class Pack {
   bills = new Map();
   opening = new Map();
   checkpoints = [];
+  /** The journals that `gl-exports` states, by id. */
+  glExports = new Map();
 
   constructor(folder) {
     this.folder = folder;
@@ -2254,7 +2267,7 @@ function compareEvents(pack, name, csv) {
 const isDated = ({ entry_on }, { from, to }) => entry_on.slice(0, 7) >= from && entry_on.slice(0, 7) <= to;
 
 /** Compares rows with sealed ones by their key of numbers, by which they ascend. Returns how many others there are. */
-function compareByKey(pack, name, what, key, sealed) {
+function compareByKey(pack, name, what, key, sealed, eachRow = () => {}) {
   const missing = new Set([...sealed].filter(([, { required }]) => required).map(([id]) => id));
   let later = 0;
   let before = key.map(() => 0);
@@ -2264,6 +2277,7 @@ function compareByKey(pack, name, what, key, sealed) {
     const at = numbers.findIndex((number, index) => number !== before[index]);
     if (at < 0 || !(numbers[at] > before[at])) pack.found(name, `${what} ${id} is out of order`);
     before = numbers;
+    eachRow(row);
     missing.delete(id);
     const expected = sealed.get(id);
     if (expected === undefined) later += 1;
@@ -2646,6 +2660,104 @@ function compareBalances(pack, name, months) {
   }
 }
 
+/** What a program knows a journal by. */
+const externalIdOf = ({ month, part, seal }, currency) => `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
+
+/** The journals of the pack's months that went to the general ledger: a row for each file of each. */
+function compareGlExports(pack, name) {
+  const { from, to } = pack.manifest;
+  const exports = byId(pack, 'gl_exports', 'gl_export_id');
+  const sealed = new Map();
+  for (const file of pack.of('gl_export_files')) {
+    const of = exports.get(file.gl_export_id);
+    const values = { ...sealedValues(DATA_COLUMNS['gl-exports'], { ...of, ...file }), file: file.name };
+    sealed.set(`${file.gl_export_id} ${file.position}`, { values, required: of?.month >= from && of?.month <= to });
+  }
+  const parts = new Map();
+  const eachRow = (row) => {
+    const { gl_export_id: id, month, format, part, books_closed: closed } = row;
+    const found = (problem) => pack.found(name, `part ${part} of ${month} for ${format} ${problem}`);
+    if (!pack.glExports.has(id)) {
+      const before = parts.get(`${month} ${format}`) ?? 0;
+      if (part !== String(before + 1)) found(`comes after part ${before}`);
+      parts.set(`${month} ${format}`, before + 1);
+      if (month < from || month > to) found('is not of the months of the pack');
+      if (row.seal !== (closed === 'true' ? pack.books : pack.records).get(month)?.seal)
+        found(`does not name the seal of the ${closed === 'true' ? 'books' : 'month'}`);
+      pack.glExports.set(id, { ...row, files: 0, lines: 0, sums: new Map() });
+    }
+    const own = pack.glExports.get(id);
+    own.files += 1;
+    if (row.position !== String(own.files)) found('does not have all its files');
+    for (const column of words('month format part kind seal books_closed recorded_at event_id'))
+      if (row[column] !== own[column]) found(`has two values of ${column}`);
+  };
+  const later = compareByKey(pack, name, 'file', ['gl_export_id', 'position'], sealed, eachRow);
+  unsealed(pack, later, `rows of ${name} are`);
+}
+
+/** Their lines. Each journal balances, and all parts from closed books are together what the month moved its accounts by. */
+function compareGlLines(pack, name) {
+  const { from, to } = pack.manifest;
+  const exports = byId(pack, 'gl_exports', 'gl_export_id');
+  const sealed = new Map();
+  for (const line of pack.of('gl_export_lines')) {
+    const of = exports.get(line.gl_export_id);
+    const values = sealedValues(DATA_COLUMNS['gl-lines'], { ...of, ...line });
+    if (of !== undefined) values.external_id = externalIdOf(of, line.currency);
+    sealed.set(`${line.gl_export_id} ${line.line}`, { values, required: of?.month >= from && of?.month <= to });
+  }
+  const eachRow = (row) => {
+    const of = pack.glExports.get(row.gl_export_id);
+    const found = (problem) => pack.found(name, `line ${row.line} of export ${row.gl_export_id} ${problem}`);
+    if (of === undefined) {
+      found('is of no journal that was exported');
+      return;
+    }
+    of.lines += 1;
+    if (row.line !== String(of.lines)) found('comes after another line');
+    for (const column of words('month format part')) if (row[column] !== of[column]) found(`has another ${column}`);
+    if (row.external_id !== externalIdOf(of, row.currency)) found('has another external_id');
+    addTo(of.sums, `${row.account}\t${row.currency}`, [units(row.amount)]);
+  };
+  const later = compareByKey(pack, name, 'line', ['gl_export_id', 'line'], sealed, eachRow);
+  unsealed(pack, later, `lines of ${name} are`);
+  checkGlSums(pack, (problem) => pack.found(name, problem));
+}
+
+function checkGlSums(pack, found) {
+  const handOffs = new Map();
+  for (const { month, format, part, books_closed: closed, lines, sums } of pack.glExports.values()) {
+    const what = `part ${part} of ${month} for ${format}`;
+    if (lines === 0) found(`${what} has no line`);
+    const byCurrency = new Map();
+    for (const [key, amounts] of sums) addTo(byCurrency, key.split('\t')[1], amounts);
+    for (const [currency, [sum]] of byCurrency) if (sum !== 0n) found(`${what} does not balance in ${currency}`);
+    const handOff = handOffs.get(`${month} ${format}`) ?? { month, format, sums: new Map() };
+    for (const [key, amounts] of sums) addTo(handOff.sums, key, amounts);
+    handOffs.set(`${month} ${format}`, { ...handOff, closed });
+  }
+  for (const { month, format, closed, sums } of handOffs.values()) {
+    const books = pack.books.get(month);
+    // Of books that were open nothing can be said: what was exported is what they were then.
+    if (closed !== 'true' || books === undefined) continue;
+    const before = balancesBefore(pack, books);
+    for (const key of keysOf(sums, books.balancesNow, before)) {
+      const moved = (books.balancesNow.get(key)?.amount ?? 0n) - (before.get(key) ?? 0n);
+      if ((sums.get(key)?.[0] ?? 0n) !== moved)
+        found(`${key.replace('\t', ' in ')}: what was exported of ${month} for ${format} is not what its books moved`);
+    }
+  }
+}
+
+/** The balances that a month's books begin with: none for the first, whose journal has all before it as well. */
+function balancesBefore({ books, opening }, { previous }) {
+  if (previous === null) return new Map();
+  const before = books.get(previous.month);
+  if (before === undefined) return new Map([...opening].map(([key, [amount]]) => [key, amount]));
+  return new Map([...before.balancesNow].map(([key, { amount }]) => [key, amount]));
+}
+
 const COMPARED = {
   ledger: compareLedger,
   invoices: compareInvoices,
@@ -2663,6 +2775,8 @@ const COMPARED = {
   'partner-changes': comparePartnerChanges,
   'opening-balances': compareOpening,
   journal: compareJournal,
+  'gl-exports': compareGlExports,
+  'gl-lines': compareGlLines,
 };
 
 function checkData(pack) {

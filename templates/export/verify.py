@@ -371,7 +371,7 @@ DATA = {
     "payments": ["payments", "payment-moves", "credit-moves", "bank-lines"],
     "events": ["events"],
     "partners": ["partners", "policies", "partner-changes"],
-    "journal": ["opening-balances", "journal"],
+    "journal": ["opening-balances", "journal", "gl-exports", "gl-lines"],
 }
 
 
@@ -739,6 +739,11 @@ COLUMNS = {
         "share_allocation_id balance_transaction_id partner_id currency amount settled_currency settled_amount occurred_on entry_on"
     ).split(),
     "share_payments": ["share_allocation_id", "amount"],
+    "gl_exports": "gl_export_id month format part kind seal books_closed recorded_at event_id".split(),
+    "gl_export_lines": (
+        "gl_export_id line control account partner_id policy_id currency amount to_account class location name memo"
+    ).split(),
+    "gl_export_files": ["gl_export_id", "position", "name", "sha256"],
 }
 EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT}
 # All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too.
@@ -773,7 +778,7 @@ KEY_OF = {**NUMBERED, **{table: NUMBERED[of] for table, of in NUMBERED_AFTER.ite
 AMOUNTS = "amount credit_applied settled_amount fees opening closing credits debits rate taxable tax".split()
 FORMS = {name: is_amount for name in SUMS + AMOUNTS}
 FORMS.update(dict.fromkeys("sequence first_sequence last_sequence position count entries facts_to event_id".split(), is_number))
-FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces"], is_number))
+FORMS.update(dict.fromkeys([*NUMBERED.values(), "invoice_id", "credit_note_id", "replaces", "gl_export_id", "line"], is_number))
 FORMS.update(dict.fromkeys(("entry_on", "dated_on"), is_day))
 FORMS.update(month=is_month, posted_month=is_month, currency=is_currency, settled_currency=is_currency)
 NULLABLE = {
@@ -814,6 +819,7 @@ class Pack:
         self.groups, self.postings = {}, defaultdict(lambda: defaultdict(Decimal))
         self.entries = []  # (books, fields)
         self.void_rows = None
+        self.handed_off = {}
         self.checkpoints = []  # (record of the month, row, checkpoint or why it is malformed)
         self.checkpoint = {}  # those, by number
         self.ranges, self.entry_ranges = defaultdict(list), []
@@ -2785,6 +2791,11 @@ PARTNER = (
 ).split()
 POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price".split()
 CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
+GL_EXPORT = "gl_export_id month format part kind seal books_closed position file sha256 recorded_at event_id".split()
+GL_LINE = (
+    "gl_export_id line month format part external_id control account partner_id policy_id currency amount to_account class "
+    "location name memo"
+).split()
 TYPES = "text integer decimal amount date month instant boolean list object json".split()
 
 
@@ -2945,6 +2956,114 @@ def check_bank_lines(file):
     return compare_in_order(file, BANK_ROW, ["bank_statement_id", "position"], there, "bank line", values_of)
 
 
+class HandedOff:
+    """A journal that went to the general ledger, as gl-exports states it."""
+
+    def __init__(self, row):
+        self.row, self.files, self.lines = row, 0, 0
+        self.sums = defaultdict(Decimal)  # by (account, currency)
+        self.what = "part %s of %s for %s" % (row["part"], row["month"], row["format"])
+        self.books_closed = row["books_closed"] == "true"
+
+    def external_id(self, currency):
+        return "-".join((self.row["month"], self.row["part"], currency, self.row["seal"][:6]))
+
+
+def sealed_of_exports(pack, table, number):
+    """The facts of a table of exports by their key, each with the values of its export, and the keys that must be there."""
+    exports = {each["gl_export_id"]: each for each in pack.facts["gl_exports"]}
+    sealed, there = {}, set()
+    for each in pack.facts[table]:
+        export, key = exports.get(each["gl_export_id"]), (int(each["gl_export_id"]), int(each[number]))
+        sealed[key] = {**(export or {}), **each}
+        if export and pack.manifest.first <= export["month"] <= pack.manifest.last:
+            there.add(key)
+    return sealed, there
+
+
+def check_gl_exports(file):
+    pack, problem = file.pack, file.problem
+    sealed, there = sealed_of_exports(pack, "gl_export_files", "position")
+    last_part = Counter()
+
+    def values_of(key, row):
+        new = HandedOff({name: row[name] for name in GL_EXPORT if name not in ("position", "file", "sha256")})
+        own = pack.handed_off.setdefault(row["gl_export_id"], new)
+        if own is new:
+            last_part[row["month"], row["format"]] += 1
+            if row["part"] != str(last_part[row["month"], row["format"]]):
+                problem("%s does not follow the part before it" % own.what)
+            if not pack.manifest.first <= row["month"] <= pack.manifest.last:
+                problem("%s is of no month of the pack" % own.what)
+            record = (pack.books if own.books_closed else pack.records).get(row["month"])
+            if not record or record.seal != row["seal"]:
+                problem("%s names a seal that its month does not have" % own.what)
+        elif own.row != new.row:
+            problem("the files of %s are of two exports" % own.what)
+        own.files += 1
+        if row["position"] != str(own.files):
+            problem("%s lacks a file" % own.what)
+        values = sealed.get(key)
+        return values and {**values, "file": values["name"]}
+
+    return compare_in_order(file, GL_EXPORT, ["gl_export_id", "position"], there, "file", values_of)
+
+
+def check_gl_lines(file):
+    pack, problem = file.pack, file.problem
+    sealed, there = sealed_of_exports(pack, "gl_export_lines", "line")
+
+    def values_of(key, row):
+        own = pack.handed_off.get(row["gl_export_id"])
+        if own is None:
+            problem("line %d of %d is of no export" % (key[1], key[0]))
+            return sealed.get(key)
+        own.lines += 1
+        stated = {**own.row, "line": str(own.lines), "external_id": own.external_id(row["currency"])}
+        for name in ("line", "month", "format", "part", "external_id"):
+            if row[name] != stated[name]:
+                problem("line %s of %s has another %s" % (row["line"], own.what, name))
+        if not is_money(row["amount"]):
+            raise Malformed("%s: line %s of %s has no amount" % (file.name, row["line"], own.what))
+        own.sums[uncover(row["account"], file.csv), row["currency"]] += Decimal(row["amount"])
+        return sealed.get(key)
+
+    result = compare_in_order(file, GL_LINE, ["gl_export_id", "line"], there, "line", values_of)
+    check_handed_off(pack, problem)
+    return result
+
+
+def check_handed_off(pack, problem):
+    """Each journal balances; all parts to the last one, if its books were closed, are what the month's books moved."""
+    together = defaultdict(lambda: defaultdict(Decimal))
+    last = {}
+    for each in pack.handed_off.values():
+        if not each.lines:
+            problem("%s has no lines" % each.what)
+        left = defaultdict(Decimal)
+        of = each.row["month"], each.row["format"]
+        for (account, currency), amount in each.sums.items():
+            left[currency] += amount
+            together[of][account, currency] += amount
+        for currency, amount in left.items():
+            if amount:
+                problem("debits and credits of %s differ in %s" % (each.what, currency))
+        last[of] = each
+    for (month, fmt), each in last.items():
+        books = pack.books.get(month)
+        if not books or not each.books_closed:
+            continue
+        now = {key: amount for key, (_, amount) in books.accounts.items()}
+        before = {}
+        if books.previous:
+            earlier = pack.books.get(books.previous[0])
+            before = {key: amount for key, (_, amount) in earlier.accounts.items()} if earlier else pack.opening
+        exported = together[month, fmt]
+        for key in now.keys() | before.keys() | exported.keys():
+            if exported.get(key, 0) != now.get(key, 0) - before.get(key, 0):
+                problem("%s in %s: the journals of %s for %s are not what its books moved" % (*key, month, fmt))
+
+
 def is_value(cell, value, csv):
     """Whether a cell says a JSON value. Null and an empty text are the same."""
     if value is None or value == "":
@@ -3092,6 +3211,8 @@ COLUMNS_OF_FILE = {
     "partner-changes": CHANGE,
     "opening-balances": ["account", "currency", "amount"],
     "journal": POSTING,
+    "gl-exports": GL_EXPORT,
+    "gl-lines": GL_LINE,
 }
 DATA_CHECKS = {
     "voids": check_voids,
@@ -3111,6 +3232,8 @@ DATA_CHECKS = {
     "credit-moves": lambda file: check_moves(file, "credit_note", credit_moves(file.pack)),
     "opening-balances": check_opening,
     "journal": check_journal,
+    "gl-exports": check_gl_exports,
+    "gl-lines": check_gl_lines,
     "journal.ledger": check_text_journal,
     "journal.beancount": check_text_journal,
 }

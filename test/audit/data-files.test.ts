@@ -103,7 +103,7 @@ test('the page of the format has the same columns', () => {
     expect([file, (columns as string).trim().replaceAll('*', '').split(' ')]).toEqual([file, top]);
     return file;
   });
-  expect(compared).toHaveLength(17);
+  expect(compared).toHaveLength(19);
 });
 
 test('no cell of the new files is read as a formula, and both formats say the same', () => {

@@ -163,6 +163,7 @@ export class Forger {
       const name = `sealed/${each.month}/record.txt`;
       const record = this.resealed(each.month, this.text(name), before);
       this.write(name, record);
+      this.renameJournals(each.seal, sha256(record));
       each.seal = sha256(record);
       this.sign('month', each.month, record);
       before = `${each.month} ${each.seal}`;
@@ -183,6 +184,7 @@ export class Forger {
       );
       if (before !== undefined) record = record.replace(/^previous .*$/m, `previous ${before}`);
       this.write(name, record);
+      this.renameJournals(each.books_seal, sha256(record));
       each.books_seal = sha256(record);
       this.sign('books', each.month, record);
       before = `${each.month} ${each.books_seal}`;
@@ -206,6 +208,20 @@ export class Forger {
     this.retell('book_closes', (row) => {
       if (row['month'] === month) Object.assign(row, { seal: sha256(record), record: record.replaceAll('\n', '\\n') });
     });
+  }
+
+  /** Journals that were handed to the general ledger name a seal, and their external ids its beginning. */
+  private renameJournals(before: string, after: string): void {
+    this.retell('gl_exports', (row) => {
+      if (row['seal'] === before) row['seal'] = after;
+    });
+    for (const [file, length] of [
+      ['gl-exports', 64],
+      ['gl-lines', 6],
+    ] as const)
+      for (const name of [`${file}.csv`, `${file}.jsonl`])
+        if (existsSync(this.path(name)))
+          this.edit(name, (text) => text.replaceAll(before.slice(0, length), after.slice(0, length)), true);
   }
 
   /** Changes the facts of a table in all months. */

@@ -53,7 +53,7 @@ test('each table has a Parquet file with its rows, and the manifest names it', (
       tables += 1;
     }
   }
-  expect(tables).toBe(15);
+  expect(tables).toBe(18);
 });
 
 /** This reader gives decimals as numbers, which are nearly those of the CSV. pyarrow gives them exactly. */
