@@ -243,13 +243,13 @@ CREATE TRIGGER number_given_or_skipped AFTER INSERT ON skipped_numbers
 CREATE FUNCTION tax_of(taxable numeric, rate numeric, currency text) RETURNS numeric IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN round(taxable * rate / 100, minor_digits(currency));
 
--- The totals of a document by category and rate of tax, frozen at its issue. A document from before tax was configured has
--- none. Rates are in percent. A credit note has its amounts negated, as in its header.
+-- The totals of a document by country, category and rate of tax, reduced rates apart, frozen at its issue. A document from
+-- before tax was configured has none. Rates are in percent. A credit note has its amounts negated, as in its header.
 CREATE TABLE document_taxes (
   document_id bigint NOT NULL REFERENCES documents,
   position integer NOT NULL CONSTRAINT document_tax_position_positive CHECK (position > 0),
   currency text COLLATE "C" NOT NULL,
-  -- The partner's, by which the rule was chosen; empty if its address had none.
+  -- The partner's, by which the rule was chosen; empty if its address had none. Of a reversal that of what it reverses.
   country text COLLATE "C" NOT NULL,
   -- The issuer's tax number there; empty: issuer.tax_id of the settings.
   registration text NOT NULL,
@@ -264,7 +264,7 @@ CREATE TABLE document_taxes (
   taxable numeric NOT NULL,
   tax numeric NOT NULL,
   PRIMARY KEY (document_id, position),
-  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_once UNIQUE (document_id, country, category, rate, reduced),
   CONSTRAINT document_tax_rate_of_category CHECK (
     CASE category WHEN 'standard' THEN rate > 0 AND rate <= 100 ELSE rate = 0 AND NOT reduced END),
   CONSTRAINT document_tax_reason_of_category CHECK (
@@ -290,7 +290,7 @@ CREATE TABLE document_lines (
   -- The position of the tax total that the line is part of; NULL on a document without tax.
   tax integer,
   PRIMARY KEY (document_id, position),
-  -- A reversal has the tax of what it reverses, so that a change of rates can divide a line.
+  -- A reversal has the tax of what it reverses, so that a change of rates or of country can divide a line.
   CONSTRAINT line_once UNIQUE NULLS NOT DISTINCT (document_id, policy_id, kind, month, tax),
   CONSTRAINT line_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT line_tax_of_its_document FOREIGN KEY (document_id, tax) REFERENCES document_taxes (document_id, position)

@@ -1665,7 +1665,7 @@ CREATE TABLE document_taxes (
   tax numeric NOT NULL,
   fact_id bigint NOT NULL,
   CONSTRAINT document_taxes_pkey PRIMARY KEY (document_id, "position"),
-  CONSTRAINT document_tax_once UNIQUE (document_id, category, rate),
+  CONSTRAINT document_tax_once UNIQUE (document_id, country, category, rate, reduced),
   CONSTRAINT document_tax_position_positive CHECK ("position" > 0),
   CONSTRAINT document_tax_named CHECK (name <> ''),
   CONSTRAINT document_tax_category_known CHECK (category = ANY (ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'])),

@@ -48,7 +48,7 @@ const DRAFTED = `summed AS (
      ), by_rules AS (
        SELECT partner_id, currency, arrangement,
               jsonb_agg(jsonb_build_array(country, registration, name, category, rate, reduced, reason, reason_code,
-                                          taxable, tax) ORDER BY category, rate) AS taxes
+                                          taxable, tax) ORDER BY country, category, rate, reduced) AS taxes
        FROM pg_temp.draft_taxes GROUP BY partner_id, currency, arrangement
      )`;
 
@@ -56,7 +56,7 @@ const DRAFTED = `summed AS (
 const PRINTED = `CROSS JOIN LATERAL (
        SELECT jsonb_agg(jsonb_build_array(t.country, t.registration, t.name, t.category, t.rate, t.reduced, t.reason,
                                           t.reason_code, s.sign * t.taxable, s.sign * t.tax)
-                        ORDER BY t.category, t.rate) AS taxes
+                        ORDER BY t.country, t.category, t.rate, t.reduced) AS taxes
        FROM document_taxes t WHERE t.document_id = d.document_id) AS x
      CROSS JOIN LATERAL (
        SELECT jsonb_object_agg(l.policy_id, l.policy_name) AS names,

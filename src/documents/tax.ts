@@ -1,5 +1,5 @@
 /**
- * The tax of a document: its totals by category and rate, each rounded once (EN 16931, BR-CO-17), and how a credit note
+ * The tax of a document: its totals by country, category and rate, each rounded once (EN 16931, BR-CO-17), and how a credit note
  * against an invoice takes the tax of what it credits. Pure.
  */
 import type { TaxCategory } from '../config/tax.ts';
@@ -17,9 +17,9 @@ export interface TaxRate {
   readonly reason_code: string;
 }
 
-/** A total by category and rate. A document has each pair once. */
+/** A total by country, category and rate, reduced rates apart. A document has each once. */
 export interface TaxTotal extends TaxRate {
-  /** The country of the partner, by which the rule was chosen; may be empty. */
+  /** The country of the partner, by which the rule was chosen; may be empty. Of a reversal that of what it reverses. */
   readonly country: string;
   /** As it is printed: `VAT`. */
   readonly name: string;

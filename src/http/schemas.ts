@@ -192,7 +192,7 @@ const documentTax = {
       }),
     )
     .optional()
-    .meta({ description: 'By category and rate. Only on a document with tax, as the four beside it' }),
+    .meta({ description: 'By country, category and rate. Only on a document with tax, as the four beside it' }),
   net: decimalText('invoiceAmount, before tax').optional(),
   tax: decimalText('Sum of the tax').optional(),
   gross: decimalText('net plus tax').optional(),

@@ -12,7 +12,12 @@ import { type Owner, openOwner } from './owner.ts';
 let world: World;
 let owner: Owner;
 
-/** Two months with their books closed: a change of rates between them, a void, a replacement and credits, some as e-invoices. */
+const ADDRESS = { line1: '1 Quay', line2: '', city: 'Town', region: '', postal_code: '10115' };
+
+/**
+ * Two months with their books closed: a change of rates and of a country between them, one rate reduced and not, a void, a
+ * replacement and credits, some as e-invoices.
+ */
 beforeAll(async () => {
   world = await openWorld();
   const rules = [
@@ -20,14 +25,22 @@ beforeAll(async () => {
     { category: 'standard', rate: '19', from: '2026-08-01' },
     { policy: 'parking', category: 'exempt', reason: 'Exempt' },
     { partner: 'p-2', category: 'standard', rate: '10' },
+    { partner: 'p-2', policy: 'parking', category: 'standard', rate: '10', reduced: true },
+    { country: 'FR', category: 'standard', rate: '16' },
   ];
   const tax = settingsSchema.shape.tax.parse({ from: '2026-07', rules });
   world.settings = { ...world.settings, tax, issuer: { ...world.settings.issuer, tax_id: 'DE123456789' } };
   const sold = quote();
+  const yen = { partner_id: 'p-2', currency: 'JPY' };
+  const moved = quote({ partner_id: 'p-3' });
+  const p3 = (country: string) => partner({ partner_id: 'p-3', address: { ...ADDRESS, country } });
+  await world.partners([p3('DE')]);
   await world.partners([partner({ e_invoice: 'facturx' }), partner({ partner_id: 'p-2', currency: 'JPY' })]);
   await world.rows([
     ...[sold, quote(), quote({ policy_id: 'parking' })],
-    quote({ partner_id: 'p-2', currency: 'JPY', spotPrice: '1305', partnerCut: '300', invoiceAmount: '1005' }),
+    quote({ ...yen, spotPrice: '1305', partnerCut: '300', invoiceAmount: '1005' }),
+    quote({ ...yen, policy_id: 'parking', spotPrice: '1306', partnerCut: '300', invoiceAmount: '1006' }),
+    moved,
   ]);
   await world.close();
   await world.deliver();
@@ -37,7 +50,16 @@ beforeAll(async () => {
   await act.rerun('INV-2026-000002');
   for (const amount of ['3.33', '3.33', '3.34']) await act.credit('INV-2026-000001', amount);
   world.at('2026-09-01T10:00:00Z');
+  await world.partners([p3('FR')]);
   await world.rows([
+    quote({
+      partner_id: 'p-3',
+      accepted_at: '2026-08-09T12:00:00Z',
+      spotPrice: '40',
+      partnerCut: '12',
+      invoiceAmount: '28',
+    }),
+    reversal(moved, { accepted_at: '2026-08-10T12:00:00Z' }),
     quote({ accepted_at: '2026-08-09T12:00:00Z', spotPrice: '40', partnerCut: '12', invoiceAmount: '28' }),
     reversal(sold, { accepted_at: '2026-08-10T12:00:00Z' }),
   ]);

@@ -11,7 +11,8 @@ export const TAXES_TIE = `RECURSIVE chains AS (
   UNION ALL
   SELECT c.invoice_id, d.document_id, d.replaces FROM chains c JOIN documents d ON d.document_id = c.replaces
 ), notes AS (
-  SELECT n.document_id, n.credits, n.fact_id, v.fact_id AS voided_as, t.category, t.rate, t.taxable, t.tax
+  SELECT n.document_id, n.credits, n.fact_id, v.fact_id AS voided_as, t.country, t.category, t.rate, t.reduced,
+         t.taxable, t.tax
   FROM documents n JOIN document_taxes t USING (document_id) LEFT JOIN voids v USING (document_id)
   WHERE n.purpose = 'adjustment'
 ), inspected AS (
@@ -22,8 +23,8 @@ export const TAXES_TIE = `RECURSIVE chains AS (
     SELECT count(*) AS totals, sum(t.taxable) AS taxable, coalesce(sum(t.tax), 0) AS tax,
            count(*) FILTER (WHERE d.purpose = 'adjustment' AND NOT EXISTS (
              SELECT FROM document_taxes i
-             WHERE i.document_id = d.credits AND (i.category, i.rate, i.currency) = (t.category, t.rate, t.currency)))
-             AS strange,
+             WHERE i.document_id = d.credits AND (i.country, i.category, i.rate, i.reduced, i.currency)
+               = (t.country, t.category, t.rate, t.reduced, t.currency))) AS strange,
            string_agg(format('%s %s: %s on %s', t.category, trim_scale(t.rate), t.tax, t.taxable), ', '
                       ORDER BY t.position) FILTER (WHERE t.currency <> d.currency OR CASE d.purpose
              WHEN 'adjustment' THEN t.tax <> tax_of(b.taxable + t.taxable, t.rate, t.currency) - b.tax
@@ -35,7 +36,7 @@ export const TAXES_TIE = `RECURSIVE chains AS (
       SELECT coalesce(sum(n.taxable), 0) AS taxable, coalesce(sum(n.tax), 0) AS tax
       FROM chains c JOIN notes n ON n.credits = c.document_id
       WHERE c.invoice_id = d.credits AND n.fact_id < d.fact_id AND coalesce(n.voided_as > d.fact_id, true)
-        AND (n.category, n.rate) = (t.category, t.rate)) AS b
+        AND (n.country, n.category, n.rate, n.reduced) = (t.country, t.category, t.rate, t.reduced)) AS b
     WHERE t.document_id = d.document_id) AS s
   CROSS JOIN LATERAL (
     SELECT count(*) AS lines, count(*) FILTER (WHERE l.tax IS NULL) AS untaxed

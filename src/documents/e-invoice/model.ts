@@ -10,7 +10,7 @@ import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
-import type { TaxRate } from '../tax.ts';
+import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../tax.ts';
 
 /** A seller or buyer, all fields as texts; empty: not known. */
 export interface Party {
@@ -169,11 +169,33 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
 
 /** Its tax totals; of a document without tax, the one that says why there is none. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
-  if (taxTotals !== undefined) {
-    return taxTotals.map((total) => ({ ...vatOf(total), taxable: total.taxable, amount: total.tax }));
-  }
+  if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`nobody has said why ${number} charges no tax`);
   return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
+}
+
+/** EN 16931 has one total of a category and rate: those of several countries, and reduced rates, are added up. */
+function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
+  const found = new Map<string, TaxTotal>();
+  const sum = (one: string, other: string) => Amount.of(one, currency).plus(Amount.of(other, currency)).toString();
+  for (const total of totals) {
+    const { taxable, tax: amount, ...rate } = total;
+    const key = `${rate.category} ${rate.rate}`;
+    const before = found.get(key);
+    if (before === undefined) {
+      found.set(key, { ...vatOf(rate), taxable, amount });
+      continue;
+    }
+    const reasons = new Set([before.reason, rate.reason].flatMap((reason) => reason.split('; ')));
+    found.set(key, {
+      ...before,
+      reason: [...reasons].join('; '),
+      reason_code: before.reason_code === rate.reason_code ? rate.reason_code : '',
+      taxable: sum(before.taxable, taxable),
+      amount: sum(before.amount, amount),
+    });
+  }
+  return [...found.values()];
 }
 
 const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({

@@ -105,22 +105,28 @@ async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   );
 }
 
-/** Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses. */
+/**
+ * Creates `taxed_lines`: the same, divided by the month whose tax a row has. A reversal has that of what it reverses; if an
+ * earlier month billed that, `billed_month` and `billed_kind` say on which lines, and else are empty.
+ */
 async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
   await execute(
     tx,
     `CREATE TEMPORARY TABLE taxed_lines ON COMMIT DROP AS
      SELECT e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-            coalesce(q.month, e.month) AS tax_month, count(*) AS count, sum(e.spot_price) AS spot_price,
-            sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount
+            coalesce(q.month, e.month) AS tax_month,
+            CASE WHEN q.posted_month <= :previous::text THEN q.posted_month ELSE '' END AS billed_month,
+            CASE WHEN q.posted_month <= :previous::text THEN q.kind ELSE '' END AS billed_kind,
+            count(*) AS count, sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+            sum(e.invoice_amount) AS invoice_amount
      FROM ledger_rows e
      LEFT JOIN ledger_rows q ON e.kind = 'reversal' AND q.partner_id = e.partner_id
        AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
        AND own_id(q) = coalesce(e.requote_id, e.quote_id)
      WHERE e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month
        AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-     GROUP BY e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month, coalesce(q.month, e.month)`,
+     GROUP BY e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month, 7, 8, 9`,
     { ...rows },
   );
   await execute(tx, 'ANALYZE pg_temp.taxed_lines');

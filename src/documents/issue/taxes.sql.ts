@@ -1,6 +1,6 @@
 /**
- * SQL that gives drafts their tax: each sale by the rule of its tax point, totals by category and rate, and the drafted
- * lines divided by total. Refusal: tax_rule_missing.
+ * SQL that gives drafts their tax: each sale by the rule of its tax point, what takes back a billed sale as that was taxed,
+ * totals by category and rate, and the drafted lines divided by total. Refusal: tax_rule_missing.
  */
 import { type Tax, taxRuleFor } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
@@ -17,6 +17,17 @@ interface DraftedSale {
   readonly tax_month: Month;
 }
 
+/** Of a country that the settings do not name. */
+const UNNAMED = { name: 'VAT', registration: '' };
+
+/** What `sale_taxes` knows a tax by. */
+const SALE = 'partner_id, currency, policy_id, tax_month, billed_month, billed_kind';
+/** Of a line `l`: nothing says yet how it is taxed. */
+const NOT_BILLED = `NOT EXISTS (
+       SELECT FROM pg_temp.sale_taxes s
+       WHERE s.partner_id = l.partner_id AND s.currency = l.currency AND s.policy_id = l.policy_id
+         AND s.tax_month = l.tax_month AND s.billed_month = l.billed_month AND s.billed_kind = l.billed_kind)`;
+
 /** Creates `draft_taxes`, empty: the totals of each draft, signed as the ledger has them. */
 export async function createDraftTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -31,16 +42,17 @@ export async function createDraftTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month too; they become `draft_lines`, with the
- * position of their total. Refuses if a sale has no rule, and names all of them.
+ * Taxes the drafted lines of a month. `taxed_lines` has them divided by tax month and by where what they take back was
+ * billed; they become `draft_lines`, with the position of their total. Refuses if a sale has no rule, and names all of them.
  */
 export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
+  await takeBilledTaxes(tx, tax);
   const sales = await query<DraftedSale>(
     tx,
     `SELECT DISTINCT l.partner_id, p.address_country AS country, l.policy_id, o.kind AS policy_kind, l.tax_month
      FROM pg_temp.taxed_lines l JOIN partners p ON p.partner_id = l.partner_id
      JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
-     WHERE l.arrangement = 'invoicing' ORDER BY l.partner_id, l.policy_id, l.tax_month`,
+     WHERE l.arrangement = 'invoicing' AND ${NOT_BILLED} ORDER BY l.partner_id, l.policy_id, l.tax_month`,
   );
   const ruled = sales.map((sale) => ({ ...sale, rule: taxRuleFor(tax, { ...saleOf(sale), ...pointOf(sale) }) }));
   const missing = ruled.filter(({ rule }) => rule === undefined);
@@ -52,7 +64,7 @@ export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): 
     throw refuse('tax_rule_missing', { month, lines });
   }
   const rules = ruled.map(({ partner_id, policy_id, tax_month, country, rule }) => {
-    const { name = 'VAT', registration = '' } = tax.countries[country] ?? {};
+    const { name, registration } = tax.countries[country] ?? UNNAMED;
     return { ...rule, partner_id, policy_id, tax_month, country, name, registration };
   });
   await insertRules(tx, rules);
@@ -65,24 +77,50 @@ const saleOf = ({ partner_id, policy_id, policy_kind, country }: DraftedSale) =>
 /** The tax point of a month's sales is its last day (docs/tax.md). */
 const pointOf = ({ tax_month }: DraftedSale) => ({ date: lastDay(tax_month) });
 
-async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
+/**
+ * Creates `sale_taxes` with what takes back a sale of an earlier month: as the live document taxed it that billed it, whatever
+ * the rules and the partner's country are today. Only our tax number and the name of the tax are today's. The first month
+ * billed all rows before it. What a policy sold in a month is on one line, so that it has one tax.
+ */
+async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
   await execute(
     tx,
     `CREATE TEMPORARY TABLE sale_taxes ON COMMIT DROP AS
-     SELECT r.partner_id COLLATE "C" AS partner_id, r.policy_id COLLATE "C" AS policy_id,
-            r.tax_month COLLATE "C" AS tax_month, r.country, r.registration, r.name, r.category, r.rate, r.reduced,
-            r.reason, r.reason_code
-     FROM json_to_recordset(:rules::json) AS r (partner_id text, policy_id text, tax_month text, country text,
-       registration text, name text, category text, rate numeric, reduced boolean, reason text, reason_code text)`,
+     SELECT s.*, t.country, coalesce(:countries::jsonb -> t.country ->> 'registration', :registration) AS registration,
+            coalesce(:countries::jsonb -> t.country ->> 'name', :name) AS name, t.category, t.rate, t.reduced,
+            t.reason, t.reason_code, true AS billed
+     FROM (SELECT DISTINCT ${SALE} FROM pg_temp.taxed_lines WHERE arrangement = 'invoicing' AND billed_month <> '') AS s
+     JOIN live_documents d ON d.partner_id = s.partner_id AND d.currency = s.currency
+       AND d.month = greatest(s.billed_month, (SELECT min(month) FROM closed_months))
+       AND d.arrangement = 'invoicing' AND d.purpose = 'month'
+     JOIN document_lines l ON l.document_id = d.document_id AND l.policy_id = s.policy_id AND l.kind = s.billed_kind
+       AND l.month = s.tax_month
+     JOIN document_taxes t ON t.document_id = l.document_id AND t.position = l.tax`,
+    { countries: JSON.stringify(countries), ...UNNAMED },
+  );
+  await execute(tx, 'ANALYZE pg_temp.sale_taxes');
+}
+
+async function insertRules(tx: Transaction, rules: readonly object[]): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO pg_temp.sale_taxes (
+       ${SALE}, country, registration, name, category, rate, reduced, reason, reason_code, billed)
+     SELECT ${SALE}, r.country, r.registration, r.name, r.category, r.rate, r.reduced, r.reason, r.reason_code, false
+     FROM (SELECT DISTINCT ${SALE} FROM pg_temp.taxed_lines l WHERE arrangement = 'invoicing' AND ${NOT_BILLED}) AS s
+     JOIN json_to_recordset(:rules::json) AS r (partner_id text, policy_id text, tax_month text, country text,
+       registration text, name text, category text, rate numeric, reduced boolean, reason text, reason_code text)
+       USING (partner_id, policy_id, tax_month)`,
     { rules: JSON.stringify(rules) },
   );
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
 
 /**
- * Totals by category and rate, each taxed once. A document has each pair once (EN 16931), so different reasons of one pair
- * stand together, and a code only if there is one for all.
+ * Totals by country, category and rate, reduced rates apart, each taxed once. Those of the partner's present country are first:
+ * the document has our tax number there. Different reasons of one total stand together, each once, and a code only if there is
+ * one for all.
  */
 async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -90,19 +128,23 @@ async function totalTaxes(tx: Transaction): Promise<void> {
     `INSERT INTO pg_temp.draft_taxes
      SELECT partner_id, currency, arrangement,
             row_number() OVER (PARTITION BY partner_id, currency, arrangement
-              ORDER BY array_position(ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'], category),
-                rate DESC),
-            country, registration, name, category, rate, reduced, reason, reason_code, taxable,
-            tax_of(taxable, rate, currency)
+              ORDER BY country <> (SELECT p.address_country FROM partners p WHERE p.partner_id = totals.partner_id),
+                array_position(ARRAY['standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope'], category),
+                rate DESC, country COLLATE "C", reduced),
+            country, registration, name, category, rate, reduced,
+            -- What was billed may state several already.
+            CASE WHEN billed AND reason <> '' THEN (
+              SELECT string_agg(DISTINCT part, '; ') FROM unnest(string_to_array(reason, '; ')) AS part)
+              ELSE reason END,
+            reason_code, taxable, tax_of(taxable, rate, currency)
      FROM (
-       SELECT l.partner_id, l.currency, l.arrangement, min(s.country) AS country, min(s.registration) AS registration,
-              min(s.name) AS name, s.category, s.rate, bool_or(s.reduced) AS reduced,
-              string_agg(DISTINCT s.reason, '; ') AS reason,
+       SELECT l.partner_id, l.currency, l.arrangement, s.country, min(s.registration) AS registration,
+              min(s.name) AS name, s.category, s.rate, s.reduced, string_agg(DISTINCT s.reason, '; ') AS reason,
               CASE WHEN min(s.reason_code) = max(s.reason_code) THEN min(s.reason_code) ELSE '' END AS reason_code,
-              sum(l.invoice_amount) AS taxable
-       FROM pg_temp.taxed_lines l JOIN pg_temp.sale_taxes s USING (partner_id, policy_id, tax_month)
+              bool_or(s.billed) AS billed, sum(l.invoice_amount) AS taxable
+       FROM pg_temp.taxed_lines l JOIN pg_temp.sale_taxes s USING (${SALE})
        WHERE l.arrangement = 'invoicing'
-       GROUP BY l.partner_id, l.currency, l.arrangement, s.category, s.rate) AS totals`,
+       GROUP BY l.partner_id, l.currency, l.arrangement, s.country, s.category, s.rate, s.reduced) AS totals`,
   );
   await execute(
     tx,
@@ -112,9 +154,11 @@ async function totalTaxes(tx: Transaction): Promise<void> {
             t.position AS tax
      FROM pg_temp.taxed_lines l
      LEFT JOIN pg_temp.sale_taxes s ON l.arrangement = 'invoicing' AND s.partner_id = l.partner_id
-       AND s.policy_id = l.policy_id AND s.tax_month = l.tax_month
+       AND s.currency = l.currency AND s.policy_id = l.policy_id AND s.tax_month = l.tax_month
+       AND s.billed_month = l.billed_month AND s.billed_kind = l.billed_kind
      LEFT JOIN pg_temp.draft_taxes t ON t.partner_id = l.partner_id AND t.currency = l.currency
-       AND t.arrangement = l.arrangement AND t.category = s.category AND t.rate = s.rate
+       AND t.arrangement = l.arrangement AND t.country = s.country AND t.category = s.category AND t.rate = s.rate
+       AND t.reduced = s.reduced
      GROUP BY l.partner_id, l.currency, l.arrangement, l.policy_id, l.kind, l.month, t.position`,
   );
 }
@@ -168,7 +212,8 @@ export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<
      SELECT own.position, sum(t.taxable)::numeric AS taxable, sum(t.tax)::numeric AS tax
      FROM chain c JOIN live_documents n ON n.credits = c.document_id
      JOIN document_taxes t ON t.document_id = n.document_id
-     JOIN document_taxes own ON own.document_id = :documentId AND own.category = t.category AND own.rate = t.rate
+     JOIN document_taxes own ON own.document_id = :documentId AND own.country = t.country
+       AND own.category = t.category AND own.rate = t.rate AND own.reduced = t.reduced
      GROUP BY own.position ORDER BY own.position`,
     { documentId },
   );

@@ -35,6 +35,15 @@ describe.each(E_INVOICE_FORMATS)('%s', (format) => {
     expect(xml.toString()).toContain('>114.00<');
   });
 
+  test('one rate of two countries is one total', () => {
+    const taxed = taxedInvoice();
+    const [high, ...others] = taxed.taxTotals ?? [];
+    const halves = ['DE', 'AT'].map((country) => ({ ...high, country, taxable: '300.00', tax: '57.00' }));
+    const xml = drawEInvoice({ ...taxed, taxTotals: [...halves, ...others] } as DocumentSnapshot, factsOf(format));
+    expect(judge(xml).failed).toEqual([]);
+    expect(xml.toString()).toBe(drawEInvoice(taxed, factsOf(format)).toString());
+  });
+
   test('a credit note against an invoice with tax has a line for each total', () => {
     const taxed = taxedInvoice();
     const credit = euroCredit({ ...taxOf(taxed), invoiceAmount: taxed.invoiceAmount });
