@@ -2049,19 +2049,21 @@ PERHAPS = ("document_voided", "small_difference_undone", "refund_matched")
 
 
 def check_postings(pack, problem):
-    facts, expected = Facts(pack, problem), {}
+    facts, expected = Facts(pack, problem), defaultdict(list)
 
     def key(entry):
-        # A document has an entry for each tax.
+        # A document has an entry for each tax, and two where a reduced rate is as high as another.
         tax = next((side for side in entry[4:6] if isinstance(side, str) and side.startswith(TAX + ":")), None)
         return entry[0], entry[1], entry[6] if entry[0] == "share_converted" else tax
 
     for fact, own, *rest in derive_entries(facts):
         entry = [fact, own[KEY_OF[POSTED[fact][0]]], own["entry_on"], *rest]
-        expected[key(entry)] = entry
+        expected[key(entry)].append(entry)
     apart = 0
     for books, entry in pack.entries:
-        derived = expected.pop(key(entry), None)
+        alike = expected[key(entry)]
+        equal = (n for n, each in enumerate(alike) if all(two in (OLDER, one) for one, two in zip(entry, each)))
+        derived = alike.pop(next(equal, 0)) if alike else None
         wrong = facts.cannot_be(books, entry) if derived is None else None
         apart += derived is None and not wrong
         other = [name for name, one, two in zip(ENTRY, entry, derived or entry) if two is not OLDER and one != two]
@@ -2070,7 +2072,7 @@ def check_postings(pack, problem):
         if wrong:
             problem("the books of %s: %s %s %s" % (books.month, entry[0], entry[1], wrong))
     first = next(iter(pack.books.values()), None)
-    for entry in expected.values():
+    for entry in (each for alike in expected.values() for each in alike):
         month = entry[2][:7]
         perhaps = entry[0] in PERHAPS and entry[4] is OLDER
         if not perhaps and (month in pack.books or (first and first.previous is None and month < first.month)):
