@@ -123,8 +123,10 @@ async function describeWith(
       const candidates = temporary.get(missing) ?? [];
       // Where two parts of the program make a table of one name, a statement means that of its own folder.
       const chosen = candidates.find((each) => folderOf(each.place) === folderOf(place)) ?? candidates[0];
-      if (chosen === undefined || needed.length > 8) throw error;
-      needed.unshift(chosen.text);
+      if (chosen === undefined || needed[0] === chosen.text || needed.length > 8) throw error;
+      // It stands before all that it turns out to be needed for.
+      const rest = needed.filter((each) => each !== chosen.text);
+      needed.splice(0, needed.length, chosen.text, ...rest);
     } finally {
       await client.query('ROLLBACK');
     }
