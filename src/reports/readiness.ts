@@ -44,6 +44,7 @@ interface ActivePartner {
   readonly address_country: string;
   readonly tax_id: string;
   readonly arrangement: string;
+  readonly e_invoice: string;
   readonly policies: readonly { readonly id: string; readonly kind: string }[];
 }
 
@@ -54,6 +55,7 @@ export async function readReadiness(
   const partners = await query<ActivePartner>(
     tx,
     `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country, p.tax_id,
+            p.e_invoice,
             (SELECT a.arrangement FROM partner_arrangements a WHERE a.partner_id = p.partner_id
              ORDER BY a.from_month DESC LIMIT 1) AS arrangement,
             (SELECT coalesce(json_agg(json_build_object('id', o.policy_id, 'kind', o.kind) ORDER BY o.policy_id), '[]')
@@ -220,21 +222,32 @@ function partnerGaps(partner: ActivePartner): Gap[] {
     .map((needs) => ({ scope: 'partner', id: partner.partner_id, needs }));
 }
 
-/** Partners with a policy that no rule of tax applies to at the end of this month, and those that a reverse charge needs a tax id of. */
+/**
+ * Partners with a policy that no rule of tax applies to at the end of this month, those that a reverse charge needs a tax id of,
+ * and those whose e-invoices could not have all their policies together.
+ */
 function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Gap[] {
   const date = lastDay(month < tax.from ? tax.from : month);
   return partners
     .filter(({ arrangement }) => arrangement === 'invoicing')
-    .flatMap(({ partner_id: id, address_country: country, tax_id: taxId, policies }) => {
+    .flatMap(({ partner_id: id, address_country: country, tax_id: taxId, e_invoice: eInvoice, policies }) => {
       const ruled = policies.map((policy) => ({
         policy: policy.id,
         rule: taxRuleFor(tax, { partner: id, policy: policy.id, kind: policy.kind, country, date }),
       }));
       const missing = ruled.filter(({ rule }) => rule === undefined).map(({ policy }) => policy);
+      const outside = ruled.filter(({ rule }) => rule?.category === 'outside_scope').map(({ policy }) => policy);
+      const isMixed = eInvoice !== 'none' && outside.length > 0 && outside.length + missing.length < ruled.length;
       const isReversed = ruled.some(({ rule }) => rule?.category === 'reverse_charge');
       return [
         ...(missing.length > 0 ? [`a rule of tax on ${date} for policy ${missing.join(', ')}`] : []),
         ...(isReversed && taxId === '' ? ['tax_id: a reverse charge names it'] : []),
+        ...(isMixed ? [mixedNeeds(outside)] : []),
       ].map((needs): Gap => ({ scope: 'partner', id, needs }));
     });
 }
+
+/** An e-invoice of both is never written: its document waits. */
+const mixedNeeds = (outside: readonly string[]): string =>
+  `other rules of tax, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
+  'EN 16931 lets no document have both (BR-O-11)';

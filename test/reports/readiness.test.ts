@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
+import { taxSchema } from '../../src/config/tax.ts';
 import { deactivateUser, identify } from '../../src/people/users.ts';
 import { type Gap, type Readiness, readReadiness } from '../../src/reports/readiness.ts';
 import { startOver } from '../close/start-over.ts';
@@ -65,6 +66,18 @@ test('dollars lack ACH where there is a wire only', async () => {
   expect(await gaps({ instructions: { '*': realInstructions()['*'] as object } })).toEqual([
     { scope: 'currency', id: 'USD', needs: 'ACH instructions', partners: ['p-1'] },
   ]);
+});
+
+test('a partner with e-invoices is named where only some of its policies are outside the scope of tax', async () => {
+  const outside = { policy: 'parking', category: 'outside_scope', reason: 'Not taxable' };
+  const tax = taxSchema.parse({ from: '2026-07', rules: [{ category: 'standard', rate: '19' }, outside] });
+  const of = (partner_id: string, overrides: object = {}) =>
+    partner({ partner_id, e_invoice: 'facturx', ...overrides });
+  const policies = (partner()['policies'] as { policy_id: string }[]).slice(1);
+  await world.partners([of('p-1'), of('p-2', { e_invoice: 'none' }), of('p-3', { policies })]);
+  const mixed = (await gaps({ tax })).filter(({ needs }) => needs.includes('BR-O-11'));
+  expect(mixed.map(({ scope, id }) => [scope, id])).toEqual([['partner', 'p-1']]);
+  expect(mixed[0]?.needs).toMatch(/^other rules of tax, or no e-invoice: policy parking is outside the scope of tax/);
 });
 
 test('a partner needs a contact, an address and an active policy', async () => {
