@@ -26,6 +26,12 @@ export const GENERAL_LEDGER = {
       `Nothing was exported: a spreadsheet could run the name of ${f.partners.join(', ')} as a formula. Say under "names" ` +
       'of accounts.json what they are called in the general ledger.',
   ),
+  gl_names_shared: refused<{ shared: readonly { name: string; partners: readonly (string | null)[] }[] }>(
+    (f) =>
+      'Nothing was exported: partners of one name would be one customer of the general ledger.\n' +
+      `${f.shared.map(({ name, partners }) => `  ${name}: ${partners.map((id) => id ?? 'unknown_payer').join(', ')}`).join('\n')}\n` +
+      'Say under "names" of accounts.json what each is called there; if they are one customer, call each of them so.',
+  ),
   gl_not_exported: refused<{ month: string; format: string }>(
     (f) =>
       `${f.month} was never exported as ${f.format}, so nothing can move to other accounts. Run the command without ` +

@@ -2,7 +2,7 @@
  * Exporting a month's journal for the general ledger. All parts of a month in a format are together the month's journal:
  * the first is all of it, a later one what was posted since, or what moves to other accounts of theirs. What was exported
  * is never written differently again. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
- * accounts_invalid, accounts_unmapped, gl_name_unusable, gl_not_exported, gl_not_tied.
+ * accounts_invalid, accounts_unmapped, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
  */
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -23,7 +23,9 @@ import {
   moved,
   type Posting,
   postedSince,
+  renamed,
   runnableNames,
+  sharedNames,
   summarise,
 } from './journal.ts';
 import {
@@ -159,10 +161,11 @@ interface Given {
 /** What is left to export, with where it goes. Refuses what has no account, and names that no file can have. */
 async function linesToExport(
   tx: Transaction,
-  { accounts, postings, exported, request }: Given,
+  { accounts, postings, exported: written, request }: Given,
 ): Promise<{ lines: readonly GlLine[]; kind: GlKind; movable: readonly GlLine[] }> {
-  const ids = [...new Set([...postings, ...exported].flatMap(({ partner_id }) => partner_id ?? []))];
+  const ids = [...new Set([...postings, ...written].flatMap(({ partner_id }) => partner_id ?? []))];
   const names = await readPartnerNames(tx, ids);
+  const exported = renamed(accounts, written, names);
   const usable = (given: ReturnType<typeof mapped>): readonly GlLine[] => {
     if (given.unmapped.length > 0) {
       throw refuse('accounts_unmapped', { month: request.month, accounts: unmappedAccounts(given.unmapped) });
@@ -173,6 +176,8 @@ async function linesToExport(
   const checked = (lines: readonly GlLine[]) => {
     const partners = runnableNames(lines);
     if (partners.length > 0) throw refuse('gl_name_unusable', { partners });
+    const shared = lines.length === 0 ? [] : sharedNames(accounts, [...exported, ...lines]);
+    if (shared.length > 0) throw refuse('gl_names_shared', { shared });
     return lines;
   };
   if (exported.length === 0) {

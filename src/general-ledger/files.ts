@@ -10,7 +10,7 @@ import type { Accounts, GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
 /** Increases when what is written below changes: exports by an older writer keep their bytes and are not written again. */
-export const WRITER = 1;
+export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
 
@@ -33,7 +33,7 @@ export interface GlFile {
 
 /**
  * What their program knows a journal by, `2026-09-1-USD-3f9a2c`: month, part, currency and seal. A second import of a
- * journal is recognised by it. QuickBooks takes 21 characters.
+ * journal is recognised by it.
  */
 export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part' | 'seal'>, currency: string): string =>
   `${month}-${part}-${currency}-${seal.slice(0, 6)}`;
@@ -41,9 +41,13 @@ export const externalId = ({ month, part, seal }: Pick<Journal, 'month' | 'part'
 /** A template of Xero takes so many lines. */
 export const XERO_LINES = 300;
 
+/** QuickBooks Online takes 1,000 rows in a file, of which one is the heading; and so many characters of a journal number. */
+export const QUICKBOOKS_LINES = 999;
+const QUICKBOOKS_NUMBER = 21;
+
 const WRITERS: Readonly<Record<GlFormat, (journal: Journal, of: readonly CurrencyJournal[]) => GlFile[]>> = {
   generic: genericFiles,
-  quickbooks: (journal, of) => [csvFile(journal, '', quickbooksRows(journal, of))],
+  quickbooks: quickbooksFiles,
   xero: xeroFiles,
   netsuite: (journal, of) => [csvFile(journal, '', netsuiteRows(journal, of))],
 };
@@ -107,16 +111,28 @@ function genericFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[
 const QUICKBOOKS =
   'Journal No.,Journal Date,Account Name,Debits,Credits,Description,Name,Currency,Location,Class'.split(',');
 
-/** A journal has one currency there, so each currency is a journal. */
-const quickbooksRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => [
-  QUICKBOOKS,
-  ...of.flatMap(({ currency, lines }) =>
-    lines.map((line) => [
-      ...[externalId(journal, currency), dateOf(journal), line.to_account, ...sidesOf(line)],
-      ...[`${titleOf(journal)}: ${line.memo}`, line.name, currency, line.location, line.class],
-    ]),
-  ),
-];
+/**
+ * A journal has one currency there, so each currency is a journal. One of more lines than a file takes is several, each
+ * balanced and with a number of its own; otherwise a file has as many whole journals as it takes.
+ */
+function quickbooksFiles(journal: Journal, of: readonly CurrencyJournal[]): GlFile[] {
+  const files: string[][][] = [];
+  for (const { currency, lines } of of) {
+    const parts = balancedParts(lines, QUICKBOOKS_LINES);
+    for (const [at, part] of parts.entries()) {
+      const ending = parts.length === 1 ? '' : `-${at + 1}`;
+      const number = externalId(journal, currency).slice(0, QUICKBOOKS_NUMBER - ending.length) + ending;
+      const rows = part.map((line) => [
+        ...[number, dateOf(journal), line.to_account, ...sidesOf(line)],
+        ...[`${titleOf(journal)}: ${line.memo}`, line.name, currency, line.location, line.class],
+      ]);
+      const last = files.at(-1);
+      if (last !== undefined && last.length + rows.length <= QUICKBOOKS_LINES) last.push(...rows);
+      else files.push(rows);
+    }
+  }
+  return files.map((rows, at) => csvFile(journal, files.length === 1 ? '' : `-${at + 1}`, [QUICKBOOKS, ...rows]));
+}
 
 const XERO = [
   ...['*Narration', '*Date', 'Description', '*AccountCode', '*TaxRate', '*Amount'],

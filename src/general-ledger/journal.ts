@@ -50,6 +50,12 @@ export function targetOf(accounts: Accounts, posted: Posted, partnerName: string
   };
 }
 
+/** Lines with the names that their partners have now: what was exported moves no account, and its customer may be renamed. */
+export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: ReadonlyMap<string, string>): GlLine[] =>
+  lines.map((line) =>
+    line.name === '' ? line : { ...line, name: nameOf(accounts, line.partner_id, names.get(line.partner_id ?? '')) },
+  );
+
 /** What the map calls a partner, which may have the id of a property that every object has, such as `constructor`. */
 function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
   if (partner === null) return unknown_payer;
@@ -83,6 +89,26 @@ export function mapped(
 export const runnableNames = (lines: readonly GlLine[]): string[] => [
   ...new Set(lines.filter(({ name }) => couldRun(name)).map(({ partner_id }) => partner_id ?? '')),
 ];
+
+/** Several payers of one name. Null is whoever is not known. */
+export interface SharedName {
+  readonly name: string;
+  readonly partners: readonly (string | null)[];
+}
+
+/**
+ * The names of lines that several payers have. A program knows a customer by its name alone, so they would be one customer
+ * there. Where `names` calls each of them so, one customer is what is meant.
+ */
+export function sharedNames({ names }: Accounts, lines: readonly GlLine[]): SharedName[] {
+  const payers = new Map<string, Set<string | null>>();
+  for (const { name, partner_id } of lines)
+    if (name !== '') payers.set(name, (payers.get(name) ?? new Set()).add(partner_id));
+  const isMeant = (partner: string | null) => partner === null || Object.hasOwn(names, partner);
+  return [...payers]
+    .map(([name, partners]) => ({ name, partners: [...partners].sort() }))
+    .filter(({ partners }) => partners.length > 1 && !partners.every(isMeant));
+}
 
 /** Where each of our accounts stands now. What a reclassification moved away stands there no more. */
 export const latestTargets = (exported: readonly GlLine[]): Map<string, Target> =>

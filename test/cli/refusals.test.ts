@@ -1322,6 +1322,18 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return ran;
     },
   },
+  gl_names_shared: {
+    when: 'two partners have one name, by which the general ledger would know both',
+    exit: 3,
+    says: /would be one customer of the general ledger\.\n {2}Harbor: p-1, p-2\nSay under "names" of accounts\.json/,
+    run: async () => {
+      const own = await correctedWorld();
+      await own.partners([partner({ name: 'Harbor' }), partner({ partner_id: 'p-2', name: 'Harbor' })]);
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
+    },
+  },
   gl_not_exported: {
     when: 'what was never exported is to move to other accounts',
     exit: 3,

@@ -13,6 +13,7 @@ import {
   latestTargets,
   mapped,
   moved,
+  sharedNames,
   summarise,
 } from '../../src/general-ledger/journal.ts';
 import { readExports } from '../../src/general-ledger/list.ts';
@@ -164,23 +165,23 @@ test('as agent, sales are net of the partner cut, policy by policy, and nothing 
   expect(after['Bank Tokyo JPY']).toBe(before['Bank Tokyo JPY']);
 });
 
-test('a journal of more lines than Xero takes is divided into files that balance and add up to it', () => {
-  const lines = Array.from({ length: 1001 }, (_, at): GlLine => {
+/** 1,000 receivables of one currency and what they add up to on the other side. */
+const manyLines = (currency: string): GlLine[] =>
+  Array.from({ length: 1001 }, (_, at): GlLine => {
     const amount = at === 1000 ? '-500500.00' : `${at + 1}.00`;
     const account = `assets:receivable:billed:p-${at}`;
     const posted = { control: 'assets:receivable:billed', account, partner_id: `p-${at}`, policy_id: null };
     const target = { to_account: `A${at}`, class: '', location: '', name: '', memo: 'assets:receivable:billed' };
-    return { ...posted, ...target, currency: 'USD', amount };
+    return { ...posted, ...target, currency, amount };
   });
-  const accounts = storedAccounts({ accounts: [{ account: 'x', to: 'x' }] });
-  const journal = {
-    month: '2026-09' as Month,
-    part: 1,
-    kind: 'journal',
-    seal: 'a'.repeat(64),
-    books_closed: true,
-  } as const;
-  const files = filesOf({ ...journal, format: 'xero', accounts, lines });
+const large = {
+  ...({ month: '2026-09' as Month, part: 1, kind: 'journal', seal: 'a'.repeat(64), books_closed: true } as const),
+  accounts: storedAccounts({ accounts: [{ account: 'x', to: 'x' }] }),
+};
+
+test('a journal of more lines than Xero takes is divided into files that balance and add up to it', () => {
+  const lines = manyLines('USD');
+  const files = filesOf({ ...large, format: 'xero', lines });
   expect(files.map(({ name }) => name)).toEqual([1, 2, 3, 4].map((at) => `gl-2026-09-1-xero-USD-${at}.csv`));
   for (const { content } of files)
     expect(content.toString().trimEnd().split('\n').length - 1).toBeLessThanOrEqual(XERO_LINES);
@@ -189,6 +190,55 @@ test('a journal of more lines than Xero takes is divided into files that balance
   expect(sumsBy(read, ({ account }) => account).get('A1000')).toBe(-500_500_000n);
   const [whole] = summarise(lines);
   expect(balancedParts(whole?.lines ?? [], 2000)).toEqual([whole?.lines]);
+});
+
+test('a journal of more rows than QuickBooks takes is several, each with a number of its own, and the others stay whole', () => {
+  const small = manyLines('EUR').slice(0, 1);
+  const whole = [...small, ...small.map((line) => ({ ...line, amount: '-1.00', to_account: 'Sales' }))];
+  const files = filesOf({ ...large, part: 10, format: 'quickbooks', lines: [...manyLines('USD'), ...whole] });
+  expect(files.map(({ name }) => name)).toEqual([1, 2, 3].map((at) => `gl-2026-09-10-quickbooks-${at}.csv`));
+  const rows = files.map(({ content }) => content.toString().trimEnd().split('\n').length);
+  expect(Math.max(...rows)).toBeLessThanOrEqual(1000);
+  const read = readBack('quickbooks', files);
+  const numbers = ['2026-09-10-EUR-aaaaaa', '2026-09-10-USD-aaaa-1', '2026-09-10-USD-aaaa-2'];
+  expect([...sumsBy(read, ({ id }) => id)].sort()).toEqual(numbers.map((number) => [number, 0n]));
+  const sums = sumsBy(read, ({ account, currency }) => `${account} ${currency}`);
+  expect([sums.size, sums.get('A1000 USD'), sums.get('A0 EUR')]).toEqual([1003, -500_500_000n, 1_000n]);
+});
+
+const receivable = (partner_id: string, name: string): GlLine => ({
+  ...{ control: 'assets:receivable:billed', account: `assets:receivable:billed:${partner_id}`, partner_id },
+  ...{ policy_id: null, currency: 'USD', amount: '5.00', to_account: 'Receivables', class: '', location: '', name },
+  memo: 'assets:receivable:billed',
+});
+
+test('partners of one name are no one customer by accident, and one where accounts.json calls each of them so', () => {
+  const lines = [receivable('p-1', 'Harbor'), receivable('p-2', 'Harbor'), receivable('p-3', 'Quay')];
+  const shared = (names: object) =>
+    sharedNames(storedAccounts({ accounts: [{ account: 'x', to: 'x' }], names }), lines);
+  expect(shared({})).toEqual([{ name: 'Harbor', partners: ['p-1', 'p-2'] }]);
+  expect(shared({ 'p-1': 'Harbor' })).toEqual([{ name: 'Harbor', partners: ['p-1', 'p-2'] }]);
+  expect(shared({ 'p-1': 'Harbor', 'p-2': 'Harbor' })).toEqual([]);
+});
+
+test('what is posted after a customer was renamed goes to the name that the customer has now', async () => {
+  const own = await openMonths('2026-07', '2026-08');
+  try {
+    const by = (name: string) => {
+      const accounts = ACCOUNTS.accounts.map((rule) => ({ ...rule, by_partner: rule.to === 'Unapplied cash' }));
+      writeAccounts(own, { accounts, names: { 'p-1': name } });
+      return own.database.transaction((tx) => exportGl(tx, own, { ...asked, preliminary: true }));
+    };
+    const unapplied = (files: Parameters<typeof readBack>[1]) =>
+      readBack('quickbooks', files).flatMap(({ account, name }) => (account === 'Unapplied cash' ? [name] : []));
+    expect(unapplied((await by('Harbour')).files)).toContain('Harbour');
+    expect((await by('Harbour Lights')).recorded).toBe(false);
+    const paid = { partnerId: 'p-1', amount: '41.00', receivedOn: '2026-09-30', account: '0001', reference: 'W' };
+    await booksOf(own).record(paid);
+    expect(unapplied((await by('Harbour Lights')).files)).toEqual(['Harbour Lights']);
+  } finally {
+    await own.end();
+  }
 });
 
 test('verify finds nothing, and the same lines in the files', async () => {
