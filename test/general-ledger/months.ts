@@ -39,7 +39,10 @@ export const everyAccount = (sales = 'Sales'): object => ({
   ]
     .map((account): object => ({ account, to: account.replaceAll(':', ' ') }))
     .concat({ account: 'income:sales', to: sales }),
-  names: { 'p-2': 'Second partner', 'p-3': 'Third partner', 'p-4': 'Fourth partner', 'p-5': 'Fifth partner' },
+  names: {
+    ...{ 'p-2': 'Second partner', 'p-3': 'Third partner', 'p-4': 'Fourth partner', 'p-5': 'Fifth partner' },
+    'p-split': 'Partner with a processor',
+  },
 });
 
 export const writeAccounts = ({ home }: Pick<World, 'home'>, accounts: object = ACCOUNTS): void =>
