@@ -669,17 +669,77 @@ FROM (
 ) AS sums;
 CALL grant_to_app('SELECT', 'payment_balances');
 
+-- What was open when the books of a month were closed: documents with their balances, and unapplied cash by payment and
+-- partner. What is open later is found from these and from the facts since, however old the ledger is. Both are derived
+-- from the facts, so they are neither facts nor sealed, and verify derives them again.
+CREATE TABLE book_open_documents (
+  month billing_month NOT NULL CONSTRAINT book_open_document_of_closed_books
+    REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
+  document_id bigint NOT NULL REFERENCES documents,
+  balance numeric NOT NULL CONSTRAINT book_open_document_not_zero CHECK (balance <> 0),
+  PRIMARY KEY (month, document_id)
+);
+CALL make_append_only('book_open_documents');
+
+CREATE TABLE book_unapplied_cash (
+  month billing_month NOT NULL CONSTRAINT book_unapplied_cash_of_closed_books
+    REFERENCES book_closes DEFERRABLE INITIALLY DEFERRED,
+  payment_id bigint NOT NULL REFERENCES payments,
+  -- NULL: of a payer that is not known yet.
+  partner_id text COLLATE "C" REFERENCES partners,
+  amount numeric NOT NULL CONSTRAINT book_unapplied_cash_not_zero CHECK (amount <> 0),
+  CONSTRAINT book_unapplied_cash_once UNIQUE NULLS NOT DISTINCT (month, payment_id, partner_id)
+);
+CALL make_append_only('book_unapplied_cash');
+
+-- The last month whose books were closed and which ended on the day or before it; NULL: none.
+CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
+  SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
+$$;
+
+-- The unapplied cash on a day, by payment and partner; on the day 'infinity' what is unapplied now. What was undone by the
+-- day counts on neither side. (In PL/pgSQL, so that it is planned for the day that it begins from.)
+CREATE FUNCTION unapplied_cash(as_of date)
+RETURNS TABLE (payment_id bigint, partner_id text, amount numeric) STABLE ROWS 200 LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  books text := books_by(as_of);
+  since date := coalesce((month_after(books) || '-01')::date, '-infinity');
+BEGIN
+  RETURN QUERY
+  SELECT payment_id, partner_id, sum(amount)
+  FROM (
+    SELECT payment_id, partner_id, amount FROM book_unapplied_cash WHERE month = books
+    UNION ALL
+    SELECT payment_id, partner_id, amount FROM payments WHERE entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT g.payment_id, moved.partner_id, moved.amount
+    FROM payment_assignments g
+    CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id, amount)
+    WHERE g.entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT a.payment_id, a.partner_id, -a.amount FROM payment_applications a
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM payment_unapplications u
+      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
+    UNION ALL
+    SELECT a.payment_id, a.partner_id, a.amount
+    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT payment_id, partner_id, -amount FROM payment_reversals WHERE entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT r.payment_id, i.partner_id, r.amount
+    FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+    WHERE i.entry_on BETWEEN since AND as_of
+  ) AS moved
+  GROUP BY payment_id, partner_id HAVING sum(amount) <> 0;
+END
+$$;
+
 -- The payments with unapplied cash, found at once: payment_balances looks the sums of each payment up.
 CREATE VIEW unapplied_payments AS
-SELECT p.payment_id
-FROM payments p
-LEFT JOIN (
-  SELECT payment_id, sum(amount) AS amount
-  FROM (SELECT payment_id, amount FROM live_payment_applications
-        UNION ALL
-        SELECT payment_id, amount FROM live_payment_reversals) AS used
-  GROUP BY payment_id) AS s USING (payment_id)
-WHERE p.amount > coalesce(s.amount, 0);
+SELECT payment_id FROM unapplied_cash('infinity') GROUP BY payment_id HAVING sum(amount) > 0;
 CALL grant_to_app('SELECT', 'unapplied_payments');
 
 -- Nobody needs the payload of an event any more: it was processed, finance decided what was left to it, and its payment is
@@ -768,27 +828,68 @@ FROM (
 ) AS sums;
 CALL grant_to_app('SELECT', 'document_balances');
 
--- The documents whose status is open, found at once from everything that was ever settled: document_balances looks the sums
--- of each document up. credit_applied does not count here, because the applications at issue are among those summed.
-CREATE VIEW open_documents AS
-SELECT d.document_id
-FROM documents d
-LEFT JOIN (
-  SELECT document_id, sum(amount) AS amount
-  FROM (SELECT document_id, amount FROM live_payment_applications
-        UNION ALL
-        SELECT document_id, amount FROM live_small_differences
-        UNION ALL
-        SELECT document_id, amount FROM live_write_offs
-        UNION ALL
-        SELECT document_id, amount FROM live_credit_refunds
-        UNION ALL
-        SELECT a.document_id, l.amount
-        FROM live_credit_applications l CROSS JOIN LATERAL (VALUES (invoice_id), (credit_note_id)) AS a (document_id)
-       ) AS settled
-  GROUP BY document_id) AS s USING (document_id)
-WHERE d.document <> 'statement' AND d.gross <> coalesce(s.amount, 0)
-  AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
+-- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void document is
+-- not open, whatever was applied to it and given back. credit_applied does not count here, because the applications at
+-- issue are among those summed.
+CREATE FUNCTION open_items(as_of date)
+RETURNS TABLE (document_id bigint, balance numeric) STABLE ROWS 1000 LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  books text := books_by(as_of);
+  since date := coalesce((month_after(books) || '-01')::date, '-infinity');
+BEGIN
+  RETURN QUERY
+  SELECT moved.document_id, sum(moved.amount)
+  FROM (
+    SELECT document_id, balance AS amount FROM book_open_documents WHERE month = books
+    UNION ALL
+    SELECT document_id, gross FROM documents WHERE entry_on BETWEEN since AND as_of AND document <> 'statement'
+    UNION ALL
+    SELECT lowered.document_id, -a.amount
+    FROM credit_applications a
+    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS lowered (document_id)
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM credit_releases r
+      WHERE r.credit_application_id = a.credit_application_id AND r.entry_on <= as_of)
+    UNION ALL
+    SELECT raised.document_id, a.amount
+    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS raised (document_id)
+    WHERE r.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT w.document_id, -w.amount FROM write_offs w
+    WHERE w.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id AND r.entry_on <= as_of)
+    UNION ALL
+    SELECT w.document_id, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+    WHERE r.entry_on BETWEEN since AND as_of AND w.entry_on < since
+    UNION ALL
+    SELECT a.document_id, -a.amount - coalesce(s.amount, 0)
+    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM payment_unapplications u
+      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
+    UNION ALL
+    SELECT a.document_id, a.amount + coalesce(s.amount, 0)
+    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+    LEFT JOIN small_differences s USING (payment_application_id)
+    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT f.document_id, -f.amount FROM credit_refunds f
+    WHERE f.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id AND b.entry_on <= as_of)
+    UNION ALL
+    SELECT f.document_id, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+    WHERE b.entry_on BETWEEN since AND as_of AND f.entry_on < since
+  ) AS moved
+  WHERE NOT EXISTS (
+    SELECT FROM voids v WHERE v.document_id = moved.document_id AND v.entry_on <= as_of)
+  GROUP BY moved.document_id HAVING sum(moved.amount) <> 0;
+END
+$$;
+
+-- The documents whose status is open, found at once: document_balances looks the sums of each document up.
+CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
 CALL grant_to_app('SELECT', 'open_documents');
 
 -- The credit notes that have a balance, from which an invoice takes what it can when it is issued.
@@ -946,15 +1047,19 @@ WHERE NOT EXISTS (
       AND s.opening IN (inside.one, inside.other));
 CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
--- The payments that a payment with unapplied cash may duplicate, as one clause; unless finance has said that it is another.
-CREATE VIEW possible_duplicates AS
+-- The payments that a payment may duplicate, as one clause; unless finance has said that it is another.
+CREATE VIEW suggested_duplicates AS
 SELECT s.payment_id, p.received_on,
        string_agg(format('payment %s: %s', s.same_as, s.evidence->>'why'), '; ' ORDER BY s.same_as) AS of
 FROM payment_suggestions s JOIN payment_balances same ON same.payment_id = s.same_as
 JOIN payments p ON p.payment_id = s.payment_id
-WHERE s.payment_id IN (SELECT payment_id FROM unapplied_payments) AND same.stays
-  AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
+WHERE same.stays AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
 GROUP BY s.payment_id, p.received_on;
+CALL grant_to_app('SELECT', 'suggested_duplicates');
+
+-- Those of payments with unapplied cash.
+CREATE VIEW possible_duplicates AS
+SELECT * FROM suggested_duplicates WHERE payment_id IN (SELECT payment_id FROM unapplied_payments);
 CALL grant_to_app('SELECT', 'possible_duplicates');
 
 -- Exceptions: what waits for manual review, by which key a command names it, and since when.
@@ -971,7 +1076,7 @@ CROSS JOIN LATERAL (
                     ORDER BY s.confidence DESC, s.payment_suggestion_id))[1] AS why
   FROM payment_suggestions s JOIN documents d USING (document_id) JOIN document_balances o USING (document_id)
   WHERE s.payment_id = b.payment_id AND o.status = 'open') AS s
-LEFT JOIN possible_duplicates e ON e.payment_id = b.payment_id
+LEFT JOIN LATERAL (SELECT of FROM suggested_duplicates e WHERE e.payment_id = b.payment_id) AS e ON true
 LEFT JOIN LATERAL (
   SELECT o.reason FROM bank_line_outcomes o WHERE o.payment_id = b.payment_id AND b.applied = 0
   ORDER BY o.bank_line_id LIMIT 1) AS l ON true
@@ -985,7 +1090,7 @@ FROM (SELECT * FROM live_payment_applications WHERE jsonb_exists(evidence, 'digi
 JOIN documents d USING (document_id) JOIN payments p USING (payment_id)
 CROSS JOIN LATERAL (
   SELECT balance FROM document_balances b WHERE b.document_id = a.document_id AND b.status = 'open' OFFSET 0) AS o
-WHERE a.payment_id NOT IN (SELECT payment_id FROM unapplied_payments)
+WHERE NOT EXISTS (SELECT FROM payment_balances b WHERE b.payment_id = a.payment_id AND b.unapplied > 0)
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = a.payment_id)
 UNION ALL
 SELECT 'payout', 'payout-' || o.payout_id, NULL, o.currency, o.amount, o.received_on,

@@ -3828,17 +3828,88 @@ CREATE VIEW payment_balances AS
            FROM payments p) sums;
 GRANT SELECT ON payment_balances TO reckoner_app;
 
+CREATE TABLE book_open_documents (
+  month billing_month NOT NULL,
+  document_id bigint NOT NULL,
+  balance numeric NOT NULL,
+  CONSTRAINT book_open_documents_pkey PRIMARY KEY (month, document_id),
+  CONSTRAINT book_open_document_not_zero CHECK (balance <> 0::numeric),
+  CONSTRAINT book_open_document_of_closed_books FOREIGN KEY (month) REFERENCES book_closes(month) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT book_open_documents_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_open_documents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_open_documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON book_open_documents TO reckoner_app;
+
+CREATE TABLE book_unapplied_cash (
+  month billing_month NOT NULL,
+  payment_id bigint NOT NULL,
+  partner_id text COLLATE "C",
+  amount numeric NOT NULL,
+  CONSTRAINT book_unapplied_cash_once UNIQUE NULLS NOT DISTINCT (month, payment_id, partner_id),
+  CONSTRAINT book_unapplied_cash_not_zero CHECK (amount <> 0::numeric),
+  CONSTRAINT book_unapplied_cash_of_closed_books FOREIGN KEY (month) REFERENCES book_closes(month) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT book_unapplied_cash_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(payment_id),
+  CONSTRAINT book_unapplied_cash_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id)
+);
+CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_unapplied_cash FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_unapplied_cash FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+GRANT INSERT, SELECT ON book_unapplied_cash TO reckoner_app;
+
+CREATE FUNCTION books_by(as_of date)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1
+$function$;
+
+CREATE FUNCTION unapplied_cash(as_of date)
+ RETURNS TABLE(payment_id bigint, partner_id text, amount numeric)
+ LANGUAGE plpgsql
+ STABLE ROWS 200
+AS $function$
+#variable_conflict use_column
+DECLARE
+  books text := books_by(as_of);
+  since date := coalesce((month_after(books) || '-01')::date, '-infinity');
+BEGIN
+  RETURN QUERY
+  SELECT payment_id, partner_id, sum(amount)
+  FROM (
+    SELECT payment_id, partner_id, amount FROM book_unapplied_cash WHERE month = books
+    UNION ALL
+    SELECT payment_id, partner_id, amount FROM payments WHERE entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT g.payment_id, moved.partner_id, moved.amount
+    FROM payment_assignments g
+    CROSS JOIN LATERAL (VALUES (g.from_partner_id, -g.amount), (g.partner_id, g.amount)) AS moved (partner_id, amount)
+    WHERE g.entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT a.payment_id, a.partner_id, -a.amount FROM payment_applications a
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM payment_unapplications u
+      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
+    UNION ALL
+    SELECT a.payment_id, a.partner_id, a.amount
+    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT payment_id, partner_id, -amount FROM payment_reversals WHERE entry_on BETWEEN since AND as_of
+    UNION ALL
+    SELECT r.payment_id, i.partner_id, r.amount
+    FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+    WHERE i.entry_on BETWEEN since AND as_of
+  ) AS moved
+  GROUP BY payment_id, partner_id HAVING sum(amount) <> 0;
+END
+$function$;
+
 CREATE VIEW unapplied_payments AS
- SELECT p.payment_id
-   FROM payments p
-     LEFT JOIN ( SELECT used.payment_id, sum(used.amount) AS amount
-           FROM ( SELECT live_payment_applications.payment_id, live_payment_applications.amount
-                   FROM live_payment_applications
-                UNION ALL
-                 SELECT live_payment_reversals.payment_id, live_payment_reversals.amount
-                   FROM live_payment_reversals) used
-          GROUP BY used.payment_id) s USING (payment_id)
-  WHERE p.amount > COALESCE(s.amount, 0::numeric);
+ SELECT payment_id
+   FROM unapplied_cash('infinity'::date) unapplied_cash(payment_id, partner_id, amount)
+  GROUP BY payment_id
+ HAVING sum(amount) > 0::numeric;
 GRANT SELECT ON unapplied_payments TO reckoner_app;
 
 CREATE FUNCTION payload_may_go(processor_event_id bigint)
@@ -3942,29 +4013,69 @@ CREATE VIEW document_balances AS
              LEFT JOIN voids v ON v.document_id = d.document_id) sums;
 GRANT SELECT ON document_balances TO reckoner_app;
 
+CREATE FUNCTION open_items(as_of date)
+ RETURNS TABLE(document_id bigint, balance numeric)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+DECLARE
+  books text := books_by(as_of);
+  since date := coalesce((month_after(books) || '-01')::date, '-infinity');
+BEGIN
+  RETURN QUERY
+  SELECT moved.document_id, sum(moved.amount)
+  FROM (
+    SELECT document_id, balance AS amount FROM book_open_documents WHERE month = books
+    UNION ALL
+    SELECT document_id, gross FROM documents WHERE entry_on BETWEEN since AND as_of AND document <> 'statement'
+    UNION ALL
+    SELECT lowered.document_id, -a.amount
+    FROM credit_applications a
+    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS lowered (document_id)
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM credit_releases r
+      WHERE r.credit_application_id = a.credit_application_id AND r.entry_on <= as_of)
+    UNION ALL
+    SELECT raised.document_id, a.amount
+    FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+    CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS raised (document_id)
+    WHERE r.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT w.document_id, -w.amount FROM write_offs w
+    WHERE w.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id AND r.entry_on <= as_of)
+    UNION ALL
+    SELECT w.document_id, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+    WHERE r.entry_on BETWEEN since AND as_of AND w.entry_on < since
+    UNION ALL
+    SELECT a.document_id, -a.amount - coalesce(s.amount, 0)
+    FROM payment_applications a LEFT JOIN small_differences s USING (payment_application_id)
+    WHERE a.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM payment_unapplications u
+      WHERE u.payment_application_id = a.payment_application_id AND u.entry_on <= as_of)
+    UNION ALL
+    SELECT a.document_id, a.amount + coalesce(s.amount, 0)
+    FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+    LEFT JOIN small_differences s USING (payment_application_id)
+    WHERE u.entry_on BETWEEN since AND as_of AND a.entry_on < since
+    UNION ALL
+    SELECT f.document_id, -f.amount FROM credit_refunds f
+    WHERE f.entry_on BETWEEN since AND as_of AND NOT EXISTS (
+      SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id AND b.entry_on <= as_of)
+    UNION ALL
+    SELECT f.document_id, f.amount FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+    WHERE b.entry_on BETWEEN since AND as_of AND f.entry_on < since
+  ) AS moved
+  WHERE NOT EXISTS (
+    SELECT FROM voids v WHERE v.document_id = moved.document_id AND v.entry_on <= as_of)
+  GROUP BY moved.document_id HAVING sum(moved.amount) <> 0;
+END
+$function$;
+
 CREATE VIEW open_documents AS
- SELECT d.document_id
-   FROM documents d
-     LEFT JOIN ( SELECT settled.document_id, sum(settled.amount) AS amount
-           FROM ( SELECT live_payment_applications.document_id, live_payment_applications.amount
-                   FROM live_payment_applications
-                UNION ALL
-                 SELECT live_small_differences.document_id, live_small_differences.amount
-                   FROM live_small_differences
-                UNION ALL
-                 SELECT live_write_offs.document_id, live_write_offs.amount
-                   FROM live_write_offs
-                UNION ALL
-                 SELECT live_credit_refunds.document_id, live_credit_refunds.amount
-                   FROM live_credit_refunds
-                UNION ALL
-                 SELECT a.document_id, l.amount
-                   FROM live_credit_applications l
-                     CROSS JOIN LATERAL ( VALUES (l.invoice_id), (l.credit_note_id)) a(document_id)) settled
-          GROUP BY settled.document_id) s USING (document_id)
-  WHERE d.document <> 'statement' AND d.gross <> COALESCE(s.amount, 0::numeric) AND NOT (EXISTS ( SELECT
-           FROM voids v
-          WHERE v.document_id = d.document_id));
+ SELECT document_id
+   FROM open_items('infinity'::date) open_items(document_id, balance);
 GRANT SELECT ON open_documents TO reckoner_app;
 
 CREATE VIEW open_credit AS
@@ -4148,17 +4259,23 @@ CREATE VIEW bank_statement_breaks AS
           WHERE e.account = s.account AND e.currency = s.currency AND e.place < s.place AND e.last_on >= s.first_on AND (s.opening = inside.one OR s.opening = inside.other)));
 GRANT SELECT ON bank_statement_breaks TO reckoner_app;
 
-CREATE VIEW possible_duplicates AS
+CREATE VIEW suggested_duplicates AS
  SELECT s.payment_id, p.received_on,
     string_agg(format('payment %s: %s', s.same_as, s.evidence ->> 'why'), '; ' ORDER BY s.same_as) AS of
    FROM payment_suggestions s
      JOIN payment_balances same ON same.payment_id = s.same_as
      JOIN payments p ON p.payment_id = s.payment_id
-  WHERE (s.payment_id IN ( SELECT unapplied_payments.payment_id
-           FROM unapplied_payments)) AND same.stays AND NOT (EXISTS ( SELECT
+  WHERE same.stays AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = s.payment_id))
   GROUP BY s.payment_id, p.received_on;
+GRANT SELECT ON suggested_duplicates TO reckoner_app;
+
+CREATE VIEW possible_duplicates AS
+ SELECT payment_id, received_on, of
+   FROM suggested_duplicates
+  WHERE (payment_id IN ( SELECT unapplied_payments.payment_id
+           FROM unapplied_payments));
 GRANT SELECT ON possible_duplicates TO reckoner_app;
 
 CREATE VIEW payment_exceptions AS
@@ -4183,7 +4300,9 @@ CREATE VIEW payment_exceptions AS
              JOIN documents d USING (document_id)
              JOIN document_balances o USING (document_id)
           WHERE s_1.payment_id = b.payment_id AND o.status = 'open') s
-     LEFT JOIN possible_duplicates e ON e.payment_id = b.payment_id
+     LEFT JOIN LATERAL ( SELECT e_1.of
+           FROM suggested_duplicates e_1
+          WHERE e_1.payment_id = b.payment_id) e ON true
      LEFT JOIN LATERAL ( SELECT o.reason
            FROM bank_line_outcomes o
           WHERE o.payment_id = b.payment_id AND b.applied = 0::numeric
@@ -4210,8 +4329,9 @@ UNION ALL
            FROM document_balances b
           WHERE b.document_id = a.document_id AND b.status = 'open'
          OFFSET 0) o
-  WHERE NOT (a.payment_id IN ( SELECT unapplied_payments.payment_id
-           FROM unapplied_payments)) AND NOT (EXISTS ( SELECT
+  WHERE NOT (EXISTS ( SELECT
+           FROM payment_balances b
+          WHERE b.payment_id = a.payment_id AND b.unapplied > 0::numeric)) AND NOT (EXISTS ( SELECT
            FROM payment_exception_closings c
           WHERE c.payment_id = a.payment_id))
 UNION ALL

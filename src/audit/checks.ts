@@ -143,6 +143,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'payouts_cover_remaining_amounts', run: fromQuery(payments.PAYOUTS_COVER_REMAINING_AMOUNTS) },
   { name: 'entries_in_open_books', run: fromQuery(books.ENTRIES_IN_OPEN_BOOKS) },
   { name: 'balances_of_closed_books', run: fromQuery(books.BALANCES_OF_CLOSED_BOOKS) },
+  { name: 'open_items_of_closed_books', run: fromQuery(books.OPEN_ITEMS_OF_CLOSED_BOOKS) },
   { name: 'closed_books_recomputed', run: books.findBrokenBooks },
   { name: 'gl_exports_tie', run: fromQuery(GL_EXPORTS_TIE) },
   { name: 'gl_export_files_as_written', run: findChangedGlFiles },

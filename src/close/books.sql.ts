@@ -1,6 +1,6 @@
 /** SQL of the books' close. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
+import { lastDay, type Month } from '../month.ts';
 import type { ClosedBooks } from '../seals/books.ts';
 
 export interface BooksState {
@@ -84,6 +84,23 @@ export async function insertBookBalances(tx: Transaction, { month, previous }: N
            WHERE month > coalesce(:previous::text, '') AND month <= :month) AS posted
      GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account COLLATE "C", currency`,
     { month, previous },
+  );
+}
+
+/** Stores what is open at the end of the month: see `book_open_documents`. */
+export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewClose, 'month'>): Promise<void> {
+  const given = { month, asOf: lastDay(month) };
+  await execute(
+    tx,
+    `INSERT INTO book_open_documents (month, document_id, balance)
+     SELECT :month, document_id, balance FROM open_items(:asOf::date) ORDER BY document_id`,
+    given,
+  );
+  await execute(
+    tx,
+    `INSERT INTO book_unapplied_cash (month, payment_id, partner_id, amount)
+     SELECT :month, payment_id, partner_id, amount FROM unapplied_cash(:asOf::date) ORDER BY payment_id, partner_id`,
+    given,
   );
 }
 

@@ -22,6 +22,7 @@ import {
   type BooksState,
   insertBookBalances,
   insertBookClose,
+  insertBookOpenItems,
   readBankFeeds,
   readBankGaps,
   readBooksState,
@@ -141,6 +142,7 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
   });
   const close = { month, previous: state.last_books, facts_to: await readLastFact(tx), closed_at: now };
   await insertBookBalances(tx, close);
+  await insertBookOpenItems(tx, close);
   const seal = await writeBooksRecord(tx, close);
   await insertBookClose(tx, { ...close, ...seal, eventId });
   await signSeal(tx, context, { kind: 'books', name: month, ...seal, eventId, now });

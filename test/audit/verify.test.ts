@@ -483,6 +483,18 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE book_balances SET amount = amount + 1 WHERE month = '2026-08'`,
   ],
   [
+    'an open document of closed books left out',
+    'open_items_of_closed_books',
+    `DELETE FROM book_open_documents WHERE (month, document_id) =
+       (SELECT month, document_id FROM book_open_documents ORDER BY month, document_id LIMIT 1)`,
+  ],
+  [
+    'unapplied cash at the end of closed books that was spent',
+    'open_items_of_closed_books',
+    `INSERT INTO book_unapplied_cash (month, payment_id, partner_id, amount)
+     SELECT max(c.month), min(p.payment_id), 'p-3', 1 FROM book_closes c CROSS JOIN payments p`,
+  ],
+  [
     'an exported line of another amount',
     'gl_exports_tie',
     `UPDATE gl_export_lines SET amount = amount + 1 WHERE (gl_export_id, line) = (1, 1)`,

@@ -47,6 +47,89 @@ export const BALANCES_OF_CLOSED_BOOKS = `closes AS (
   FROM inspected WHERE journal <> stored
 )`;
 
+/**
+ * What is stored as open at the end of a month is what was open at the end of the month before, and what was issued, received,
+ * settled and taken back between, each dated by itself: month by month, so the first month proves the last.
+ */
+export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
+  SELECT month, previous FROM book_closes WHERE ${inMonth('month')}
+), of_documents (id, entry_on, amount) AS (
+  SELECT document_id, entry_on, gross FROM documents WHERE document <> 'statement'
+  UNION ALL
+  SELECT s.document_id, c.entry_on, c.amount
+  FROM (SELECT credit_application_id, entry_on, -amount AS amount FROM credit_applications
+        UNION ALL
+        SELECT r.credit_application_id, r.entry_on, a.amount
+        FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) AS c
+  JOIN credit_applications a USING (credit_application_id)
+  CROSS JOIN LATERAL (VALUES (a.invoice_id), (a.credit_note_id)) AS s (document_id)
+  UNION ALL
+  SELECT document_id, entry_on, -amount FROM write_offs
+  UNION ALL
+  SELECT w.document_id, r.entry_on, w.amount FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+  UNION ALL
+  SELECT document_id, entry_on, -amount FROM payment_applications
+  UNION ALL
+  SELECT document_id, entry_on, -amount FROM small_differences
+  UNION ALL
+  SELECT a.document_id, u.entry_on, a.amount + coalesce(s.amount, 0)
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+  LEFT JOIN small_differences s USING (payment_application_id)
+  UNION ALL
+  SELECT document_id, entry_on, -amount FROM credit_refunds
+  UNION ALL
+  SELECT f.document_id, b.entry_on, f.amount
+  FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+), of_cash (id, partner_id, entry_on, amount) AS (
+  SELECT payment_id, partner_id, entry_on, amount FROM payments
+  UNION ALL
+  SELECT payment_id, from_partner_id, entry_on, -amount FROM payment_assignments
+  UNION ALL
+  SELECT payment_id, partner_id, entry_on, amount FROM payment_assignments
+  UNION ALL
+  SELECT payment_id, partner_id, entry_on, -amount FROM payment_applications
+  UNION ALL
+  SELECT a.payment_id, a.partner_id, u.entry_on, a.amount
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+  UNION ALL
+  SELECT payment_id, partner_id, entry_on, -amount FROM payment_reversals
+  UNION ALL
+  SELECT r.payment_id, i.partner_id, i.entry_on, r.amount
+  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
+), moved AS (
+  SELECT 'document' AS what, id, NULL AS partner_id, to_char(entry_on, 'YYYY-MM') COLLATE "C" AS month,
+         sum(amount) AS amount
+  FROM of_documents GROUP BY id, 4
+  UNION ALL
+  SELECT 'payment', id, partner_id, to_char(entry_on, 'YYYY-MM') COLLATE "C", sum(amount)
+  FROM of_cash GROUP BY id, partner_id, 4
+), stored AS (
+  SELECT 'document' AS what, document_id AS id, NULL AS partner_id, month, balance AS amount FROM book_open_documents
+  UNION ALL
+  SELECT 'payment', payment_id, partner_id, month, amount FROM book_unapplied_cash
+), compared AS (
+  SELECT c.month, m.what, m.id, m.partner_id, m.amount AS found, 0 AS stored
+  FROM closes c JOIN moved m ON m.month > coalesce(c.previous, '') AND m.month <= c.month
+  UNION ALL
+  SELECT c.month, s.what, s.id, s.partner_id, s.amount, 0 FROM closes c JOIN stored s ON s.month = c.previous
+  UNION ALL
+  SELECT c.month, s.what, s.id, s.partner_id, 0, s.amount FROM closes c JOIN stored s ON s.month = c.month
+), inspected AS (
+  -- A void document is not open, whatever was applied to it and given back.
+  SELECT c.month, c.what, c.id, c.partner_id,
+         CASE WHEN v.document_id IS NULL THEN sum(c.found) ELSE 0 END AS found, sum(c.stored) AS stored
+  FROM compared c
+  LEFT JOIN voids v ON c.what = 'document' AND v.document_id = c.id
+                   AND to_char(v.entry_on, 'YYYY-MM') COLLATE "C" <= c.month
+  GROUP BY c.month, c.what, c.id, c.partner_id, v.document_id
+), differences AS (
+  SELECT format('%s %s at the end of %s', i.what, coalesce(d.number, i.id::text), i.month) AS subject,
+         format('was stored as open with %s; by the facts it was %s', trim_scale(i.stored),
+                trim_scale(i.found)) AS detail
+  FROM inspected i LEFT JOIN documents d ON i.what = 'document' AND d.document_id = i.id
+  WHERE i.found <> i.stored
+)`;
+
 /** Recomputes the record of closed books from the stored data and names its lines that differ. */
 export async function findBrokenBooks(tx: Transaction, { month: only }: Pick<CheckContext, 'month'>): Promise<Finding> {
   const differences: Difference[] = [];
