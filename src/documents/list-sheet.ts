@@ -4,7 +4,14 @@ import { daysBetween } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
 import type { DocumentRow } from './queries.ts';
 
-export const sheetOfDocuments = (documents: readonly DocumentRow[], today: string): Sheet => ({
+/** What the sheet needs of a document. */
+type Listed = Pick<
+  DocumentRow,
+  | ('number' | 'document' | 'partner_id' | 'partner_name' | 'month' | 'issued_on' | 'due_on')
+  | ('currency' | 'amount_due' | 'balance' | 'status' | 'held_at' | 'email_status')
+>;
+
+export const sheetOfDocuments = (documents: readonly Listed[], today: string): Sheet => ({
   name: 'Documents',
   columns: {
     number: 'text',
@@ -32,11 +39,14 @@ export const sheetOfDocuments = (documents: readonly DocumentRow[], today: strin
 });
 
 /** A credit note counts against invoices. */
-export const signed = (row: DocumentRow, text: string): Amount => {
+export const signed = (row: Pick<Listed, 'document' | 'currency'>, text: string): Amount => {
   const value = Amount.of(text, row.currency);
   return row.document === 'credit_note' ? value.negated() : value;
 };
 
 /** Days since the due date of an open invoice; 0 for anything else. */
-export const daysOverdue = ({ document, status, due_on }: DocumentRow, today: string): number =>
+export const daysOverdue = (
+  { document, status, due_on }: Pick<Listed, 'document' | 'status' | 'due_on'>,
+  today: string,
+): number =>
   document === 'invoice' && status === 'open' && due_on !== null ? Math.max(0, daysBetween(due_on, today)) : 0;

@@ -95,7 +95,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
     title: `${documentTitle(document.document)} ${number}`,
     crumbs: [{ name: document.partner_name, href: '/place' }],
     lead: (
-      <Standing line={{ ...document, on_hold: false, email_status: null, disputed: dispute !== null }} today={today} />
+      <Standing line={{ ...document, held_at: null, email_status: null, disputed: dispute !== null }} today={today} />
     ),
     acts: (
       <>

@@ -216,7 +216,7 @@ export function documentsScreen({ lines, filter, today, next }: InvoicesView, vi
     {
       heading: 'Status',
       // Holds and e-mails are the issuer's own work.
-      cell: (line) => <Standing line={{ ...line, on_hold: false, email_status: null }} today={today} />,
+      cell: (line) => <Standing line={{ ...line, held_at: null, email_status: null }} today={today} />,
     },
     { heading: 'Document', cell: ({ document }) => documentTitle(document) },
     { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },

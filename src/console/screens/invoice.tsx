@@ -130,7 +130,7 @@ export function invoiceScreen(
     place: 'invoices',
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
-    lead: <Standing line={{ ...row, on_hold: row.held_at !== null, disputed: dispute !== null }} today={today} />,
+    lead: <Standing line={{ ...row, disputed: dispute !== null }} today={today} />,
     acts: [
       ...actsOn(row, dispute).map(([act, name]) => (
         <ActLink

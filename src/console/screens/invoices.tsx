@@ -2,7 +2,7 @@
 
 import { query, type Transaction } from '../../database/transaction.ts';
 import { sheetOfDocuments } from '../../documents/list-sheet.ts';
-import { readDocuments } from '../../documents/queries.ts';
+import type { EmailStatus } from '../../documents/queries.ts';
 import type { DocumentKind } from '../../documents/snapshot.ts';
 import { daysBetween, type Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
@@ -37,8 +37,9 @@ export interface InvoiceLine {
   readonly amount_due: string;
   readonly balance: string;
   readonly status: 'open' | 'paid' | 'void';
-  readonly email_status: string | null;
-  readonly on_hold: boolean;
+  readonly email_status: EmailStatus | null;
+  /** Since when it is on hold; null if it is not. */
+  readonly held_at: string | null;
   readonly disputed: boolean;
 }
 
@@ -56,18 +57,8 @@ export interface InvoicesView {
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
-/** One page by key: balances and e-mails are looked up for its documents alone. */
-export async function readInvoices(
-  tx: Transaction,
-  scope: Scope,
-  filter: InvoiceFilter,
-  today: string,
-): Promise<InvoicesView> {
-  const lines = await query<InvoiceLine>(
-    tx,
-    `SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency, d.issued_on,
-            d.due_on, b.amount_due::text, b.balance::text, b.status, s.status AS email_status,
-            h.document_id IS NOT NULL AS on_hold,
+const LINES = `SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
+            d.issued_on, d.due_on, b.amount_due::text, b.balance::text, b.status, s.status AS email_status, h.held_at,
             EXISTS (SELECT FROM open_invoice_disputes o WHERE o.document_id = d.document_id) AS disputed
      FROM documents d
      JOIN document_balances b USING (document_id)
@@ -87,14 +78,25 @@ export async function readInvoices(
        AND (:status::text IS NULL OR :status <> 'void' OR ${VOID})
        AND (:q::text IS NULL
             OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
-                      lower(:q)) > 0)
-     ORDER BY d.document_id DESC LIMIT :limit`,
-    {
-      scope,
-      ...{ after: filter.after ?? null, month: filter.month ?? null, partner: filter.partner ?? null },
-      ...{ status: filter.status ?? null, q: filter.q ?? null, today, limit: PAGE + 1 },
-    },
-  );
+                      lower(:q)) > 0)`;
+
+const givenOf = (scope: Scope, { after, month, partner, status, q }: InvoiceFilter, today: string) => ({
+  scope,
+  ...{ after: after ?? null, month: month ?? null, partner: partner ?? null, status: status ?? null, q: q ?? null },
+  today,
+});
+
+/** One page by key: balances and e-mails are looked up for its documents alone. */
+export async function readInvoices(
+  tx: Transaction,
+  scope: Scope,
+  filter: InvoiceFilter,
+  today: string,
+): Promise<InvoicesView> {
+  const lines = await query<InvoiceLine>(tx, `${LINES} ORDER BY d.document_id DESC LIMIT :limit`, {
+    ...givenOf(scope, filter, today),
+    limit: PAGE + 1,
+  });
   const shown = lines.slice(0, PAGE);
   return { filter, today, lines: shown, next: lines.length > PAGE ? (shown.at(-1)?.document_id ?? null) : null };
 }
@@ -103,15 +105,11 @@ export async function readInvoices(
 export async function readInvoicesSheet(
   tx: Transaction,
   scope: Scope,
-  { q, month, status, partner }: InvoiceFilter,
+  filter: Omit<InvoiceFilter, 'after'>,
   today: string,
 ): Promise<Sheet> {
-  const overdue = status === 'overdue';
-  const documents = await readDocuments(tx, {
-    ...{ partnerIds: scope, partnerId: partner, months: month && [month], text: q },
-    ...(overdue ? { overdueOn: today } : { status }),
-  });
-  return sheetOfDocuments(documents, today);
+  const given = givenOf(scope, filter, today);
+  return sheetOfDocuments(await query<InvoiceLine>(tx, `${LINES} ORDER BY d.series, d.sequence`, given), today);
 }
 
 /** `/console/invoices?status=open`: the filter with changes, without what is empty. */
@@ -212,16 +210,16 @@ export function Standing({
   line,
   today,
 }: {
-  line: Pick<InvoiceLine, 'document' | 'status' | 'due_on' | 'on_hold' | 'disputed' | 'email_status'>;
+  line: Pick<InvoiceLine, 'document' | 'status' | 'due_on' | 'held_at' | 'disputed' | 'email_status'>;
   today: string;
 }) {
-  const { document, status, due_on, on_hold, disputed, email_status } = line;
+  const { document, status, due_on, held_at, disputed, email_status } = line;
   const late = document === 'invoice' && status === 'open' && due_on !== null ? daysBetween(due_on, today) : 0;
   const tone: Tone = status === 'paid' ? 'good' : late > 0 ? 'bad' : 'plain';
   return (
     <>
       <Chip tone={tone}>{late > 0 ? `${plural(late, 'day')} overdue` : status}</Chip>
-      {on_hold && (
+      {held_at !== null && (
         <>
           {' '}
           <Chip tone="warn">on hold</Chip>
