@@ -1,7 +1,7 @@
 /**
- * The ledger that the console is measured on: 37 months of 515 partners in five currencies, about 20,000 documents; the
- * last month is open, and so are the books of the month before. Months are imported, closed and paid by the program's own commands, set-based; what commands do one
- * at a time (e-mails, disputes, holds, write-offs, balance transactions, acceptances over HTTP) is recorded by SQL under every
+ * The ledger that the console is measured on: 37 months of 515 partners or of more, in five currencies, about one document
+ * for each partner and month; the last month is open, and so are the books of the month before. Months are imported, closed
+ * and paid by the program's own commands, set-based; what commands do one at a time (e-mails, disputes, holds, write-offs, balance transactions, acceptances over HTTP) is recorded by SQL under every
  * constraint and trigger. It is made once in a folder and used again. The same rows give the same ledger.
  */
 import { spawn } from 'node:child_process';
@@ -17,7 +17,6 @@ import { writePartners, writeRows } from './rows.ts';
 export const NOW = '2026-11-30T15:00:00Z';
 /** The first is an odd month: what seasonal sellers sell then, they take back in the next. */
 const MONTHS = 37;
-export const PARTNERS = 515;
 
 /** Who runs the commands, once there are users. */
 export const ADMINISTRATOR = 'ada@bench.example';
@@ -58,13 +57,18 @@ export interface ConsoleLedger {
   readonly client: pg.Client;
 }
 
+export interface Size {
+  readonly rows: number;
+  readonly partners: number;
+}
+
 /** Opens the ledger of a folder; makes it there unless it is whole. */
 export async function openConsoleLedger(
   folder: string,
-  rows: number,
+  size: Size,
   note: (text: string) => void,
 ): Promise<ConsoleLedger> {
-  const home = join(folder, `console-${rows}`);
+  const home = join(folder, `console-${size.rows}-${size.partners}`);
   const whole = join(home, 'whole');
   const made = existsSync(whole) && readFileSync(whole, 'utf8') === NOW;
   if (!made) {
@@ -73,13 +77,13 @@ export async function openConsoleLedger(
   }
   const server = await acquireEmbeddedServer(join(home, 'postgres'));
   const client = new pg.Client(server.connection);
-  if (!made) await make(home, client, rows, note);
+  if (!made) await make(home, client, size, note);
   else await client.connect();
   if (!made) writeFileSync(whole, NOW);
   return { home, server, client };
 }
 
-async function make(home: string, client: pg.Client, rows: number, note: (text: string) => void): Promise<void> {
+async function make(home: string, client: pg.Client, size: Size, note: (text: string) => void): Promise<void> {
   const months = monthsOf(MONTHS);
   const partners = join(home, 'partners.json');
   const file = join(home, 'rows.ndjson');
@@ -91,11 +95,11 @@ async function make(home: string, client: pg.Client, rows: number, note: (text: 
   writeFileSync(settings, JSON.stringify({ ...written, http: { requests_per_minute: 1_000_000 } }));
   await client.connect();
   await client.query(`SET TIME ZONE 'UTC'`);
-  await writePartners(partners, PARTNERS);
+  await writePartners(partners, size.partners);
   await reckoner(home, months[0]?.closes ?? NOW, ['partner', 'import', partners]);
   for (const { month, closes, paid, isOpen } of months) {
     const began = performance.now();
-    await writeRows(file, month, Math.round(rows / MONTHS), PARTNERS);
+    await writeRows(file, month, Math.round(size.rows / MONTHS), size.partners);
     await reckoner(home, isOpen ? NOW : closes, ['ledger', 'import', file]);
     if (!isOpen) {
       await reckoner(home, closes, ['close', month, '--no-deliver']);

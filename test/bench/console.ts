@@ -3,7 +3,8 @@
  * people use, as an administrator and as a viewer of one partner, one request after another at a `serve` process of its own.
  * The floor of the same run is the page without a statement of its own, and a statement that reads nothing.
  *
- *   npm run bench:console -- [--rows 1000000] [--repeat 30] [--folder /tmp/reckoner-bench] [--only /invoices]… [--json]
+ *   npm run bench:console -- [--rows 1000000] [--partners 515] [--repeat 30] [--folder /tmp/reckoner-bench]
+ *                            [--only /invoices]… [--json]
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,6 +25,7 @@ const WARM_UP = 2;
 const { values: options } = parseArgs({
   options: {
     rows: { type: 'string', default: '1000000' },
+    partners: { type: 'string', default: '515' },
     repeat: { type: 'string', default: '30' },
     folder: { type: 'string', default: join(tmpdir(), 'reckoner-bench') },
     only: { type: 'string', multiple: true, default: [] },
@@ -132,7 +134,11 @@ async function measureAll(home: string, client: pg.Client): Promise<{ measured: 
   }
 }
 
-const { home, server, client } = await openConsoleLedger(options.folder, Number(options.rows), note);
+const { home, server, client } = await openConsoleLedger(
+  options.folder,
+  { rows: Number(options.rows), partners: Number(options.partners) },
+  note,
+);
 try {
   const { measured, floor } = await measureAll(home, client);
   const slow = measured.filter(({ p95 }) => p95 > GOAL_MS);
