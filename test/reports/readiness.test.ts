@@ -145,7 +145,9 @@ test('a page that is not https', async () => {
 
 test('rules of approval that nobody could satisfy, until two users may approve', async () => {
   const approvals = firstSettings('production').approvals as Settings['approvals'];
-  expect(Object.keys(approvals)).toEqual(['partner.import', 'client.create', 'credit.refund', 'invoice.write_off']);
+  expect(Object.keys(approvals)).toEqual([
+    ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
+  ]);
   const needs = (there: string) => [
     {
       ...{ scope: 'settings', id: 'approvals' },
