@@ -1,7 +1,7 @@
 /** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { distinctiveWords, namePlausible, words } from './payer-names.ts';
+import { PayerNames } from './payer-names.ts';
 import {
   CarriedNumbers,
   type FoundCreditNote,
@@ -66,7 +66,7 @@ export class OpenItems {
   private readonly creditNotes: Map<string, OpenCredit>;
   private readonly carried: Carried;
   private readonly childrenOf = new Map<string, string[]>();
-  private readonly partnersByWord = new Map<string, Set<string>>();
+  private readonly names: PayerNames;
 
   /**
    * `carried` are the numbers of invoices and of credits that were carried over from the system before.
@@ -89,10 +89,8 @@ export class OpenItems {
     for (const payer of payers) {
       const { partner_id, parent = null } = payer;
       if (parent !== null) this.childrenOf.set(parent, [...(this.childrenOf.get(parent) ?? []), partner_id]);
-      for (const word of distinctiveWords(payer.name)) {
-        this.partnersByWord.set(word, (this.partnersByWord.get(word) ?? new Set()).add(payer.partner_id));
-      }
     }
+    this.names = new PayerNames(payers);
   }
 
   private put(payable: Payable): void {
@@ -212,8 +210,7 @@ export class OpenItems {
 
   /** Partners whose names may stand in a text. */
   partnersNamedIn(text: string): string[] {
-    const found = new Set(words(text).flatMap((word) => [...(this.partnersByWord.get(word) ?? [])]));
-    return [...found].filter((partnerId) => namePlausible(this.nameOf(partnerId), text)).sort();
+    return this.names.namedIn(text);
   }
 
   /** The limit in money alone. */

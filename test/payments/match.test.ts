@@ -4,7 +4,7 @@ import { Amount } from '../../src/money.ts';
 import { coveringSet } from '../../src/payments/covering-sets.ts';
 import { match } from '../../src/payments/match.ts';
 import { OpenItems, type Payable } from '../../src/payments/open-items.ts';
-import { namePlausible } from '../../src/payments/payer-names.ts';
+import { namePlausible, PayerNames } from '../../src/payments/payer-names.ts';
 import { feesPlausible, settle } from '../../src/payments/payout.ts';
 import { findReferences } from '../../src/payments/reference.ts';
 import { planUnapplying } from '../../src/payments/reverse.ts';
@@ -66,6 +66,21 @@ describe('names', () => {
     test(`'${written}' is ${plausible ? '' : 'not '}${name}`, () =>
       expect(namePlausible(name, written)).toBe(plausible));
   }
+
+  test('all partners together are found as each by itself is', () => {
+    const payers = [...new Set(cases.map(([name]) => name))].map((name, at) => ({ partner_id: `p-${at}`, name }));
+    const names = new PayerNames(payers);
+    for (const [, written] of cases) {
+      const expected = payers.filter(({ name }) => namePlausible(name, written)).map(({ partner_id: id }) => id);
+      expect([written, names.namedIn(written)]).toEqual([written, expected.sort()]);
+    }
+  });
+
+  test('10,000 lines are compared with the names of 10,000 partners in seconds', () => {
+    const payers = Array.from({ length: 10_000 }, (_, at) => ({ partner_id: `p-${at}`, name: `Partner ${at} Events` }));
+    const names = new PayerNames(payers);
+    for (const { partner_id: id, name } of payers) expect(names.namedIn(`WIRE FROM ${name}`)).toContain(id);
+  });
 });
 
 function payable(sequence: number, partner_id: string, balance: string, overrides: Partial<Payable> = {}): Payable {
