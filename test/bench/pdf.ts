@@ -13,8 +13,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { create, type Font } from 'fontkit';
 import PDFDocument from 'pdfkit';
-import { renderDocument } from '../../src/documents/pdf/render.ts';
-import { readTemplateFile } from '../../src/documents/pdf/template.ts';
+import { PdfCanvas } from '../../src/documents/pdf/canvas.ts';
+import { paperSize, renderDocument } from '../../src/documents/pdf/render.ts';
+import { readTemplate, readTemplateFile } from '../../src/documents/pdf/template.ts';
+import type { Run } from '../../src/documents/pdf/text.ts';
 import { packageRoot } from '../../src/package.ts';
 import { snapshot } from '../support/snapshots.ts';
 import { isProgram, type Measured, measured, median } from './measured.ts';
@@ -80,43 +82,34 @@ async function time(drawers: ReadonlyMap<string, Draw>, documents: number): Prom
 
 // --- What is drawn ------------------------------------------------------------------------------------------------------
 
-/** Draws the invoice once and notes every piece of text that reaches pdfkit. */
+/** Draws the invoice once and notes every piece of text that reaches the canvas. */
 async function record(): Promise<Recording> {
-  const { prototype } = PDFDocument;
-  const { text, font, addPage, switchToPage } = prototype;
+  const { prototype } = PdfCanvas;
+  const { text, addPage, switchToPage } = prototype;
   const pages: Piece[][] = [];
-  let size: Recording['size'] = [0, 0];
   let page = -1;
-  let weight: Piece['font'] = 'regular';
-  type Document = PDFKit.PDFDocument & { readonly _fontSize: number };
   Object.assign(prototype, {
-    font(this: Document, name: Piece['font']) {
-      weight = name;
-      return font.call(this, name);
-    },
-    addPage(this: Document) {
+    addPage(this: PdfCanvas) {
       addPage.call(this);
       page = pages.push([]) - 1;
-      size = [this.page.width, this.page.height];
-      return this;
     },
-    switchToPage(this: Document, index: number) {
+    switchToPage(this: PdfCanvas, index: number) {
       page = index;
-      return switchToPage.call(this, index);
+      switchToPage.call(this, index);
     },
-    text(this: Document, words: string, x: number, y: number, options: PDFKit.Mixins.TextOptions) {
-      pages[page]?.push({ font: weight, size: this._fontSize, text: words, x, y });
-      return text.call(this, words, x, y, options);
+    text(this: PdfCanvas, run: Run, x: number, baseline: number) {
+      pages[page]?.push({ font: run.style.font, size: run.style.size, text: run.text, x, y: baseline });
+      text.call(this, run, x, baseline);
     },
   });
   try {
     await renderDocument(snapshot());
   } finally {
-    Object.assign(prototype, { text, font, addPage, switchToPage });
+    Object.assign(prototype, { text, addPage, switchToPage });
   }
   const pieces = pages.flat();
   if (pieces.length < 100) throw new Error(`an invoice has more than ${pieces.length} pieces of text`);
-  return { size, pages };
+  return { size: paperSize(readTemplate().theme, snapshot()), pages };
 }
 
 const FONTS = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' } as const;

@@ -99,7 +99,7 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
 };
 
 const BY_VERSION: ReadonlyArray<readonly [version: number, snapshots: Readonly<Record<string, DocumentSnapshot>>]> = [
-  [2, SNAPSHOTS],
+  [3, SNAPSHOTS],
 ];
 
 const kept = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, Record<string, string>>;

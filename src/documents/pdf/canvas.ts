@@ -1,10 +1,11 @@
 /** What a document is drawn on: a PDF by pdfkit, or a canvas that only measures, to try a layout. */
-import PDFDocument from 'pdfkit';
-import { type AddedFont, openAddedFont, type Stretch, stretchesOf } from './added-fonts.ts';
+import { type AddedFont, openAddedFont, stretchesOf } from './added-fonts.ts';
 import { embedFacturX } from './factur-x.ts';
+import { PdfFile } from './file.ts';
+import { ownFont, type Weight } from './fonts.ts';
+import { pdfString, sharedFont } from './shared-font.ts';
 import type { Color, Style, Theme } from './template.ts';
 import type { Run } from './text.ts';
-import { openFont } from './text-cache.ts';
 
 /** A structure element; the measuring canvas has none. */
 export type Element = PDFKit.PDFStructureElement | undefined;
@@ -45,6 +46,13 @@ export interface Box {
   readonly height: number;
 }
 
+/** Where the corner of a drawing is, and how long its unit. */
+export interface Placing {
+  readonly x: number;
+  readonly y: number;
+  readonly unit: number;
+}
+
 export interface Picture {
   /** What a screen reader says for it. */
   readonly says: string;
@@ -69,8 +77,8 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /** Fills many boxes as one shape, so that no seam shows where two of them touch. */
-  fillAll(boxes: readonly Box[], color: Color): void;
+  /** Fills many boxes as one shape, so that no seam shows where two of them touch: at a corner and in a unit of their own. */
+  fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
   /** A PNG or JPEG file's bytes. */
   image(bytes: Buffer, box: Box): void;
   frame(box: Box, color: Color, thickness: number, radius: number): void;
@@ -134,37 +142,47 @@ export interface PdfOptions {
   readonly eInvoice?: Uint8Array | undefined;
 }
 
+/** Text in one font: the part that all documents share, an added one, or one of the document's own for all other characters. */
+interface Piece {
+  readonly text: string;
+  readonly font: AddedFont | 'shared' | 'own';
+}
+
 export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;
-  private readonly document: PDFKit.PDFDocument;
-  private readonly colors: Theme['colors'];
-  /** Weights, and hashes of added fonts. */
+  private readonly document: PdfFile;
+  private readonly colors: Readonly<Record<Color, string>>;
+  /** Those of the document's own: weights, and hashes of added fonts. */
   private readonly opened = new Set<string>();
+  private readonly shared: Partial<Record<Weight, PDFKit.PDFKitReference>> = {};
 
   constructor(options: PdfOptions) {
     this.document = newDocument(options);
-    this.colors = options.colors;
+    this.colors = operandsOf(options.colors);
     this.root = this.document.struct('Document');
     this.document.addStructure(this.root);
   }
 
   measure({ text, style }: Run): number {
-    return stretchesOf(text, style.font).reduce((width, stretch) => width + this.widthOf(stretch, style), 0);
+    const shared = sharedFont(style.font).widthOf(text);
+    if (shared !== undefined) return (shared * style.size) / 1000;
+    return piecesOf(text, style.font).reduce((width, piece) => width + this.widthOf(piece, style), 0);
   }
 
-  private widthOf({ text, font }: Stretch, style: Style): number {
+  private widthOf({ text, font }: Piece, style: Style): number {
+    if (font === 'shared') return this.measure({ text, style });
     return this.withFont(style, font).widthOfString(text);
   }
 
-  private withFont({ font, size }: Style, added?: AddedFont): PDFKit.PDFDocument {
-    const name = added?.sha256 ?? font;
-    if (this.opened.has(name)) this.document.font(name);
-    // pdfkit accepts parsed fonts since 0.20; its types do not declare it yet.
-    else if (added !== undefined)
-      this.document.registerFont(name, openAddedFont(added) as unknown as Uint8Array).font(name);
-    else openFont(this.document, font);
-    this.opened.add(name);
-    return this.document.fontSize(size);
+  private withFont({ font, size }: Style, own: AddedFont | 'own'): PDFKit.PDFDocument {
+    const name = own === 'own' ? font : own.sha256;
+    if (!this.opened.has(name)) {
+      const opened = own === 'own' ? ownFont(font) : openAddedFont(own);
+      // pdfkit accepts parsed fonts since 0.20; its types do not declare it yet.
+      this.document.registerFont(name, opened as unknown as Uint8Array);
+      this.opened.add(name);
+    }
+    return this.document.font(name).fontSize(size);
   }
 
   addPage(): void {
@@ -194,30 +212,44 @@ export class PdfCanvas implements Canvas {
   }
 
   text({ text, style }: Run, x: number, baseline: number): void {
+    if (this.textShared(text, style, x, baseline)) return;
     let at = x;
-    for (const stretch of stretchesOf(text, style.font)) {
-      this.withFont(style, stretch.font)
-        .fillColor(this.colors[style.color])
-        .text(stretch.text, at, baseline, { lineBreak: false, baseline: 'alphabetic' });
-      at += this.widthOf(stretch, style);
+    for (const piece of piecesOf(text, style.font)) {
+      if (piece.font === 'shared') this.textShared(piece.text, style, at, baseline);
+      else {
+        this.document.addContent(`${this.colors[style.color]} rg`);
+        this.withFont(style, piece.font).text(piece.text, at, baseline, { lineBreak: false, baseline: 'alphabetic' });
+      }
+      at += this.widthOf(piece, style);
     }
   }
 
+  /** Draws text of shared characters; false if there are others. */
+  private textShared(text: string, { font, size, color }: Style, x: number, baseline: number): boolean {
+    const shown = sharedFont(font).shown(text);
+    if (shown === undefined) return false;
+    this.shared[font] ??= this.document.ref({});
+    this.document.page.fonts[font] ??= this.shared[font];
+    // The page counts from its top, so that text is turned upside down once more.
+    const matrix = `1 0 0 -1 ${number(x)} ${number(baseline)}`;
+    this.document.addContent(`${this.colors[color]} rg BT /${font} ${number(size)} Tf ${matrix} Tm ${shown} ET`);
+    return true;
+  }
+
   rule(x: number, y: number, width: number, color: Color, thickness: number): void {
-    const line = this.document.lineWidth(thickness).strokeColor(this.colors[color]);
-    line
-      .moveTo(x, y)
-      .lineTo(x + width, y)
-      .stroke();
+    const line = `${number(x)} ${number(y)} m ${number(x + width)} ${number(y)} l S`;
+    this.document.addContent(`${number(thickness)} w ${this.colors[color]} RG ${line}`);
   }
 
   fill({ x, y, width, height }: Box, color: Color, radius: number): void {
-    this.document.roundedRect(x, y, width, height, radius).fill(this.colors[color]);
+    this.document.addContent(`${this.colors[color]} rg`);
+    this.document.roundedRect(x, y, width, height, radius).addContent('f');
   }
 
-  fillAll(boxes: readonly Box[], color: Color): void {
-    for (const { x, y, width, height } of boxes) this.document.rect(x, y, width, height);
-    this.document.fill(this.colors[color]);
+  fillAll(boxes: readonly Box[], { x, y, unit }: Placing, color: Color): void {
+    const shapes = boxes.map((box) => `${box.x} ${box.y} ${box.width} ${box.height} re`).join(' ');
+    const matrix = `${number(unit)} 0 0 ${number(unit)} ${number(x)} ${number(y)} cm`;
+    this.document.addContent(`q ${matrix} ${this.colors[color]} rg ${shapes} f Q`);
   }
 
   image(bytes: Buffer, { x, y, width, height }: Box): void {
@@ -225,7 +257,8 @@ export class PdfCanvas implements Canvas {
   }
 
   frame({ x, y, width, height }: Box, color: Color, thickness: number, radius: number): void {
-    this.document.lineWidth(thickness).roundedRect(x, y, width, height, radius).stroke(this.colors[color]);
+    this.document.addContent(`${number(thickness)} w ${this.colors[color]} RG`);
+    this.document.roundedRect(x, y, width, height, radius).addContent('S');
   }
 
   turned(degrees: number, x: number, y: number, draw: () => void): void {
@@ -251,27 +284,48 @@ export class PdfCanvas implements Canvas {
     element.add(draw);
   }
 
-  async finish(): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    const finished = new Promise<Buffer>((resolve, reject) => {
-      this.document.on('data', (chunk: Buffer) => chunks.push(chunk));
-      this.document.on('end', () => resolve(Buffer.concat(chunks)));
-      this.document.on('error', reject);
-    });
-    this.document.end();
-    return finished;
+  finish(): Promise<Buffer> {
+    for (const [weight, reference] of Object.entries(this.shared)) {
+      sharedFont(weight as Weight).embed(this.document, reference);
+    }
+    return this.document.finish();
   }
 }
 
-/** pdfkit writes a String object as a PDF string and a primitive one as a PDF name. */
-const pdfString = (text: string): string => Object(text) as string;
+/** Words with characters that are not shared are drawn whole, in one font. */
+function piecesOf(text: string, weight: Weight): readonly Piece[] {
+  const shared = sharedFont(weight);
+  const found: { text: string; font: Piece['font'] }[] = [];
+  for (const stretch of stretchesOf(text, weight)) {
+    const words = stretch.font === undefined ? (stretch.text.match(/[^ ]* ?/g) ?? []) : [stretch.text];
+    for (const word of words) {
+      const font = stretch.font ?? (shared.widthOf(word) === undefined ? 'own' : 'shared');
+      const last = found.at(-1);
+      if (last?.font === font) last.text += word;
+      else if (word !== '') found.push({ text: word, font });
+    }
+  }
+  return found;
+}
+
+/** A ten-thousandth of a point is finer than any printer. */
+const number = (value: number): number => Math.round(value * 1e4) / 1e4;
+
+/** Colors as operands of a PDF's operators: red, green and blue from 0 to 1. */
+function operandsOf(colors: Theme['colors']): Readonly<Record<Color, string>> {
+  const operands = (color: string) => [1, 3, 5].map((at) => number(Number.parseInt(color.slice(at, at + 2), 16) / 255));
+  return Object.fromEntries(Object.entries(colors).map(([name, color]) => [name, operands(color).join(' ')])) as Record<
+    Color,
+    string
+  >;
+}
 
 /** Noon in UTC, not the clock: the same date in almost every time zone. */
 const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
 
-function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): PDFKit.PDFDocument {
+function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): PdfFile {
   const at = instantOf(issuedOn);
-  const document = new PDFDocument({
+  const document = new PdfFile({
     size: [...size],
     margin: 0,
     autoFirstPage: false,

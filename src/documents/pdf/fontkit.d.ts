@@ -2,26 +2,38 @@
 declare module 'fontkit' {
   export interface Font {
     readonly postscriptName: string;
+    readonly ascent: number;
+    readonly descent: number;
     readonly capHeight: number;
+    readonly xHeight: number;
+    readonly italicAngle: number;
+    readonly bbox: { readonly minX: number; readonly minY: number; readonly maxX: number; readonly maxY: number };
     readonly unitsPerEm: number;
     readonly 'OS/2'?: { readonly usWeightClass: number };
     hasGlyphForCodePoint(codePoint: number): boolean;
     layout(text: string): {
-      readonly glyphs: readonly { readonly id: number; readonly codePoints: readonly number[] }[];
+      readonly glyphs: readonly Glyph[];
+      /** In units of the font. */
+      readonly positions: readonly { readonly xAdvance: number; readonly xOffset: number; readonly yOffset: number }[];
     };
     getGlyph(id: number): Glyph;
-    /** What of the font goes into a file. It decodes its glyphs by `getGlyph`. */
-    createSubset(): unknown;
+    /** What of the font goes into a file. */
+    createSubset(): Subset;
     /** The decoded OpenType tables by tag, filled as they are needed. */
     _tables: Record<string, unknown>;
   }
 
-  /** What of a glyph goes into a file. */
   export interface Glyph {
+    readonly id: number;
     readonly advanceWidth: number;
-    _getMetrics(): { readonly leftBearing: number };
-    /** Null where the glyph is blank, as a space is. */
-    _decode(): { readonly numberOfContours: number; readonly components?: readonly object[] | undefined } | null;
+    readonly codePoints: readonly number[];
+  }
+
+  export interface Subset {
+    /** Its number in the subset. */
+    includeGlyph(id: number): number;
+    /** As a font file. */
+    encode(): Uint8Array;
   }
 
   /** The font of a file, or a collection, which has `fonts` and nothing else. */

@@ -2,7 +2,7 @@
  * The two fonts that are part of the program: parsed once per process, with fresh state for every document. For other
  * scripts see added-fonts.ts.
  */
-import { create, type Font, type Glyph } from 'fontkit';
+import { create, type Font } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
 export const WEIGHTS = ['regular', 'bold'] as const;
@@ -11,7 +11,6 @@ export type Weight = (typeof WEIGHTS)[number];
 interface ParsedFont {
   readonly data: Uint8Array;
   readonly font: Font;
-  readonly outlines: Font;
 }
 
 const FILES: Readonly<Record<Weight, string>> = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
@@ -22,51 +21,21 @@ function parsedFont(weight: Weight): ParsedFont {
   const known = parsed[weight];
   if (known !== undefined) return known;
   const data = readTemplateFile('fonts', FILES[weight]);
-  const font = create(data);
-  const made = { data, font, outlines: outlinesOf(sharingTables(data, font)) };
+  const made = { data, font: create(data) };
   parsed[weight] = made;
   return made;
 }
 
-function sharingTables(data: Uint8Array, { _tables }: Font): Font {
-  const font = create(data);
-  font._tables = _tables;
-  return font;
-}
-
 /**
- * For the embedded part of a font, in which a glyph is bytes and widths: they are decoded once per process, not once
- * per document. Apart from the fonts that lay text out: a glyph that is asked for here, such as the accent of a letter,
- * must not be known there without the characters that it stands for.
- */
-function outlinesOf(font: Font): Font {
-  const decoded = new Map<number, Glyph>();
-  const decode = (glyph: Glyph): Glyph => {
-    const { advanceWidth } = glyph;
-    const metrics = glyph._getMetrics();
-    const outline = glyph._decode();
-    const kept = outline && { numberOfContours: outline.numberOfContours, components: outline.components };
-    return { advanceWidth, _getMetrics: () => metrics, _decode: () => kept };
-  };
-  const { getGlyph } = font;
-  font.getGlyph = (id) => {
-    const known = decoded.get(id) ?? decode(getGlyph.call(font, id));
-    decoded.set(id, known);
-    return known;
-  };
-  return font;
-}
-
-/**
- * A font object of one document's own over tables decoded once: decoding them costs 30 ms a font, this half of one.
+ * A font object of one document's own over tables decoded once: decoding them costs 30 ms a font, this a fifth of one.
  * (fontkit itself shares `_tables` so between the variations of a font.) The object itself must not be shared: it
  * remembers each glyph with the characters that asked for it first, and those reach the file, so that a document's
- * bytes would depend on the documents rendered before it. See text-cache.ts for what may be shared.
+ * bytes would depend on the documents rendered before it. See shared-font.ts for what may be shared.
  */
 export function ownFont(weight: Weight): Font {
-  const { data, font, outlines } = parsedFont(weight);
-  const own = sharingTables(data, font);
-  own.createSubset = () => outlines.createSubset();
+  const { data, font } = parsedFont(weight);
+  const own = create(data);
+  own._tables = font._tables;
   return own;
 }
 

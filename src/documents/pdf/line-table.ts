@@ -11,7 +11,6 @@ import {
   type Place,
   policyNames,
   type Section,
-  sectionsOf,
 } from './line-columns.ts';
 import type { PageLayout } from './page-layout.ts';
 import { fill, type Style } from './template.ts';
@@ -46,8 +45,12 @@ interface Table {
   readonly taxOfLine: (line: SnapshotLine) => string;
 }
 
-export function drawLines(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
-  const sections = sectionsOf(snapshot);
+export function drawLines(
+  layout: PageLayout,
+  snapshot: DocumentSnapshot,
+  presentation: Presentation,
+  sections: readonly Section[],
+): void {
   const columns = layOutColumns(layout, snapshot, presentation, sections);
   const table: Table = {
     layout,

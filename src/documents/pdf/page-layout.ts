@@ -3,7 +3,7 @@
  * of the parts is `render.ts`, sizes and labels are `templates/document.json`; a change of the bytes needs `version.ts`.
  */
 import type { Locale } from '../locale.ts';
-import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Tag } from './canvas.ts';
+import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
 import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
@@ -156,8 +156,8 @@ export class PageLayout {
   }
 
   /** Many boxes as one shape, within a figure. */
-  shape(boxes: readonly Box[], color: Color): void {
-    this.canvas.fillAll(boxes, color);
+  shape(boxes: readonly Box[], at: Placing, color: Color): void {
+    this.canvas.fillAll(boxes, at, color);
   }
 
   image(bytes: Buffer, box: Box): void {

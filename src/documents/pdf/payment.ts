@@ -156,12 +156,12 @@ function onlinePart({ layout, reference, code }: Context, link: string): Part {
     layout.panel(area, 'accent', BUTTON_RADIUS);
     drawLinked('H3', area, () => layout.text(button, x + BUTTON_PADDING_X, y + BUTTON_PADDING_Y));
   };
-  const drawCode = ({ side, boxesAt }: Code, x: number, y: number) => {
+  const drawCode = ({ side, unit, boxes }: Code, x: number, y: number) => {
     const area = { x, y, width: side, height: side };
     const figure = layout.open(layout.root, 'P');
     layout.figure(figure, area, {
       says: fill(scan_contents, { number: reference }),
-      draw: () => layout.shape(boxesAt(x, y), 'code'),
+      draw: () => layout.shape(boxes, { x, y, unit }, 'code'),
     });
   };
   const drawText = (x: number, top: number) => {

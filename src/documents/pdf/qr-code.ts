@@ -17,8 +17,10 @@ const MOST_BYTES = 666;
 export interface Code {
   /** With the quiet zone, in points. */
   readonly side: number;
-  /** The dark squares, joined along their rows, with the code's corner at (x, y). */
-  readonly boxesAt: (x: number, y: number) => Box[];
+  /** The side of a square. */
+  readonly unit: number;
+  /** The dark squares, joined along their rows, counted from the code's corner. */
+  readonly boxes: readonly Box[];
 }
 
 /** Undefined if the text is too long for a code that phones can read. */
@@ -29,15 +31,10 @@ export function codeOf(text: string): Code | undefined {
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
   return {
     side: rows.length * square,
-    boxesAt: (x, y) =>
-      rows.flatMap((row, index) =>
-        stretches(row).map(({ from, to }) => ({
-          x: x + from * square,
-          y: y + index * square,
-          width: (to - from) * square,
-          height: square,
-        })),
-      ),
+    unit: square,
+    boxes: rows.flatMap((row, y) =>
+      stretches(row).map(({ from, to }) => ({ x: from, y, width: to - from, height: 1 })),
+    ),
   };
 }
 

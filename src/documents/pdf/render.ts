@@ -11,6 +11,7 @@ import { type AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
+import { type Section, sectionsOf } from './line-columns.ts';
 import { drawLines } from './line-table.ts';
 import { noticePart } from './notice-panel.ts';
 import { type Mark, PageLayout, type Running } from './page-layout.ts';
@@ -49,6 +50,8 @@ interface Plan {
   /** The QR code of the payment link. */
   readonly code: Code | undefined;
   readonly presentation: Presentation;
+  /** Of its lines. */
+  readonly sections: readonly Section[];
   readonly template: Template;
   readonly size: readonly [width: number, height: number];
   readonly running: Running;
@@ -92,6 +95,7 @@ function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: 
     void: voided,
     code: codeOfLink(snapshot.payment_link),
     presentation,
+    sections: sectionsOf(snapshot),
     template,
     size: paperSize(theme, snapshot),
     running: {
@@ -153,7 +157,7 @@ interface LaidOut {
 }
 
 function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
-  const { snapshot, presentation, template, size, running } = plan;
+  const { snapshot, presentation, sections, template, size, running } = plan;
   const { situation, locale } = presentation;
   const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
   drawNames(layout, snapshot, presentation, template);
@@ -163,7 +167,7 @@ function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
   const addressee = template.labels.addressee[snapshot.document];
   drawAddressee(layout, { addressee, contact, address, taxId }, presentation, template);
   if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
-  else drawLines(layout, snapshot, presentation);
+  else drawLines(layout, snapshot, presentation, sections);
   const tableEndsOn = layout.pageCount;
   for (const note of presentation.tax.notes) drawNote(layout, note);
   drawNote(layout, printable(snapshot.partner.legal_note));

@@ -71,6 +71,8 @@ interface Word {
 
 /** Breaks runs into lines of at most this width: at spaces, and inside a word only if it is wider than a line. */
 export function wrap(runs: readonly Run[], width: number, measure: Measure): Line[] {
+  const whole = inOneLine(runs, width, measure);
+  if (whole !== undefined) return [whole];
   const fits = (candidate: readonly Run[]) => widthOf(candidate, measure) <= width;
   const lines: Run[][] = [];
   let current: Run[] = [];
@@ -91,6 +93,16 @@ export function wrap(runs: readonly Run[], width: number, measure: Measure): Lin
     width: widthOf(line, measure),
     leading: Math.max(...line.map((run) => run.style.leading)),
   }));
+}
+
+const SPACES_TO_DROP = /^ | $| {2}/;
+
+/** Most texts fit: they need not be taken apart. */
+function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line | undefined {
+  const [run] = runs;
+  if (run === undefined || runs.length > 1 || run.text === '' || SPACES_TO_DROP.test(run.text)) return undefined;
+  const natural = measure(run);
+  return natural <= width ? { runs, width: natural, leading: run.style.leading } : undefined;
 }
 
 export function widthOf(runs: readonly Run[], measure: Measure): number {

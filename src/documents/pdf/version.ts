@@ -1,10 +1,10 @@
 /**
  * The version of the renderer. A document remembers the version that rendered it and is rendered again under it, byte for
  * byte, so what a released version renders never changes. A change of any document's bytes raises the version and becomes
- * a branch on it: test/golden/pdfs.test.ts holds each version to what it rendered. Version 1 was never released: a PDF of
- * it is verified by its hash alone.
+ * a branch on it: test/golden/pdfs.test.ts holds each version to what it rendered. Versions 1 and 2 were never released: a
+ * PDF of theirs is verified by its hash alone.
  */
-export const RENDERER_VERSION = 2;
+export const RENDERER_VERSION = 3;
 
 export const RENDERER_VERSIONS: readonly number[] = [RENDERER_VERSION];
 
