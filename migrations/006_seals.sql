@@ -24,6 +24,9 @@ CREATE TABLE checkpoints (
   entries_to bigint NOT NULL,
   taken_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
+  -- The Merkle tree of the rows so far of each open month: {"2026-07": {"leaves": 3, "roots": ["…", "…"]}}. The close
+  -- continues it with the rows since. Not sealed, and never trusted by a verification: computed from the rows.
+  trees jsonb NOT NULL,
   record text NOT NULL,
   seal text NOT NULL,
   CONSTRAINT checkpoints_follow CHECK (checkpoint_number = coalesce(previous, 0) + 1),

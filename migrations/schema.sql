@@ -1272,6 +1272,7 @@ CREATE TABLE checkpoints (
   entries_to bigint NOT NULL,
   taken_at timestamp with time zone NOT NULL,
   event_id bigint NOT NULL,
+  trees jsonb NOT NULL,
   record text NOT NULL,
   seal text NOT NULL,
   fact_id bigint NOT NULL,

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
+import type { HashedAgain } from '../seals/checkpoint.ts';
 import { ACTS_APPROVED, ACTS_COMPARED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
 import * as delivery from './checks/delivery.ts';
@@ -47,6 +48,8 @@ export interface CheckContext extends CheckScope {
   /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;
+  /** The rows hashed again, for the checks of seals and checkpoints. */
+  readonly hashedAgain: () => Promise<HashedAgain>;
 }
 
 export interface Check {

@@ -7,7 +7,8 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, ROW_COLUMNS, readRowLine, SEALED_TABLES } from '../seals/canonical.ts';
-import { hashFacts, hashRows } from '../seals/seal.ts';
+import { hashRows } from '../seals/rows.ts';
+import { hashFacts } from '../seals/seal.ts';
 
 export type Subject =
   | { readonly row: number }

@@ -14,6 +14,7 @@ import {
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
+import { hashAgain } from '../seals/checkpoint.ts';
 import { checkJournal } from './checks/journal.ts';
 import { checkRows } from './checks/rows.ts';
 import { CHECKS, type Check, type CheckContext, type Difference, type Finding } from './checks.ts';
@@ -107,7 +108,13 @@ export async function checkContext(
   fonts: readonly AddedFont[] = [],
 ): Promise<CheckContext> {
   const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
-  return { ...scope, fonts, rows: once(() => checkRows(tx, scope)), journal: once(() => checkJournal(tx, scope)) };
+  return {
+    ...scope,
+    fonts,
+    rows: once(() => checkRows(tx, scope)),
+    journal: once(() => checkJournal(tx, scope)),
+    hashedAgain: once(() => hashAgain(tx, month)),
+  };
 }
 
 async function readMonthBefore(tx: Transaction, month: Month): Promise<Month | ''> {

@@ -131,7 +131,7 @@ export async function closeNext(
   failpoint('close.recorded');
   // A preview seals nothing: its month may not have ended.
   if (!request.preview) {
-    const seal = await sealMonth(tx, month, batch.now);
+    const seal = await sealMonth(tx, { month, previous }, batch.now);
     failpoint('close.sealed');
     await signSeal(tx, context, { kind: 'month', name: month, ...seal, eventId: batch.eventId, now: batch.now });
   }

@@ -136,7 +136,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   // Closed books.
   sealed('book_closes', 'month previous facts_to closed_at event_id record seal'),
   sealed('book_balances', 'month control account currency amount'),
-  sealed('checkpoints', 'checkpoint_number previous facts_to entries_to taken_at event_id record seal'),
+  sealed('checkpoints', 'checkpoint_number previous facts_to entries_to taken_at event_id record seal', {
+    trees: 'computed from the rows, to spare a close hashing them again',
+  }),
   // Signatures and time stamps of seals.
   sealed('seal_signatures', 'kind name seal key_name public_key signature signed_at event_id'),
   sealed(
@@ -417,13 +419,23 @@ export async function copiesOfFacts(
     });
 }
 
-/** A range of posting months: after `after`, which is empty for the first closed month, up to `to`. */
+/** A range of posting months: after `after`, which is empty for the first closed month, up to `to`, if it ends. */
 export interface PostedMonths {
   readonly after: string;
-  readonly to: string;
+  readonly to?: string;
 }
 
-const posted = ({ after, to }: PostedMonths) => `posted_month > '${after}' AND posted_month <= '${to}'`;
+export const postedIn = ({ after, to }: PostedMonths): string =>
+  `posted_month > '${after}'${to === undefined ? '' : ` AND posted_month <= '${to}'`}`;
+
+/** The numbers after `after`, up to `to`. */
+export interface Range {
+  readonly after: number;
+  readonly to: number;
+}
+
+export const recordedIn = ({ after, to }: Pick<Range, 'after'> & Partial<Range>): string =>
+  `entry_id > ${after}${to === undefined ? '' : ` AND entry_id <= ${to}`}`;
 
 const NULLABLE: readonly string[] = ['requote_id', 'reversal_id', 'enrollment_id'];
 const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amount'];
@@ -431,7 +443,7 @@ const NUMERICS: readonly string[] = ['spot_price', 'partner_cut', 'invoice_amoun
 /** The COPY of a month's ledger rows in ledger order. */
 export function copyRows(months: PostedMonths): string {
   const list = ROW_COLUMNS.map((name) => columnOf(name, NUMERICS.includes(name) ? 'numeric' : '')).join(', ');
-  return `COPY (SELECT ${list} FROM ledger_rows WHERE ${posted(months)} ORDER BY entry_id)
+  return `COPY (SELECT ${list} FROM ledger_rows WHERE ${postedIn(months)} ORDER BY entry_id)
           TO STDOUT (FORMAT text, HEADER)`;
 }
 
@@ -448,15 +460,13 @@ function rowLine(): string {
   return `concat_ws(E'\\t', ${columns.join(', ')})`;
 }
 
-/** RFC 9162 leaf hashes of a month's rows, in ledger order, in COPY's binary format. */
-export const copyLeafHashes = (months: PostedMonths): string =>
-  `COPY (SELECT sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows WHERE ${posted(months)}
-         ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
-
-/** The same of the rows of a range of entry_ids, each after its entry_id and its posting month. */
-export const copyLeafHashesOfEntries = ({ after, to }: { after: number; to: number }): string =>
+/**
+ * RFC 9162 leaf hashes of the rows that a condition selects, in ledger order, each after its entry_id and its posting month,
+ * in COPY's binary format.
+ */
+export const copyLeafHashes = (rows: string): string =>
   `COPY (SELECT entry_id, posted_month, sha256('\\x00'::bytea || convert_to(${rowLine()}, 'UTF8')) FROM ledger_rows
-         WHERE entry_id > ${after} AND entry_id <= ${to} ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
+         WHERE ${rows} ORDER BY entry_id) TO STDOUT (FORMAT binary)`;
 
 /** The line of one row. */
 export async function readRowLine(tx: Transaction, entryId: number): Promise<string | undefined> {

@@ -9,10 +9,12 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import type { Month } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { ROW_COLUMNS } from './canonical.ts';
+import { type Range, ROW_COLUMNS } from './canonical.ts';
 import {
   type Checkpoint,
+  type ClosedMonth,
   insertCheckpoint,
   readCheckpoints,
   readFirstEvent,
@@ -22,9 +24,16 @@ import {
   readLastEvent,
   readLastFact,
   readSeals,
-  type Seal,
 } from './queries.ts';
-import { type Hashed, hashFactsOf, hashRowsOf, type Range } from './ranges.ts';
+import { hashFactsOf } from './ranges.ts';
+import {
+  type CheckpointRange,
+  type Hashed,
+  hashCheckpoint,
+  hashEverything,
+  hashMonth,
+  type RowsOfCheckpoint,
+} from './rows.ts';
 import { instant, sealOf } from './seal.ts';
 import { signSeal } from './signature.ts';
 
@@ -91,8 +100,12 @@ export async function takeCheckpoint(tx: Transaction, context: ActorContext): Pr
     entries_to: await readLastEntry(tx),
     taken_at: now,
   };
-  const [record = ''] = await writeRecords(tx, [taken], previous);
-  const checkpoint = { ...taken, record, seal: sealOf(record) };
+  const seals = await readSeals(tx);
+  const place = placeOf(seals, taken, previous);
+  const closedBefore = previous === undefined ? '' : (sealedBefore(seals, previous)?.month ?? '');
+  const rows = await hashCheckpoint(tx, entriesOf(place), previous, closedBefore);
+  const [record = ''] = await writeRecords(tx, [{ ...place, rows }]);
+  const checkpoint = { ...taken, trees: rows.trees, record, seal: sealOf(record) };
   await insertCheckpoint(tx, { ...checkpoint, eventId });
   const { seal } = checkpoint;
   await signSeal(tx, context, { kind: 'checkpoint', name: String(checkpoint_number), record, seal, eventId, now });
@@ -114,34 +127,43 @@ async function refuseEarlier(tx: Transaction, context: Clock, previous: Checkpoi
   throw refuse('clock_behind', { today, latest: dayOf(event.occurred_at, context), ...facts });
 }
 
-type Taken = Omit<Checkpoint, 'record' | 'seal'>;
+type Taken = Omit<Checkpoint, 'trees' | 'record' | 'seal'>;
 
-/** The records of checkpoints that follow each other, from the data as it is now; `before` is the one before the first. */
+/** The last month that had been closed when a checkpoint was taken. */
+const sealedBefore = (seals: readonly ClosedMonth[], { facts_to }: Pick<Taken, 'facts_to'>): ClosedMonth | undefined =>
+  seals.findLast((each) => each.facts_to != null && each.facts_to < facts_to);
+
+/** A checkpoint between the seals: what came before it, and what it covers. */
+interface Place {
+  readonly taken: Taken & { readonly seal?: string };
+  readonly previous: Checkpoint | undefined;
+  readonly sealed: ClosedMonth | undefined;
+  readonly entries: Range;
+  readonly facts: Range;
+}
+
+function placeOf(seals: readonly ClosedMonth[], taken: Place['taken'], previous: Checkpoint | undefined): Place {
+  const sealed = sealedBefore(seals, taken);
+  return {
+    ...{ taken, previous, sealed },
+    entries: { after: previous?.entries_to ?? 0, to: taken.entries_to },
+    facts: { after: Math.max(sealed?.facts_to ?? 0, previous?.facts_to ?? 0), to: taken.facts_to },
+  };
+}
+
+const entriesOf = ({ entries, sealed }: Place): CheckpointRange => ({ ...entries, closed: sealed?.month ?? '' });
+
+/** The records of checkpoints that follow each other, from the data as it is now. */
 async function writeRecords(
   tx: Transaction,
-  checkpoints: readonly (Taken & { readonly seal?: string })[],
-  before: Checkpoint | undefined,
+  checkpoints: readonly (Place & { readonly rows: Pick<RowsOfCheckpoint, 'rows'> })[],
 ): Promise<string[]> {
-  const seals = (await readSeals(tx)).filter((each): each is Seal => each.seal != null);
-  const ranges = checkpoints.map((taken, at) => {
-    const previous = at === 0 ? before : checkpoints[at - 1];
-    const sealed = seals.findLast(({ facts_to }) => facts_to < taken.facts_to);
-    return {
-      ...{ taken, previous, sealed },
-      entries: { after: previous?.entries_to ?? 0, to: taken.entries_to },
-      facts: { after: Math.max(sealed?.facts_to ?? 0, previous?.facts_to ?? 0), to: taken.facts_to },
-    };
-  });
   const { installation_id, environment } = await readInstallation(tx);
-  const rows = await hashRowsOf(
-    tx,
-    ranges.map(({ entries }) => entries),
-  );
   const facts = await hashFactsOf(
     tx,
-    ranges.map((each) => each.facts),
+    checkpoints.map((each) => each.facts),
   );
-  return ranges.map(({ taken, previous, sealed, ...of }, at) => {
+  return checkpoints.map(({ taken, previous, sealed, rows: { rows }, ...of }, at) => {
     const lines = [
       `reckoner checkpoint ${CHECKPOINT_FORM}`,
       `installation ${installation_id} ${environment}`,
@@ -151,7 +173,7 @@ async function writeRecords(
       `taken_at ${instant(taken.taken_at)}`,
       `entries ${rangeOf(of.entries)}`,
       `rows_columns ${ROW_COLUMNS.join(' ')}`,
-      ...listOf('rows', rows[at]),
+      ...listOf('rows', rows),
       `facts ${rangeOf(of.facts)}`,
       ...listOf('facts_of', facts[at]),
     ];
@@ -164,17 +186,52 @@ const rangeOf = ({ after, to }: Range): string => `${after + 1} to ${to}`;
 const listOf = (word: string, found: ReadonlyMap<string, Hashed> = new Map()): string[] =>
   [...found].map(([name, { count, root }]) => `${word} ${name} ${count} ${root}`).sort();
 
-/** A checkpoint, and its record recomputed from the data as it is now, with the stored seal of the one before. */
+// --- Verification -----------------------------------------------------------------------------------------------------
+
+/** The rows of closed months and of checkpoints, hashed again from the data as it is now. */
+export interface HashedAgain {
+  readonly months: ReadonlyMap<Month, Hashed>;
+  readonly checkpoints: readonly (Place & { readonly taken: Checkpoint; readonly rows: RowsOfCheckpoint })[];
+}
+
+/** Hashes each row once: of everything, or of one closed month and the checkpoints that were taken while it was open. */
+export async function hashAgain(tx: Transaction, only: Month | null): Promise<HashedAgain> {
+  const seals = await readSeals(tx);
+  const at = seals.findIndex(({ month }) => month === only);
+  const facts = { after: seals[at - 1]?.facts_to ?? 0, to: seals[at]?.facts_to ?? Number.MAX_SAFE_INTEGER };
+  const all = await readCheckpoints(tx);
+  const places = all
+    .map((taken, index) => ({ ...placeOf(seals, taken, all[index - 1]), taken }))
+    .filter(({ taken: { facts_to } }) => facts_to > facts.after && facts_to <= facts.to);
+  const months = seals
+    .filter(({ month }) => only === null || month === only)
+    .map(({ month, closed_after }) => ({ after: closed_after ?? '', to: month }));
+  const ranges = places.map(entriesOf);
+  const [month] = months;
+  const { checkpoints, ...hashed } =
+    only === null || month === undefined
+      ? await hashEverything(tx, months, ranges)
+      : await hashMonth(tx, month, ranges, places[0]?.previous);
+  return {
+    ...hashed,
+    checkpoints: places.map((place, index) => ({ ...place, rows: checkpoints[index] as RowsOfCheckpoint })),
+  };
+}
+
+/** A checkpoint, and its record and trees recomputed, with the stored seal of the one before. */
 export interface RecomputedCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly record: string;
+  readonly trees: Checkpoint['trees'];
 }
 
-/** Recomputes the checkpoints whose last fact lies in a range: all of them, or those of a month. */
-export async function recomputeCheckpoints(tx: Transaction, facts: Range): Promise<RecomputedCheckpoint[]> {
-  const all = await readCheckpoints(tx);
-  const from = all.findIndex(({ facts_to }) => facts_to > facts.after);
-  const some = all.filter(({ facts_to }) => facts_to > facts.after && facts_to <= facts.to);
-  const records = await writeRecords(tx, some, all[from - 1]);
-  return some.map((checkpoint, at) => ({ checkpoint, record: records[at] ?? '' }));
+export async function recomputeCheckpoints(
+  tx: Transaction,
+  { checkpoints }: Pick<HashedAgain, 'checkpoints'>,
+): Promise<RecomputedCheckpoint[]> {
+  const records = await writeRecords(tx, checkpoints);
+  return checkpoints.map(({ taken: checkpoint, rows: { trees } }, at) => ({
+    ...{ checkpoint, trees },
+    record: records[at] ?? '',
+  }));
 }

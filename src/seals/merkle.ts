@@ -35,6 +35,13 @@ interface Subtree {
   readonly chosen: readonly Chosen[];
 }
 
+/** A tree that more leaves will be added to: their number, and the roots of its full subtrees from left to right. */
+export interface TreeSoFar {
+  readonly leaves: number;
+  /** In hexadecimal: one for each binary digit 1 of the number of leaves. */
+  readonly roots: readonly string[];
+}
+
 export class MerkleTree {
   /** Full trees from left to right, each smaller than the one before. */
   private readonly subtrees: Subtree[] = [];
@@ -43,6 +50,35 @@ export class MerkleTree {
 
   get leaves(): number {
     return this.count;
+  }
+
+  /** The tree that `soFar` described. */
+  static from({ leaves, roots }: TreeSoFar): MerkleTree {
+    const tree = new MerkleTree();
+    const sizes = [...leaves.toString(2)].map((digit, at, { length }) => Number(digit) * 2 ** (length - 1 - at));
+    const full = sizes.filter((size) => size > 0);
+    if (full.length !== roots.length)
+      throw new RangeError(`a tree of ${leaves} leaves has not ${roots.length} subtrees`);
+    tree.subtrees.push(
+      ...full.map((size, at) => {
+        const hash = Buffer.from(roots[at] as string, 'hex').toString('latin1');
+        return { hash, leaves: size, chosen: NONE };
+      }),
+    );
+    tree.count = leaves;
+    return tree;
+  }
+
+  soFar(): TreeSoFar {
+    return { leaves: this.count, roots: this.subtrees.map(({ hash }) => bufferOf(hash).toString('hex')) };
+  }
+
+  /** A tree of its own with the same leaves. */
+  continued(): MerkleTree {
+    const tree = new MerkleTree();
+    tree.subtrees.push(...this.subtrees);
+    tree.count = this.count;
+    return tree;
   }
 
   /** `finish` returns the inclusion path of the leaf that is added next. */

@@ -1,6 +1,7 @@
 /** SQL of the seals. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { TreeSoFar } from './merkle.ts';
 import { type SigningKey, vkeyOf } from './signature.ts';
 
 export interface Seal {
@@ -14,11 +15,14 @@ export interface Seal {
   readonly previous: Month | null;
 }
 
-/** Closed months in order. One whose seal is missing has only `month`. */
-export function readSeals(tx: Transaction): Promise<(Partial<Seal> & Pick<Seal, 'month'>)[]> {
+/** A closed month with its seal. One whose seal is missing has only `month` and the month closed before it. */
+export type ClosedMonth = Partial<Seal> & Pick<Seal, 'month'> & { readonly closed_after: Month | null };
+
+/** Closed months in order. */
+export function readSeals(tx: Transaction): Promise<ClosedMonth[]> {
   return query(
     tx,
-    `SELECT m.month, s.facts_to, s.sealed_at, s.record, s.seal, s.previous
+    `SELECT m.month, m.previous AS closed_after, s.facts_to, s.sealed_at, s.record, s.seal, s.previous
      FROM closed_months m LEFT JOIN seals s ON s.month = m.month ORDER BY m.month`,
   );
 }
@@ -119,6 +123,8 @@ export interface Checkpoint {
   readonly facts_to: number;
   readonly entries_to: number;
   readonly taken_at: string;
+  /** The Merkle tree of the rows so far of each open month, by posting month. */
+  readonly trees: Readonly<Record<string, TreeSoFar>>;
   readonly record: string;
   /** SHA-256 of the record. */
   readonly seal: string;
@@ -128,7 +134,7 @@ export interface Checkpoint {
 export function readCheckpoints(tx: Transaction): Promise<Checkpoint[]> {
   return query(
     tx,
-    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, record, seal FROM checkpoints
+    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, trees, record, seal FROM checkpoints
      ORDER BY checkpoint_number`,
   );
 }
@@ -137,7 +143,7 @@ export function readCheckpoints(tx: Transaction): Promise<Checkpoint[]> {
 export async function readLastCheckpoint(tx: Transaction): Promise<Checkpoint | undefined> {
   const [last] = await query<Checkpoint>(
     tx,
-    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, record, seal FROM checkpoints
+    `SELECT checkpoint_number, previous, facts_to, entries_to, taken_at, trees, record, seal FROM checkpoints
      ORDER BY checkpoint_number DESC LIMIT 1`,
   );
   return last;
@@ -187,9 +193,11 @@ export async function insertCheckpoint(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO checkpoints (checkpoint_number, previous, facts_to, entries_to, taken_at, event_id, record, seal)
+    `INSERT INTO checkpoints (
+       checkpoint_number, previous, facts_to, entries_to, taken_at, event_id, trees, record, seal)
      VALUES (:checkpoint_number::bigint, :previous::bigint, :facts_to::bigint, :entries_to::bigint,
-             :taken_at::timestamptz, :eventId::bigint, :record, encode(sha256(convert_to(:record, 'UTF8')), 'hex'))`,
-    { ...checkpoint },
+             :taken_at::timestamptz, :eventId::bigint, :trees::jsonb, :record,
+             encode(sha256(convert_to(:record, 'UTF8')), 'hex'))`,
+    { ...checkpoint, trees: JSON.stringify(checkpoint.trees) },
   );
 }

@@ -19,8 +19,10 @@ import {
   SEALED_TABLES,
   type SealedTable,
 } from '../../src/seals/canonical.ts';
+import { hashAgain } from '../../src/seals/checkpoint.ts';
 import { readLastFact } from '../../src/seals/queries.ts';
-import { hashRows, recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
+import { hashRows } from '../../src/seals/rows.ts';
+import { recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
@@ -53,7 +55,7 @@ const damaged = <Result>(statements: readonly string[], work: (tx: Transaction) 
   });
 
 const brokenSeals = async (tx: Transaction) =>
-  (await findBrokenSeals(tx, { month: null })).differences.map(({ subject }) => subject);
+  (await findBrokenSeals(tx, { hashedAgain: () => hashAgain(tx, null) })).differences.map(({ subject }) => subject);
 
 async function failing(tx: Transaction): Promise<string[]> {
   await tx.knex.raw(GUARDS_ON);
@@ -161,7 +163,8 @@ test('NULL and a text that looks like it are not the same', async () => {
     async (tx) => {
       const seals = async () => {
         const records: (string | undefined)[] = [];
-        for await (const { record } of recomputeSeals(tx, month('2026-07'))) records.push(record);
+        for await (const { record } of recomputeSeals(tx, (await hashAgain(tx, month('2026-07'))).months))
+          records.push(record);
         return records.join();
       };
       const none = await seals();
@@ -379,7 +382,7 @@ test('a month rewritten with its seal shows in the chain: the next seal has the 
   const found = await damaged(
     [`UPDATE ledger_rows SET recorded_at = recorded_at - interval '1 day' WHERE entry_id = ${ROW}`],
     async (tx) => {
-      for await (const { record } of recomputeSeals(tx, month('2026-07'))) {
+      for await (const { record } of recomputeSeals(tx, (await hashAgain(tx, month('2026-07'))).months)) {
         await tx.knex.raw(
           `UPDATE seals SET record = ?, seal = encode(sha256(convert_to(?, 'UTF8')), 'hex') WHERE month = '2026-07'`,
           [record ?? '', record ?? ''],
@@ -412,9 +415,10 @@ test.each<[what: string, named: string[], ...statements: string[]]>([
       };
       const last = await readLastFact(tx);
       await tx.knex.raw('DELETE FROM seals');
-      for (const { month: of, facts_to } of seals.rows) {
+      for (const [at, { month: of, facts_to }] of seals.rows.entries()) {
         await tx.knex.raw(`SELECT setval('fact_numbers', ${facts_to})`);
-        await sealMonth(tx, of, seals.rows[0]?.sealed_at ?? '');
+        const sealing = { month: of, previous: seals.rows[at - 1]?.month ?? null };
+        await sealMonth(tx, sealing, seals.rows[0]?.sealed_at ?? '');
       }
       await tx.knex.raw(`SELECT setval('fact_numbers', ${last})`);
       for (const books of await readClosedBooks(tx)) {

@@ -4,16 +4,16 @@
  */
 import type pg from 'pg';
 import { type Measured, measured } from './measured.ts';
-import { inTurns, MONTH, MORNING_AFTER, openMonth, timed, type Workbench } from './workbench.ts';
+import { cpuInWords, inTurns, MONTH, MORNING_AFTER, openMonth, timed, type Workbench } from './workbench.ts';
 
 export async function measureClose(bench: Workbench): Promise<Measured[]> {
   const open = await openMonth(bench);
-  const { ours, floor } = await inTurns<'ours' | 'floor'>(bench, 'close', (turn) =>
+  const { taken, cpu } = await inTurns<'ours' | 'floor'>(bench, 'close', (turn) =>
     bench.inClone(open, ({ url, client }) =>
       turn({ ours: () => closeMonth(bench, url, client, MONTH, MORNING_AFTER), floor: () => closeFloor(client) }),
     ),
   );
-  return [measured({ measure: 'close', ours, floor, unit: 's' }, { atMost: 1.5 })];
+  return [measured({ measure: 'close', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
 }
 
 /** The seconds that closing a month takes, process and all. */

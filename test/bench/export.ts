@@ -10,13 +10,13 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Measured, measured } from './measured.ts';
-import { closedMonth, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
+import { closedMonth, cpuInWords, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
 
 export async function measureExport(bench: Workbench): Promise<Measured[]> {
   const closed = await closedMonth(bench);
   const out = join(bench.folder, 'pack');
   const file = join(bench.folder, 'floor.csv');
-  const { ours, floor } = await bench.inClone(closed, ({ url, client }) =>
+  const { taken, cpu } = await bench.inClone(closed, ({ url, client }) =>
     inTurns<'ours' | 'floor'>(bench, 'export', (turn) =>
       turn({
         ours: async () => {
@@ -34,5 +34,5 @@ export async function measureExport(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'export', ours, floor, unit: 's' }, { atMost: 1.5 })];
+  return [measured({ measure: 'export', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
 }

@@ -7,12 +7,12 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type Measured, measured } from './measured.ts';
-import { emptyLedger, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
+import { cpuInWords, emptyLedger, inTurns, MONTH, MORNING_AFTER, timed, type Workbench } from './workbench.ts';
 
 export async function measureImport(bench: Workbench): Promise<Measured[]> {
   const empty = await emptyLedger(bench);
   const file = await bench.rowsFile(MONTH, bench.rows);
-  const { ours, floor } = await inTurns<'ours' | 'floor'>(bench, 'import', (turn) =>
+  const { taken, cpu } = await inTurns<'ours' | 'floor'>(bench, 'import', (turn) =>
     bench.inClone(empty, ({ url, client }) =>
       turn({
         ours: async () => {
@@ -23,7 +23,7 @@ export async function measureImport(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'import', ours, floor, unit: 's' }, { atMost: 1.5 })];
+  return [measured({ measure: 'import', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
 }
 
 async function importBare(client: pg.Client, file: string): Promise<void> {

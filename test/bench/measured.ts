@@ -22,7 +22,7 @@ export function median(numbers: readonly number[]): number {
 
 /** Both figures to as many digits as are worth reading, and their ratio before that. */
 export function measured(
-  facts: { measure: string; ours: number; floor: number; unit: string },
+  facts: { measure: string; ours: number; floor: number; unit: string; cpu?: string },
   goal: { readonly atMost: number } | { readonly atLeast: number },
 ): Measured {
   const ratio = facts.ours / facts.floor;

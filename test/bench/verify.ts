@@ -1,11 +1,11 @@
 /** `verify` of everything after a month is closed. Its floor is that of the close. */
 import { closeFloor } from './close.ts';
 import { type Measured, measured } from './measured.ts';
-import { closedMonth, inTurns, MORNING_AFTER, type Workbench } from './workbench.ts';
+import { closedMonth, cpuInWords, inTurns, MORNING_AFTER, type Workbench } from './workbench.ts';
 
 export async function measureVerify(bench: Workbench): Promise<Measured[]> {
   const closed = await closedMonth(bench);
-  const { ours, floor } = await bench.inClone(closed, ({ url, client }) =>
+  const { taken, cpu } = await bench.inClone(closed, ({ url, client }) =>
     inTurns<'ours' | 'floor'>(bench, 'verify', (turn) =>
       turn({
         ours: async () => (await bench.reckoner(url, MORNING_AFTER, ['verify'])).seconds,
@@ -13,5 +13,5 @@ export async function measureVerify(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'verify', ours, floor, unit: 's' }, { atMost: 3 })];
+  return [measured({ measure: 'verify', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 3 })];
 }

@@ -44,7 +44,14 @@ export interface Workbench {
   readonly reckoner: (url: string, now: string, args: readonly string[]) => Promise<Ran>;
   /** The rows of a month as a file, written once. */
   readonly rowsFile: (month: string, rows: number, partners?: number) => Promise<string>;
+  /** CPU seconds so far, of the server with all its processes, and of this process with the programs that it ran. */
+  readonly cpu: () => Cpu;
   readonly close: () => Promise<void>;
+}
+
+export interface Cpu {
+  readonly server: number;
+  readonly program: number;
 }
 
 export interface WorkbenchOptions {
@@ -75,6 +82,7 @@ export async function openWorkbench({ rows, partners, repeat, note }: WorkbenchO
   const serverUrl = socketUrl(server.connection.host, server.connection.port, 'postgres');
   const admin = new pg.Client(serverUrl);
   await admin.connect();
+  const postmaster = readFileSync(join(server.connection.host, 'postmaster.pid'), 'utf8').split('\n')[0] as string;
   const peak = join(folder, 'peak.mjs');
   writeFileSync(peak, PEAK);
   const connected = async <Result>(name: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> => {
@@ -124,6 +132,7 @@ export async function openWorkbench({ rows, partners, repeat, note }: WorkbenchO
       files.set(path, found);
       return found;
     },
+    cpu: () => ({ server: cpuOfServer(postmaster), program: cpuOf('self').reduce((sum, each) => sum + each) }),
     async close() {
       await admin.end();
       await server.release();
@@ -131,6 +140,31 @@ export async function openWorkbench({ rows, partners, repeat, note }: WorkbenchO
     },
   };
   return bench;
+}
+
+// Linux counts CPU time in hundredths of a second.
+const TICKS = 100;
+
+/** CPU seconds of a process, and of its children that have ended. None once it is gone. */
+function cpuOf(pid: string): readonly [own: number, children: number] {
+  try {
+    // After its name, which may contain anything: from the third field on.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .map(Number);
+    const [own, ownSystem, children, childrenSystem] = fields.slice(11, 15) as [number, number, number, number];
+    return [(own + ownSystem) / TICKS, (children + childrenSystem) / TICKS];
+  } catch {
+    return [0, 0];
+  }
+}
+
+/** Each connection and parallel worker is a child of the postmaster. */
+function cpuOfServer(postmaster: string): number {
+  const [own, ended] = cpuOf(postmaster);
+  const running = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8').trim().split(' ');
+  return running.reduce((sum, pid) => sum + cpuOf(pid)[0], own + ended);
 }
 
 const PROGRAM = join(packageRoot, 'dist', 'src', 'cli', 'reckoner.js');
@@ -184,12 +218,21 @@ export const emptyLedger = (bench: Workbench, partners = bench.partners): Promis
     await bench.reckoner(url, MORNING_AFTER, ['partner', 'import', file]);
   });
 
-/** The same with a month of rows that is not closed yet. */
+const DAYS = 30;
+
+/** The same with a month of rows that is not closed yet: a file for each day, and a checkpoint after each but the last. */
 export async function openMonth(bench: Workbench): Promise<string> {
   const from = await emptyLedger(bench);
   const file = await bench.rowsFile(MONTH, bench.rows);
   const make = async (url: string) => {
-    await bench.reckoner(url, MORNING_AFTER, ['ledger', 'import', file]);
+    const day = join(bench.folder, 'day.ndjson');
+    const lines = readFileSync(file, 'utf8').split(/^/m);
+    const ofDay = Math.ceil(lines.length / DAYS);
+    for (let at = 0; at < lines.length; at += ofDay) {
+      if (at > 0) await bench.reckoner(url, MORNING_AFTER, ['checkpoint']);
+      writeFileSync(day, lines.slice(at, at + ofDay).join(''));
+      await bench.reckoner(url, MORNING_AFTER, ['ledger', 'import', day]);
+    }
   };
   return bench.made('open_month', make, from);
 }
@@ -210,7 +253,12 @@ export async function timed(client: pg.Client, work: () => Promise<unknown>): Pr
   return (performance.now() - began) / 1000;
 }
 
-export type Figures<Name extends string> = Readonly<Record<Name, number>>;
+export interface Figures<Name extends string> {
+  /** Medians of what the takes gave. */
+  readonly taken: Readonly<Record<Name, number>>;
+  /** Medians of the CPU seconds of each, of the server and of the program. */
+  readonly cpu: Readonly<Record<Name, Cpu>>;
+}
 
 /**
  * Takes each figure as often as asked, in turns and in alternating order, so that whatever else the machine does hits
@@ -221,16 +269,38 @@ export async function inTurns<Name extends string>(
   label: string,
   round: (turn: (takes: Readonly<Record<Name, () => Promise<number>>>) => Promise<void>) => Promise<void>,
 ): Promise<Figures<Name>> {
-  const taken = new Map<Name, number[]>();
+  const taken = new Map<Name, { figure: number; cpu: Cpu }[]>();
   for (let count = 1; count <= bench.repeat; count += 1) {
     await round(async (takes) => {
       const names = Object.keys(takes) as Name[];
       for (const name of count % 2 === 1 ? names : names.reverse()) {
+        const before = bench.cpu();
         const figure = await takes[name]();
-        taken.set(name, [...(taken.get(name) ?? []), figure]);
-        bench.note(`${label}, ${count} of ${bench.repeat}: ${name} ${figure.toFixed(2)}`);
+        const after = bench.cpu();
+        const cpu = { server: after.server - before.server, program: after.program - before.program };
+        taken.set(name, [...(taken.get(name) ?? []), { figure, cpu }]);
+        bench.note(
+          `${label}, ${count} of ${bench.repeat}: ${name} ${figure.toFixed(2)}, ` +
+            `CPU of the server ${cpu.server.toFixed(2)}, of the program ${cpu.program.toFixed(2)}`,
+        );
       }
     });
   }
-  return Object.fromEntries([...taken].map(([name, figures]) => [name, median(figures)])) as Figures<Name>;
+  const medians = <Of>(of: (all: readonly { figure: number; cpu: Cpu }[]) => Of) =>
+    Object.fromEntries([...taken].map(([name, all]) => [name, of(all)])) as Record<Name, Of>;
+  return {
+    taken: medians((all) => median(all.map(({ figure }) => figure))),
+    cpu: medians((all) => ({
+      server: median(all.map(({ cpu }) => cpu.server)),
+      program: median(all.map(({ cpu }) => cpu.program)),
+    })),
+  };
+}
+
+/** The CPU seconds of ours and of the floor, in words. */
+export function cpuInWords({ ours, floor }: Readonly<Record<'ours' | 'floor', Cpu>>): string {
+  const [all, least] = [ours.server + ours.program, floor.server + floor.program];
+  const of = ({ server, program }: Cpu) =>
+    `${server.toFixed(2)} s of the server, ${program.toFixed(2)} s of the program`;
+  return `ours ${of(ours)}; floor ${of(floor)}; ratio ${(all / least).toFixed(2)}`;
 }

@@ -94,6 +94,44 @@ describe('a checkpoint', () => {
     expect(await differences('2026-07')).toEqual([]);
   });
 
+  test('keeps the tree of each open month so far, and the close continues it: its seal is that of all rows', async () => {
+    const trees = async () =>
+      (
+        await world.sql<{ trees: Record<string, { leaves: number }> }>(
+          'SELECT trees FROM checkpoints ORDER BY checkpoint_number DESC',
+        )
+      )[0]?.trees;
+    const both = ['2026-07-31T12:00:00Z', '2026-08-01T09:00:00Z'];
+    for (const accepted_at of both) await world.rows([quote({ accepted_at })]);
+    await byHand();
+    expect(await trees()).toMatchObject({ '2026-07': { leaves: 3 }, '2026-08': { leaves: 1 } });
+    for (const accepted_at of both.toReversed()) await world.rows([quote({ accepted_at })]);
+    await byHand();
+    await byHand();
+    for (const accepted_at of both) await world.rows([quote({ accepted_at })]);
+    await world.close();
+    await world.rows([quote({ accepted_at: both[1] as string })]);
+    await byHand();
+    expect(await trees()).toEqual({ '2026-08': { leaves: 4, roots: [expect.stringMatching(/^[0-9a-f]{64}$/)] } });
+    expect(await differences()).toEqual([]);
+    expect(await differences('2026-07')).toEqual([]);
+    world.at('2026-09-01T10:00:00Z');
+    await world.close('2026-08');
+    expect(await differences()).toEqual([]);
+    expect(await differences('2026-08')).toEqual([]);
+  });
+
+  test('of several months that the first close gathers: the rows are sealed in the order in which they came', async () => {
+    for (const accepted_at of ['2026-06-30T12:00:00Z', '2026-07-30T12:00:00Z', '2026-06-29T12:00:00Z'])
+      await world.rows([quote({ accepted_at })]);
+    await byHand();
+    await world.rows([quote({ accepted_at: '2026-06-28T12:00:00Z' })]);
+    await world.close('2026-07', { firstMonth: '2026-07' as Month });
+    expect(await world.sql('SELECT entries FROM closed_months')).toEqual([{ entries: '6' }]);
+    expect(await differences()).toEqual([]);
+    expect(await differences('2026-07')).toEqual([]);
+  });
+
   test('that is overdue by two days needs attention', async () => {
     await due();
     const attention = async (at: string) => {
@@ -179,6 +217,11 @@ describe('what the owner of the database changes in the open month', () => {
       `DELETE FROM audit_events WHERE event_id = (SELECT max(event_id) - 1 FROM audit_events)`,
     ],
     ['the record of the checkpoint', `UPDATE checkpoints SET record = record || ' '`],
+    [
+      'the hashes that the close would continue',
+      `UPDATE checkpoints SET trees = jsonb_set(trees, '{2026-08,roots,0}', to_jsonb(repeat('0', 64)))`,
+    ],
+    ['the number of rows that the close would continue', `UPDATE checkpoints SET trees = '{}'`],
   ])('%s is named at once', async (_, statement) => {
     const found = await owner.undone(async (tx) => {
       await tx.knex.raw('ALTER TABLE checkpoints DROP CONSTRAINT checkpoint_seal_is_the_hash_of_its_record');
@@ -190,6 +233,19 @@ describe('what the owner of the database changes in the open month', () => {
     const failing = found.checks.filter((each) => each.differences.length > 0).map(({ check }) => check);
     expect(failing).toContain('checkpoints_recomputed');
   });
+});
+
+test('a row that is changed after its checkpoint shows by the seal of its month too, which is of the row as it was', async () => {
+  await open();
+  await byHand();
+  await world.rows([quote({ quote_id: 'q-3' })]);
+  await world.sql(GUARDS_OFF);
+  await world.sql(`UPDATE ledger_rows SET enrollment_id = 'e-other' WHERE quote_id = 'q-1'`);
+  await world.sql(GUARDS_ON);
+  expect(await differences()).toEqual(['checkpoints_recomputed']);
+  await world.close();
+  expect(await differences()).toEqual(['seals_recomputed', 'checkpoints_recomputed']);
+  await world.end();
 });
 
 test('rows of an open month that are pushed to the next one are named without a checkpoint, before its close and after', async () => {

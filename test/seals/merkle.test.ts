@@ -71,3 +71,19 @@ test('the paths of several leaves of one tree are those of each alone', () => {
     expect([...paths]).toEqual(chosen.map((index) => [index, PATH(index, contents)]));
   }
 });
+
+test('a tree that is written down and continued has the root of one that was not, at any number of leaves', () => {
+  const contents = Array.from({ length: 40 }, (_, index) => Buffer.from(`leaf ${index}`));
+  const whole = treeOver(contents).root;
+  const tree = new MerkleTree();
+  for (const [index, content] of contents.entries()) {
+    const soFar = JSON.parse(JSON.stringify(tree.soFar()));
+    expect(soFar).toMatchObject({ leaves: index });
+    for (const continued of [MerkleTree.from(soFar), tree.continued()]) {
+      for (const later of contents.slice(index)) continued.add(leafHash(later));
+      expect([continued.leaves, continued.finish().root]).toEqual([contents.length, whole]);
+    }
+    tree.add(leafHash(content));
+  }
+  expect(() => MerkleTree.from({ leaves: 3, roots: ['00'] })).toThrow('a tree of 3 leaves has not 1 subtrees');
+});

@@ -1,14 +1,17 @@
 /** The check of seals: recomputes each from the stored data and names the lines of its record that differ. */
+
+import { isDeepStrictEqual } from 'node:util';
 import type { Transaction } from '../../database/transaction.ts';
 import { recomputeCheckpoints } from '../../seals/checkpoint.ts';
-import { readSeals } from '../../seals/queries.ts';
 import { recomputeSeals, sealOf } from '../../seals/seal.ts';
 import type { CheckContext, Difference, Finding } from '../checks.ts';
 
-export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<CheckContext, 'month'>): Promise<Finding> {
+type Context = Pick<CheckContext, 'hashedAgain'>;
+
+export async function findBrokenSeals(tx: Transaction, { hashedAgain }: Context): Promise<Finding> {
   const differences: Difference[] = [];
   let inspected = 0;
-  for await (const { month, seal, record } of recomputeSeals(tx, only)) {
+  for await (const { month, seal, record } of recomputeSeals(tx, (await hashedAgain()).months)) {
     inspected += 1;
     const subject = `seal of ${month}`;
     if (seal === undefined || record === undefined) {
@@ -24,16 +27,10 @@ export async function findBrokenSeals(tx: Transaction, { month: only }: Pick<Che
 }
 
 /** Of one month: the checkpoints taken while it was open. */
-export async function findBrokenCheckpoints(
-  tx: Transaction,
-  { month: only }: Pick<CheckContext, 'month'>,
-): Promise<Finding> {
-  const seals = only === null ? [] : await readSeals(tx);
-  const sealed = seals.findIndex(({ month }) => month === only);
-  const range = { after: seals[sealed - 1]?.facts_to ?? 0, to: seals[sealed]?.facts_to ?? Number.MAX_SAFE_INTEGER };
+export async function findBrokenCheckpoints(tx: Transaction, { hashedAgain }: Context): Promise<Finding> {
   const differences: Difference[] = [];
-  const recomputed = await recomputeCheckpoints(tx, range);
-  for (const [at, { checkpoint, record }] of recomputed.entries()) {
+  const recomputed = await recomputeCheckpoints(tx, await hashedAgain());
+  for (const [at, { checkpoint, record, trees }] of recomputed.entries()) {
     const subject = `checkpoint ${checkpoint.checkpoint_number}`;
     const before = recomputed[at - 1]?.checkpoint.checkpoint_number ?? checkpoint.previous ?? 0;
     if (checkpoint.checkpoint_number !== before + 1) differences.push({ subject, detail: `follows ${before}` });
@@ -42,6 +39,10 @@ export async function findBrokenCheckpoints(
       differences.push({ subject, detail });
     }
     differences.push(...differingLines(subject, checkpoint.record, record));
+    // The close would continue them.
+    if (!isDeepStrictEqual(checkpoint.trees, trees)) {
+      differences.push({ subject, detail: 'kept other hashes of the rows so far than the data now gives' });
+    }
   }
   return { inspected: recomputed.length, differences };
 }
