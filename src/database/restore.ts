@@ -39,6 +39,7 @@ import {
   whileNobodyMigrates,
 } from './migrate.ts';
 import { alterGuards } from './restore-guards.ts';
+import { fillTable } from './restore-indexes.ts';
 import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
@@ -311,9 +312,9 @@ function problemOf(file: string, error: unknown): unknown {
 
 /**
  * Loads a checked backup into an empty database, as its owner and with all guards active: append-only triggers refuse
- * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. Only the
- * numbers of facts are those of the backup. `prove`
- * runs in the same transaction. If it throws, nothing is restored.
+ * changes, not new rows, and foreign keys, constraints and the guard of closed months check every row as usual. Indexes
+ * are made after the rows (restore-indexes.ts), and only the numbers of facts are those of the backup. `prove` runs in the
+ * same transaction. If it throws, nothing is restored.
  */
 export function restoreBackup<Proof>(
   database: Database,
@@ -389,7 +390,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
   const { trailer } = await whileLoading(tx, file, () =>
     readBackup(backup, onProgress, async ({ table: name, columns }, rows) => {
       const table = tables.get(name);
-      if (table !== undefined) return loadTable(tx, file, table, columns, rows);
+      if (table !== undefined) return filled(tx, file, name, () => loadTable(tx, file, table, columns, rows));
       leftOut.push(name);
       return passOver(rows);
     }),
@@ -445,12 +446,18 @@ async function loadTable(
   } catch (error) {
     if (failure === undefined) copy.destroy();
     await ended.catch(() => {});
-    throw isOfTheRows(error)
-      ? invalid(file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
-      : error;
+    throw error;
   }
   if (copy.rowCount !== count) throw new Error(`${count} rows of ${name} were sent, but ${copy.rowCount} were loaded`);
 }
+
+/** Fills a table. What its constraints and indexes do not take is refused as a fault of the file. */
+const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>): Promise<void> =>
+  fillTable(tx, name, fill).catch((error: unknown) => {
+    throw isOfTheRows(error)
+      ? invalid(file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
+      : error;
+  });
 
 /** Data exceptions and violated constraints are caused by the file, not by the server. */
 const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?? '');
@@ -483,11 +490,7 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
       const list = columnList(columns);
       const statement = `INSERT INTO ${quoted(name)} (${list}) OVERRIDING SYSTEM VALUE
         SELECT ${list} FROM ${older}.${quoted(name)}`;
-      await query(tx, statement).catch((error: unknown) => {
-        throw isOfTheRows(error)
-          ? invalid(backup.file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
-          : error;
-      });
+      await filled(tx, backup.file, name, () => execute(tx, statement));
     }
   });
   await setSequences(tx, sequences);

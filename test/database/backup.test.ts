@@ -560,18 +560,27 @@ describe('from a damaged or foreign file nothing is restored:', () => {
     expect((await restore(backup, target.database)).proof).toMatchObject({ differences: 0 });
   });
 
-  test('its rows break a rule of the ledger, whatever its hash says; the database stays as it was', async () => {
-    const forged = changed(
-      backup,
+  test.each<[what: string, change: (lines: string[]) => string[], reason: RegExp]>([
+    [
+      'its rows break a rule of the ledger',
       (lines) => lines.map((line) => line.replace('\t1.005\t0.302\t0.703\t', '\t9.005\t0.302\t0.703\t')),
-      true,
-    );
+      /refuses its rows of documents: .*document_balance/,
+    ],
+    [
+      'one of its rows has another number too',
+      (lines) => {
+        const at = lines.findIndex((line) => line.startsWith('{"table":"ledger_rows"')) + 1;
+        const [first = [], second = []] = lines.slice(at, at + 2).map((line) => line.split('\t'));
+        // Without another row, the counts stay right.
+        return lines.toSpliced(at + 1, 1, first.toSpliced(2, 1, second[2] as string).join('\t'));
+      },
+      /refuses its rows of ledger_rows: .*ledger_rows_known_once/,
+    ],
+  ])('%s, whatever its hash says; the database stays as it was', async (_, change, reason) => {
     const target = await anotherWorld();
     const before = await contentOf(target);
-    const loading = restore(forged, target.database);
-    await expect(loading).rejects.toMatchObject(
-      refused('backup_invalid', /refuses its rows of documents: .*document_balance/),
-    );
+    const loading = restore(changed(backup, change, true), target.database);
+    await expect(loading).rejects.toMatchObject(refused('backup_invalid', reason));
     expect(await contentOf(target)).toEqual(before);
     await target.partners([partner()]);
   });
