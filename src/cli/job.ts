@@ -8,6 +8,8 @@ import { permitting } from '../acts/run.ts';
 import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { readMonthFacts } from '../close/queries.ts';
+import { LOCKS } from '../database/locks.ts';
+import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
@@ -177,39 +179,41 @@ export function runDeliver(): Promise<number> {
   });
 }
 
-/** Once a day: mails the status to operations when something new needs attention, and again after a week. */
-export function runWatch(): Promise<number> {
-  return runJob(
-    'watch',
-    async (job) => {
-      const { database, log } = job;
-      const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
-      for (const { sentence } of attention) log.warn(sentence);
-      const found = {
-        // Not the sentences: they hold times and counts, and would be new each day.
-        ...{ job: job.name, items: attention.flatMap(({ about }) => about) },
-        ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
-      };
-      const untold = await database.transaction((tx) => readUntold(tx, found));
-      // While the ledger is paused nothing is e-mailed: whoever paused or restored it is at work, or has forgotten it.
-      if (untold.length === 0 || status.paused !== null) {
-        await database.transaction((tx) => recordAttention(tx, found));
-        return untold.length === 0 ? EXIT.done : EXIT.attention;
-      }
-      await database.transaction((tx) => queueStatusEmail(tx, job));
-      let sent = false;
-      await sendEmails(job, {
-        onEmail(result) {
-          if (result.email.kind === 'status' && result.status === 'sent') sent = true;
-          logOf(job.log).onEmail?.(result);
-        },
-      });
-      if (!sent) return EXIT.failed;
-      await database.transaction((tx) => recordAttention(tx, found));
-      return EXIT.attention;
+/**
+ * Once a day: mails the status to operations when something new needs attention, and again after a week. Of runs at the same
+ * moment, as two hosts may begin them, one tells.
+ */
+export const runWatch = (): Promise<number> =>
+  runJob('watch', (job) => oneAtATime(job.database.connection, LOCKS.watch, () => tellOperations(job)), {
+    whilePaused: true,
+  });
+
+async function tellOperations(job: Job): Promise<number> {
+  const { database, log } = job;
+  const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
+  for (const { sentence } of attention) log.warn(sentence);
+  const found = {
+    // Not the sentences: they hold times and counts, and would be new each day.
+    ...{ job: job.name, items: attention.flatMap(({ about }) => about) },
+    ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
+  };
+  const untold = await database.transaction((tx) => readUntold(tx, found));
+  // While the ledger is paused nothing is e-mailed: whoever paused or restored it is at work, or has forgotten it.
+  if (untold.length === 0 || status.paused !== null) {
+    await database.transaction((tx) => recordAttention(tx, found));
+    return untold.length === 0 ? EXIT.done : EXIT.attention;
+  }
+  await database.transaction((tx) => queueStatusEmail(tx, job));
+  let sent = false;
+  await sendEmails(job, {
+    onEmail(result) {
+      if (result.email.kind === 'status' && result.status === 'sent') sent = true;
+      logOf(job.log).onEmail?.(result);
     },
-    { whilePaused: true },
-  );
+  });
+  if (!sent) return EXIT.failed;
+  await database.transaction((tx) => recordAttention(tx, found));
+  return EXIT.attention;
 }
 
 /** Once a night: every check over everything. Exit 4: a check found a difference. */

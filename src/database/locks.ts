@@ -11,6 +11,8 @@ export const LOCKS = {
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',
   timeStamps: '7310::integer, 63::integer',
+  /** Held for the whole of a job that tells people: a second one at the same moment waits, and finds it told. */
+  watch: '7310::integer, 64::integer',
   processor: '7310::integer, 81::integer',
   /** Held alone, for a moment, before a command begins. */
   settings: '7310::integer, 82::integer',

@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL: what every session is set to, a single client, and pools for knex. */
 import knexFactory, { type Knex } from 'knex';
 import pg from 'pg';
+import type { LOCKS } from './locks.ts';
 import { valueTypes } from './transaction.ts';
 
 /** For servers, whose callers rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
@@ -73,6 +74,21 @@ export async function connectClient(
     // What is not ended keeps the process from ending.
     await client.end().catch(() => {});
     throw error;
+  }
+}
+
+/** Does work that one process does at a time, whatever its host: others wait. The lock ends with its own connection. */
+export async function oneAtATime<Result>(
+  connection: pg.ClientConfig,
+  lock: (typeof LOCKS)[keyof typeof LOCKS],
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const client = await connectClient(connection, 'app');
+  try {
+    await client.query(`SELECT pg_advisory_lock(${lock})`);
+    return await work();
+  } finally {
+    await client.end();
   }
 }
 

@@ -2,9 +2,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { untilLockAwaited } from '../support/locks.ts';
 import { command, job, type Ran } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -233,6 +235,20 @@ describe('what needs attention', () => {
       [4, 4],
     ]);
     await troubled.sql(`${GUARDS_OFF} DELETE FROM job_runs WHERE job IN ('remind', 'verify'); ${GUARDS_ON}`);
+  });
+
+  test('is e-mailed once where two hosts watch at the same moment', async () => {
+    const mails = () => readdirSync(join(troubled.home, 'outbox')).filter((name) => name.startsWith('status')).length;
+    const before = mails();
+    const rival = new pg.Client(troubled.databaseUrl);
+    await rival.connect();
+    await rival.query('BEGIN; LOCK TABLE emails IN SHARE MODE');
+    const both = ['10', '11'].map((second) => job('watch', at(`2026-08-21T07:30:${second}Z`)));
+    // Neither has told anybody yet, and each has seen what there is to tell or waits for the other.
+    await untilLockAwaited(troubled, 2);
+    await rival.end();
+    expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([0, 4]);
+    expect(mails()).toBe(before + 1);
   });
 
   test('is nothing any more once it is mended', async () => {
