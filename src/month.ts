@@ -71,17 +71,19 @@ export function lastDay(month: Month): string {
   return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
 }
 
+const NAMES = 'January February March April May June July August September October November December'.split(' ');
+
 /** `October 2026`; short, `Oct 2026`. */
 export function monthName(month: string, length: 'short' | 'long' = 'long'): string {
-  const [year, number] = parts(month as Month);
-  return DateTime.utc(year, number, 1)
-    .setLocale('en')
-    .toFormat(length === 'short' ? 'LLL yyyy' : 'LLLL yyyy');
+  const name = NAMES[parts(month as Month)[1] - 1] as string;
+  return `${length === 'short' ? name.slice(0, 3) : name} ${month.slice(0, 4)}`;
 }
 
-/** `1 December 2026`, read the same everywhere, unlike 12/1 or 1/12. */
-export function dateName(date: string): string {
-  return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('d LLLL yyyy');
+/** `1 December 2026`, read the same everywhere, unlike 12/1 or 1/12; or, as Americans write it, `December 1, 2026`. */
+export function dateName(date: string, first: 'day' | 'month' = 'day'): string {
+  const name = NAMES[parts(date as Month)[1] - 1] as string;
+  const day = Number(date.slice(8, 10));
+  return first === 'day' ? `${day} ${name} ${date.slice(0, 4)}` : `${name} ${day}, ${date.slice(0, 4)}`;
 }
 
 /** IANA names only: offsets such as `UTC+3` have no daylight saving rules and are refused. */

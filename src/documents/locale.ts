@@ -4,7 +4,6 @@
  * would change the bytes of documents. Minus signs are hyphens, which spreadsheets read; a month is always a word, so that
  * no date is ambiguous.
  */
-import { DateTime } from 'luxon';
 import { type Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 
@@ -32,8 +31,7 @@ export class Locale {
 
   /** `2026-12-01` as "1 December 2026" or "December 1, 2026". */
   date(date: string): string {
-    if (!this.monthFirst) return dateName(date);
-    return DateTime.fromISO(date, { zone: 'utc' }).setLocale('en').toFormat('LLLL d, yyyy');
+    return dateName(date, this.monthFirst ? 'month' : 'day');
   }
 }
 
