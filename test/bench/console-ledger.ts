@@ -102,7 +102,7 @@ async function make(home: string, client: pg.Client, size: Size, note: (text: st
     await writeRows(file, month, Math.round(size.rows / MONTHS), size.partners);
     await reckoner(home, isOpen ? NOW : closes, ['ledger', 'import', file]);
     if (!isOpen) {
-      await reckoner(home, closes, ['close', month, '--no-deliver']);
+      await reckoner(home, closes, ['close', month, '--allow-empty', '--no-deliver']);
       for (const statement of deliveries(month)) await client.query(statement);
       const lines = await client.query<{ line: string }>(BANK_LINES, [month]);
       writeFileSync(
