@@ -15,6 +15,7 @@ const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly M
   close: async (bench) => (await import('./close.ts')).measureClose(bench),
   export: async (bench) => (await import('./export.ts')).measureExport(bench),
   verify: async (bench) => (await import('./verify.ts')).measureVerify(bench),
+  restore: async (bench) => (await import('./restore.ts')).measureRestore(bench),
   memory: async (bench) => (await import('./memory.ts')).measureMemory(bench),
   'month-24': async (bench) => (await import('./month-24.ts')).measureMonth24(bench),
   year: async (bench) => (await import('./year.ts')).measureYear(bench),
