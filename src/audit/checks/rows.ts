@@ -27,6 +27,17 @@ const UNBALANCED = `(
   OR CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) > 0
                ELSE least(spot_price, partner_cut, invoice_amount) < 0 END)`;
 
+/**
+ * Whether a group of rows of one kind and currency may have an unbalanced one: false only if it has none. A sum has as many
+ * decimals as the summand with the most, and a balanced row has the signs of its parts. Checking each row fully took 1.5 µs,
+ * this takes 0.5.
+ */
+const SUSPECTED = `(
+  bool_or(spot_price <> partner_cut + invoice_amount
+          OR CASE kind WHEN 'reversal' THEN partner_cut > 0 OR invoice_amount > 0
+                       ELSE partner_cut < 0 OR invoice_amount < 0 END)
+  OR greatest(scale(sum(spot_price)), scale(sum(partner_cut)), scale(sum(invoice_amount))) > minor_digits(currency))`;
+
 /** An import refuses a row that is more than five minutes in the future. */
 const FROM_THE_FUTURE = `accepted_at > recorded_at + interval '1 hour'`;
 
@@ -57,7 +68,7 @@ const SQL = `WITH lines AS MATERIALIZED (
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, count(*) AS count,
          ${SUMMED},
          min(accepted_at) AS earliest, max(accepted_at) AS latest, min(recorded_at) AS first_recorded,
-         max(recorded_at) AS last_recorded, count(*) FILTER (WHERE ${UNBALANCED}) AS unbalanced,
+         max(recorded_at) AS last_recorded, ${SUSPECTED} AS suspected,
          bool_or(${FROM_THE_FUTURE}) AS from_the_future
   FROM ledger_rows e WHERE ${IN_SCOPE}
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone
@@ -160,7 +171,7 @@ by_month AS (
   WHERE (entries, late_entries, partners_with_documents, documents) <> (counted, counted_late, partners, with_email)
 )
 SELECT (SELECT coalesce(sum(count), 0)::bigint FROM lines) AS rows,
-       (SELECT coalesce(sum(unbalanced), 0)::bigint FROM lines) AS unbalanced,
+       (SELECT coalesce(bool_or(suspected), false) FROM lines) AS suspected,
        (SELECT coalesce(json_agg(months), '[]') FROM months) AS months,
        ${['documents_found', 'lines_found', 'places', 'counts'].map(findingOf).join(', ')}`;
 
@@ -175,7 +186,7 @@ interface ZoneMonth {
 
 interface Found {
   readonly rows: number;
-  readonly unbalanced: number;
+  readonly suspected: boolean;
   readonly months: readonly ZoneMonth[];
   readonly documents_found: Finding;
   readonly lines_found: Finding;
@@ -191,7 +202,7 @@ export async function checkRows(tx: Transaction, scope: CheckScope): Promise<Row
   return {
     rows_balance: {
       inspected: sums.rows,
-      differences: sums.unbalanced === 0 ? [] : await findUnbalanced(tx, scope),
+      differences: sums.suspected ? await findUnbalanced(tx, scope) : [],
     },
     rows_in_their_months: {
       inspected: sums.rows,
