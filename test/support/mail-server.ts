@@ -43,7 +43,7 @@ export interface MailServer {
   readonly replies: Map<string, number>;
   /** Whole messages received, oldest first, whether or not the server answered for them. */
   readonly mails: ReceivedMail[];
-  /** `smtp://127.0.0.1:PORT`, without credentials. */
+  /** `smtp://ADDRESS:PORT`, without credentials. */
   readonly url: string;
   readonly port: number;
   /** Connections so far. */
@@ -60,6 +60,8 @@ export interface MailServerOptions {
   readonly selfSignedTls?: boolean;
   /** The largest message in bytes, announced to clients. */
   readonly size?: number;
+  /** Where it listens. */
+  readonly address?: string;
 }
 
 class SmtpError extends Error {
@@ -138,13 +140,15 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
     });
   }
 
-  await new Promise<void>((listening) => smtp.listen(0, '127.0.0.1', listening));
+  const { address = '127.0.0.1' } = options;
+  await new Promise<void>((listening) => smtp.listen(0, address, listening));
   const { port } = smtp.server.address() as AddressInfo;
   const server: MailServer = {
     behaviour: 'accept',
     replies: new Map(),
     mails: [],
-    url: `smtp://127.0.0.1:${port}`,
+    // On another machine it would have to offer TLS.
+    url: `smtp://${address}:${port}${address === '127.0.0.1' ? '' : '?requireTLS=false'}`,
     port,
     connections: 0,
     dropConnections() {
