@@ -4,6 +4,8 @@ import { openDatabase } from '../../src/database/database.ts';
 import { deliverPending } from '../../src/delivery/deliver.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { reckoner } from '../support/program.ts';
+import { ask, PRICED, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -45,6 +47,38 @@ test('session mode works, with workers and migrations', async () => {
     expect(delivered).toEqual(['sent']);
     expect(await database.migrations.run()).toEqual([]);
     await database.close();
+  });
+});
+
+const env = (databaseUrl: string) => ({
+  ...{ RECKONER_HOME: world.home, DATABASE_URL: databaseUrl, RECKONER_NOW: '2026-08-01T12:00:00Z' },
+});
+
+test('behind transaction mode a server and a worker do not start, and say what to set', async () => {
+  await behind(await startPgBouncer('transaction'), async (databaseUrl) => {
+    for (const args of [
+      ['serve', '--port', '0'],
+      ['deliver', '--watch'],
+    ]) {
+      const { status, stderr } = await reckoner(args, { env: env(databaseUrl) });
+      expect({ args, status }).toEqual({ args, status: 1 });
+      expect(stderr).toContain('Set pool_mode = session for this database, or connect to PostgreSQL directly.');
+    }
+  });
+});
+
+test('behind session mode a server answers, and records what is accepted', async () => {
+  await world.partners([partner(PRICED)]);
+  await behind(await startPgBouncer('session', ['default_pool_size = 50']), async (databaseUrl) => {
+    const served = await serveWorld({ ...world, environment: { ...world.environment, databaseUrl } });
+    const caller = await served.caller('p-1');
+    const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
+    const id = made.body['quote_id'];
+    const answers = await Promise.all([1, 2, 3].map(() => caller.get(`/api/v1/quote/${id}/accept`)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await world.sql('SELECT FROM ledger_rows WHERE quote_id = $1', [id])).toHaveLength(1);
+    expect((await ask(`${served.url}/readyz`)).status).toBe(200);
+    await served.end();
   });
 });
 
