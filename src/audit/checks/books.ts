@@ -97,11 +97,14 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT r.payment_id, i.partner_id, i.entry_on, r.amount
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 ), moved AS (
-  SELECT 'document' AS what, id, NULL AS partner_id, to_char(entry_on, 'YYYY-MM') COLLATE "C" AS month,
+  -- By the books that it is in: those of the first month have all before it, and after them no month is left out.
+  SELECT 'document' AS what, id, NULL AS partner_id,
+         greatest(to_char(entry_on, 'YYYY-MM') COLLATE "C", (SELECT min(month) FROM book_closes)) AS month,
          sum(amount) AS amount
   FROM of_documents GROUP BY id, 4
   UNION ALL
-  SELECT 'payment', id, partner_id, to_char(entry_on, 'YYYY-MM') COLLATE "C", sum(amount)
+  SELECT 'payment', id, partner_id,
+         greatest(to_char(entry_on, 'YYYY-MM') COLLATE "C", (SELECT min(month) FROM book_closes)), sum(amount)
   FROM of_cash GROUP BY id, partner_id, 4
 ), stored AS (
   SELECT 'document' AS what, document_id AS id, NULL AS partner_id, month, balance AS amount FROM book_open_documents
@@ -109,7 +112,7 @@ export const OPEN_ITEMS_OF_CLOSED_BOOKS = `closes AS (
   SELECT 'payment', payment_id, partner_id, month, amount FROM book_unapplied_cash
 ), compared AS (
   SELECT c.month, m.what, m.id, m.partner_id, m.amount AS found, 0 AS stored
-  FROM closes c JOIN moved m ON m.month > coalesce(c.previous, '') AND m.month <= c.month
+  FROM closes c JOIN moved m ON m.month = c.month
   UNION ALL
   SELECT c.month, s.what, s.id, s.partner_id, s.amount, 0 FROM closes c JOIN stored s ON s.month = c.previous
   UNION ALL
