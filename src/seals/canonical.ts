@@ -301,6 +301,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   policies: 'updated in place; each document line is sealed with its policy name, each change with its audit event',
   payment_links: 'secret tokens that open a payment page, never exported',
   payment_link_changes: 'secret tokens, never exported; each change has an audit event',
+  book_open_documents: 'derived from sealed facts; `verify` derives it again',
+  book_unapplied_cash: 'derived from sealed facts; `verify` derives it again',
   logos: 'issuer versions have their hashes',
   emails: 'a changing state; each attempt to send one is sealed',
   processor_events:

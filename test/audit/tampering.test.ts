@@ -282,6 +282,7 @@ test('every table is either sealed, with all of its columns, or in the list of t
 });
 
 const ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
+const ROW_IN_USD = `(SELECT min(entry_id) FROM ledger_rows WHERE currency = 'USD')`;
 const NEW_ROW = `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
     partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
   SELECT partner_id, posted_month, kind, 'q-new', policy_id, currency, accepted_at, 0, 0, 0, time_zone, month,
@@ -453,17 +454,18 @@ describe('the verifier names, in a pack exported after it,', () => {
     [
       'a row changed',
       /FAIL {2}seals[\s\S]*sealed\/2026-07\/ledger_rows\.tsv is not what was sealed/,
-      `UPDATE ledger_rows SET quote_id = 'q-other' WHERE entry_id = 4`,
+      `UPDATE ledger_rows SET quote_id = 'q-other' WHERE entry_id = ${ROW_IN_USD}`,
     ],
     [
       'a row removed',
       /2026-07\/ledger_rows\.tsv is not what was sealed[\s\S]*the rows in USD do not add up to the total/,
-      `DELETE FROM ledger_rows WHERE entry_id = 4`,
+      `DELETE FROM ledger_rows WHERE entry_id = ${ROW_IN_USD}`,
     ],
     [
       'an amount',
       /FAIL {2}rows[\s\S]*the rows in USD do not add up to the total of the record/,
-      `UPDATE ledger_rows SET spot_price = spot_price + 1, partner_cut = partner_cut + 1 WHERE entry_id = 4`,
+      `UPDATE ledger_rows SET spot_price = spot_price + 1, partner_cut = partner_cut + 1
+       WHERE entry_id = ${ROW_IN_USD}`,
     ],
     [
       'a document total',

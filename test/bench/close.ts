@@ -13,7 +13,7 @@ export async function measureClose(bench: Workbench): Promise<Measured[]> {
       turn({ ours: () => closeMonth(bench, url, client, MONTH, MORNING_AFTER), floor: () => closeFloor(client) }),
     ),
   );
-  return [measured({ measure: 'close', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
+  return [measured({ measure: 'close', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.1 })];
 }
 
 /** The seconds that closing a month takes, process and all. */

@@ -34,5 +34,5 @@ export async function measureExport(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'export', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
+  return [measured({ measure: 'export', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.25 })];
 }

@@ -23,7 +23,7 @@ export async function measureImport(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'import', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.5 })];
+  return [measured({ measure: 'import', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 1.25 })];
 }
 
 async function importBare(client: pg.Client, file: string): Promise<void> {

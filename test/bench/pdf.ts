@@ -61,7 +61,7 @@ export async function measurePdf({ documents = 40, rounds = 7 }: PdfOptions = {}
     .map((name) =>
       measured(
         { measure: `pdf, beside ${name}`, ours: of('ours'), floor: of(name), unit: 'ms a document' },
-        { atMost: name === floor ? 1.3 : 1 },
+        { atMost: name === floor ? 0.45 : 1 },
       ),
     );
 }

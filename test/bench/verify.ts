@@ -13,5 +13,5 @@ export async function measureVerify(bench: Workbench): Promise<Measured[]> {
       }),
     ),
   );
-  return [measured({ measure: 'verify', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 3 })];
+  return [measured({ measure: 'verify', ...taken, unit: 's', cpu: cpuInWords(cpu) }, { atMost: 2 })];
 }

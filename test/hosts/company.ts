@@ -14,7 +14,7 @@ import { compiled } from '../support/program.ts';
 import { PRICED } from '../support/service.ts';
 import { partner, quote } from '../support/world.ts';
 
-export const PARTNERS = 120;
+export const PARTNERS = 240;
 /** Each has a row of each partner, and none is closed. */
 export const MONTHS = ['2026-06', '2026-07', '2026-08'] as const;
 export const PUBLIC_URL = 'https://billing.reckoner.example';
