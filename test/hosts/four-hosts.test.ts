@@ -9,6 +9,7 @@ import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
 import { Browser } from '../support/console.ts';
 import { networkNamespaces, portsOfOneMachine, type Site, whyNoNamespaces } from '../support/hosts.ts';
 import { type Answer, ask, callerWith } from '../support/service.ts';
+import { REACH } from '../support/sweep.ts';
 import { Company, PARTNERS, PUBLIC_URL, REQUESTS_PER_MINUTE, type Running, WEBHOOK_SECRET } from './company.ts';
 
 const namespacesMissing = whyNoNamespaces();
@@ -187,19 +188,23 @@ function fourHosts(open: () => Promise<Site>, hasLinks: boolean): void {
     await expectOnceOrRepeated('2026-07');
   });
 
-  test.runIf(hasLinks)('a host whose link is cut is noticed, and does no harm when its link is back', async () => {
-    const [, victim] = workers as [Running, Running];
-    await company.office('close', '2026-08', '--no-deliver');
-    await company.until(`SELECT count(*) > 0 AS is FROM document_emails JOIN documents USING (document_id)
+  // Minutes of waiting, so nightly alone.
+  test.runIf(hasLinks && REACH === 'long')(
+    'a host whose link is cut is noticed, and does no harm when its link is back',
+    async () => {
+      const [, victim] = workers as [Running, Running];
+      await company.office('close', '2026-08', '--no-deliver');
+      await company.until(`SELECT count(*) > 0 AS is FROM document_emails JOIN documents USING (document_id)
       WHERE month = '2026-08' AND document_emails.status = 'sending'`);
-    victim.host.cut();
-    // A minute until the database gives its sessions up, and another until the others look for the dead.
-    await allSent('2026-08');
-    victim.host.mend();
-    // It has lost its locks, and ends by itself: its supervisor starts another.
-    expect(await victim.ended).not.toBe(0);
-    await expectOnceOrRepeated('2026-08');
-  });
+      victim.host.cut();
+      // A minute until the database gives its sessions up, and another until the others look for the dead.
+      await allSent('2026-08');
+      victim.host.mend();
+      // It has lost its locks, and ends by itself: its supervisor starts another.
+      expect(await victim.ended).not.toBe(0);
+      await expectOnceOrRepeated('2026-08');
+    },
+  );
 
   const webhook = (url: string, body: string): Promise<Answer> => {
     const at = Math.floor(Date.parse('2026-09-01T12:00:00Z') / 1000);
