@@ -312,29 +312,66 @@ export interface RowLines {
 }
 
 /** The columns of delivery/rows.ts. Identifiers and months hold nothing that CSV would quote; `concat` leaves nulls empty. */
-const linesOf = (amounts: RowLines['amounts']): string => `
-  SELECT concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
+const lineOf = (amounts: RowLines['amounts']): string => `
+         concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
                 replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
                 ${amounts === 'share' ? '' : AMOUNTS_OF_PRICE}
                 round(e.invoice_amount, minor_digits(e.currency)), ',', e.entry_id, ',', e.billed_month, ',',
-                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, E'\\r\\n') AS line
-  FROM billed_rows e
-  WHERE e.document_id = ANY (:documentIds::bigint[])
-  ORDER BY e.entry_id`;
+                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, E'\\r\\n') AS line`;
 const AMOUNTS_OF_PRICE = `
                 round(e.spot_price, minor_digits(e.currency)), ',',
                 round(e.partner_cut, minor_digits(e.currency)), ',',`;
 
-/** Rows that a document bills, in ledger order, in batches, so that memory stays constant. */
-export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
-  const [document] = await query<{ purpose: string }>(
+const linesOfDocument = (amounts: RowLines['amounts']): string => `
+  SELECT ${lineOf(amounts)}
+  FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
+
+/**
+ * The same for a document of a month whose rows were all posted to one month. Its rows are read in the order of an index:
+ * through the view a million of them are sorted first, for longer than a server may wait for a statement.
+ */
+const LINES_OF_POSTED_MONTH = `
+  SELECT ${lineOf('all')}
+  FROM (SELECT r.*, :month::text AS billed_month, :number::text AS number FROM ledger_rows r) AS e
+  WHERE e.posted_month = :posted::text AND e.partner_id = :partnerId::text AND e.currency = :currency::text
+    AND e.arrangement = :arrangement::text
+  ORDER BY e.entry_id`;
+
+interface BilledDocument {
+  readonly purpose: string;
+  readonly month: string;
+  readonly number: string;
+  readonly partnerId: string;
+  readonly currency: string;
+  readonly arrangement: string;
+  /** The month to which all rows were posted that a document of this month can bill; null where there are several. */
+  readonly posted: string | null;
+}
+
+const readBilledDocument = async (tx: Transaction, documentId: number): Promise<BilledDocument | undefined> => {
+  const rows = await query<BilledDocument>(
     tx,
-    `SELECT purpose FROM documents WHERE document_id = :documentId`,
+    `SELECT d.purpose, d.month, d.number, d.partner_id AS "partnerId", d.currency, d.arrangement,
+            CASE WHEN p.first = p.last THEN p.first END AS posted
+     FROM documents d
+     LEFT JOIN closed_months m ON m.month = d.month
+     LEFT JOIN LATERAL (
+       SELECT min(posted_month) AS first, max(posted_month) AS last
+       FROM ledger_rows WHERE posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
+     WHERE d.document_id = :documentId`,
     { documentId },
   );
+  return rows[0];
+};
+
+/** Rows that a document bills, in ledger order, in batches, so that memory stays constant. */
+export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
+  const document = await readBilledDocument(tx, documentId);
   const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
-  await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${linesOf(amounts)}`, { documentIds: [documentId] });
+  if (document?.purpose === 'month' && document.posted !== null)
+    await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${LINES_OF_POSTED_MONTH}`, { ...document });
+  else await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${linesOfDocument(amounts)}`, { documentId });
   for (;;) {
     const rows = await query<{ line: string }>(tx, 'FETCH 1000 FROM document_rows');
     if (rows.length === 0) return;
