@@ -803,13 +803,15 @@ CALL grant_to_app('SELECT', 'payer_accounts');
 -- invoices, and `amount_paid` what was refunded. A statement has nothing due, and nothing is owed of a void document.
 -- (Here, because it needs the payments' tables.)
 CREATE VIEW document_balances AS
-SELECT document_id, amount_due, credited, amount_paid,
-       CASE WHEN void THEN 0 ELSE amount_due - credited - amount_paid END AS balance,
-       CASE WHEN void THEN 'void' WHEN amount_due - credited - amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
-FROM (
-  SELECT d.document_id, v.document_id IS NOT NULL AS void,
-         CASE WHEN d.document = 'statement' THEN 0 ELSE d.gross - d.credit_applied END AS amount_due,
-         CASE d.document
+SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
+       CASE WHEN v.document_id IS NULL THEN due.amount_due - settled.credited - settled.amount_paid ELSE 0 END AS balance,
+       CASE WHEN v.document_id IS NOT NULL THEN 'void'
+            WHEN due.amount_due - settled.credited - settled.amount_paid = 0 THEN 'paid' ELSE 'open' END AS status
+FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
+CROSS JOIN LATERAL (
+  SELECT CASE WHEN d.document = 'statement' THEN 0 ELSE d.gross - d.credit_applied END AS amount_due) AS due
+CROSS JOIN LATERAL (
+  SELECT CASE d.document
            WHEN 'credit_note' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_credit_applications a WHERE a.credit_note_id = d.document_id)
            WHEN 'invoice' THEN (
@@ -824,8 +826,8 @@ FROM (
            WHEN 'invoice' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a WHERE a.document_id = d.document_id)
            ELSE 0 END AS amount_paid
-  FROM documents d LEFT JOIN voids v ON v.document_id = d.document_id
-) AS sums;
+  -- Each sum once, and not again for every column that needs it.
+  OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 
 -- The documents that are open on a day, with their balances; on the day 'infinity' those that are open now. A void document is

@@ -119,6 +119,9 @@ CREATE TABLE balance_transactions (
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions (payment, account);
 CREATE INDEX balance_transactions_by_time ON balance_transactions (account, occurred_at);
+CREATE INDEX balance_transactions_of_quote ON balance_transactions (quote_id);
+-- A payment with everything that was taken from it.
+CREATE INDEX balance_transactions_of_one_payment ON balance_transactions (account, coalesce(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
 CALL make_fact('balance_transactions');
 
@@ -263,25 +266,28 @@ CALL make_fact('balance_transaction_closings');
 
 -- Balance transactions that no quote explains, in whole or in part. `ended` says why that needs nothing: `returned`, a
 -- payment and what was taken from it come to zero in the currency that was sent; `closed`, by finance. NULL: it is open.
+-- Everything is found by the transaction itself, so that a month's are found without reading all others.
 CREATE VIEW unexplained_balance_transactions AS
-WITH rest AS (
+WITH rest AS NOT MATERIALIZED (
   SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount
   FROM unattributed_balance_transactions t
   UNION ALL
   SELECT t.*, t.net - s.settled, t.currency, t.net - s.settled
   FROM balance_transactions t
-  JOIN (SELECT balance_transaction_id, sum(settled_amount) AS settled FROM share_allocations
-        GROUP BY balance_transaction_id) AS s USING (balance_transaction_id)
+  CROSS JOIN LATERAL (SELECT sum(settled_amount) AS settled FROM share_allocations s
+                      WHERE s.balance_transaction_id = t.balance_transaction_id) AS s
   WHERE t.net <> s.settled
 )
 SELECT r.*,
        CASE WHEN EXISTS (SELECT FROM balance_transaction_closings c
                          WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)
               THEN 'closed'
-            WHEN sum(rest_amount) OVER own = 0 AND min(rest_currency) OVER own = max(rest_currency) OVER own
+            WHEN (SELECT sum(own.rest_amount) = 0 AND min(own.rest_currency) = max(own.rest_currency)
+                  FROM rest own
+                  WHERE own.account = r.account
+                    AND coalesce(own.of_payment, own.payment, own.id) = coalesce(r.of_payment, r.payment, r.id))
               THEN 'returned' END AS ended
-FROM rest r
-WINDOW own AS (PARTITION BY account, coalesce(of_payment, payment, id));
+FROM rest r;
 CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
 -- The ledger's reversal that was recorded for a reversed transfer.

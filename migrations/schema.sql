@@ -3969,21 +3969,24 @@ CREATE VIEW payer_accounts AS
 GRANT SELECT ON payer_accounts TO reckoner_app;
 
 CREATE VIEW document_balances AS
- SELECT document_id, amount_due, credited, amount_paid,
+ SELECT d.document_id, due.amount_due, settled.credited, settled.amount_paid,
         CASE
-            WHEN void THEN 0::numeric
-            ELSE amount_due - credited - amount_paid
+            WHEN v.document_id IS NULL THEN due.amount_due - settled.credited - settled.amount_paid
+            ELSE 0::numeric
         END AS balance,
         CASE
-            WHEN void THEN 'void'
-            WHEN (amount_due - credited - amount_paid) = 0::numeric THEN 'paid'
+            WHEN v.document_id IS NOT NULL THEN 'void'
+            WHEN (due.amount_due - settled.credited - settled.amount_paid) = 0::numeric THEN 'paid'
             ELSE 'open'
         END AS status
-   FROM ( SELECT d.document_id, v.document_id IS NOT NULL AS void,
+   FROM documents d
+     LEFT JOIN voids v ON v.document_id = d.document_id
+     CROSS JOIN LATERAL ( SELECT
                 CASE
                     WHEN d.document = 'statement' THEN 0::numeric
                     ELSE d.gross - d.credit_applied
-                END AS amount_due,
+                END AS amount_due) due
+     CROSS JOIN LATERAL ( SELECT
                 CASE d.document
                     WHEN 'credit_note' THEN ( SELECT COALESCE(sum(a.amount), 0::numeric) AS "coalesce"
                        FROM live_credit_applications a
@@ -4010,8 +4013,7 @@ CREATE VIEW document_balances AS
                       WHERE a.document_id = d.document_id)
                     ELSE 0::numeric
                 END AS amount_paid
-           FROM documents d
-             LEFT JOIN voids v ON v.document_id = d.document_id) sums;
+         OFFSET 0) settled;
 GRANT SELECT ON document_balances TO reckoner_app;
 
 CREATE FUNCTION open_items(as_of date)
@@ -4627,6 +4629,8 @@ CREATE TABLE balance_transactions (
 );
 CREATE INDEX balance_transactions_by_payment ON balance_transactions USING btree (payment, account);
 CREATE INDEX balance_transactions_by_time ON balance_transactions USING btree (account, occurred_at);
+CREATE INDEX balance_transactions_of_quote ON balance_transactions USING btree (quote_id);
+CREATE INDEX balance_transactions_of_one_payment ON balance_transactions USING btree (account, COALESCE(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (account, occurred_at) WHERE type = 'payout';
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
@@ -4793,7 +4797,7 @@ GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
 GRANT SELECT ON SEQUENCE balance_transaction_closings_balance_transaction_closing_id_seq TO reckoner_app;
 
 CREATE VIEW unexplained_balance_transactions AS
- WITH rest AS (
+ WITH rest AS NOT MATERIALIZED (
          SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
@@ -4806,9 +4810,9 @@ CREATE VIEW unexplained_balance_transactions AS
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
             t.recorded_at, t.event_id, t.fact_id, t.net - s.settled, t.currency, t.net - s.settled
            FROM balance_transactions t
-             JOIN ( SELECT share_allocations.balance_transaction_id, sum(share_allocations.settled_amount) AS settled
-                   FROM share_allocations
-                  GROUP BY share_allocations.balance_transaction_id) s USING (balance_transaction_id)
+             CROSS JOIN LATERAL ( SELECT sum(s_1.settled_amount) AS settled
+                   FROM share_allocations s_1
+                  WHERE s_1.balance_transaction_id = t.balance_transaction_id) s
           WHERE t.net <> s.settled
         )
  SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
@@ -4818,11 +4822,12 @@ CREATE VIEW unexplained_balance_transactions AS
             WHEN (EXISTS ( SELECT
                FROM balance_transaction_closings c
               WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)) THEN 'closed'
-            WHEN sum(rest_amount) OVER own = 0::numeric AND min(rest_currency) OVER own = max(rest_currency) OVER own THEN 'returned'
+            WHEN ( SELECT sum(own.rest_amount) = 0::numeric AND min(own.rest_currency) = max(own.rest_currency)
+               FROM rest own
+              WHERE own.account = r.account AND COALESCE(own.of_payment, own.payment, own.id) = COALESCE(r.of_payment, r.payment, r.id)) THEN 'returned'
             ELSE NULL::text
         END AS ended
-   FROM rest r
-  WINDOW own AS (PARTITION BY account, (COALESCE(of_payment, payment, id)));
+   FROM rest r;
 GRANT SELECT ON unexplained_balance_transactions TO reckoner_app;
 
 CREATE TABLE reversal_evidence (

@@ -29,12 +29,11 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
     `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on, o.balance,
             least(coalesce(t.amount, 0), o.balance) AS disputed
      FROM open_items(:asOf::date) o JOIN documents d USING (document_id)
-     LEFT JOIN LATERAL (
-       SELECT t.amount FROM invoice_disputes t
+     LEFT JOIN (
+       SELECT DISTINCT ON (t.document_id) t.document_id, t.amount FROM invoice_disputes t
        LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id)
-       WHERE t.document_id = d.document_id AND t.disputed_on <= :asOf::date
-         AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
-       ORDER BY t.invoice_dispute_id DESC LIMIT 1) AS t ON true
+       WHERE t.disputed_on <= :asOf::date AND (c.closed_on IS NULL OR c.closed_on > :asOf::date)
+       ORDER BY t.document_id, t.invoice_dispute_id DESC) AS t USING (document_id)
      WHERE :scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[])
      ORDER BY d.series, d.sequence`,
     { asOf, scope },

@@ -225,12 +225,18 @@ export function readUnmatchedBalanceTransactions(
 ): Promise<UnmatchedBalanceTransaction[]> {
   return query(
     tx,
-    `WITH every AS (
-       SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
-              coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
-       FROM unexplained_balance_transactions u
-     ), unknown AS MATERIALIZED (
-       SELECT * FROM every WHERE of_month OR names_asked
+    `WITH unknown AS MATERIALIZED (
+       SELECT * FROM (
+         SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
+                coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
+         FROM unexplained_balance_transactions u
+         WHERE balance_transaction_id = ANY (ARRAY(
+           SELECT balance_transaction_id FROM balance_transactions
+           WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+           UNION
+           SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds::text[])))
+       ) AS asked
+       WHERE of_month OR names_asked
      ), named AS MATERIALIZED (
        SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
        -- By the key of each partner's rows: the id of a quote alone is in no index.

@@ -169,7 +169,7 @@ async function makeLedger(): Promise<Books> {
   // A page of a large ledger finds its rows by an index: PostgreSQL is to see that one is there, though these tables are small.
   const [{ name } = { name: '' }] = await made.sql<{ name: string }>('SELECT current_database() AS name');
   await made.sql(`ALTER DATABASE "${name}" SET enable_seqscan = off`);
-  await made.sql(`ALTER DATABASE "${name}" SET random_page_cost = 0.1`);
+  await made.sql(`ALTER DATABASE "${name}" SET seq_page_cost = 11`);
   await made.sql('VACUUM ANALYZE');
   return made;
 }
