@@ -692,6 +692,23 @@ CREATE TABLE book_unapplied_cash (
 );
 CALL make_append_only('book_unapplied_cash');
 
+-- They are stored in the transaction that closes the books, before the close itself: a later row would be of no close.
+CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  closed text := (SELECT min(month) FROM added JOIN book_closes USING (month));
+BEGIN
+  IF closed IS NOT NULL THEN
+    RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
+CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
+
 -- The last month whose books were closed and which ended on the day or before it; NULL: none.
 CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
   SELECT max(month) FROM book_closes WHERE (month_after(month) || '-01')::date <= as_of + 1

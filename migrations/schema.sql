@@ -3840,6 +3840,7 @@ CREATE TABLE book_open_documents (
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_open_documents FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_open_documents FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books(); -- enabled: A
 GRANT INSERT, SELECT ON book_open_documents TO reckoner_app;
 
 CREATE TABLE book_unapplied_cash (
@@ -3855,7 +3856,23 @@ CREATE TABLE book_unapplied_cash (
 );
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON book_unapplied_cash FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON book_unapplied_cash FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books(); -- enabled: A
 GRANT INSERT, SELECT ON book_unapplied_cash TO reckoner_app;
+
+CREATE FUNCTION refuse_open_item_of_closed_books()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  closed text := (SELECT min(month) FROM added JOIN book_closes USING (month));
+BEGIN
+  IF closed IS NOT NULL THEN
+    RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE FUNCTION books_by(as_of date)
  RETURNS text

@@ -164,6 +164,24 @@ describe('once the books of a month are closed', () => {
     ).rejects.toThrow(/payments cannot be dated 2026-09-30: the books are closed to 2026-09/);
   });
 
+  test('the database refuses what was open at its end once it is stored, whoever adds to it', async () => {
+    await closeTo(SEPTEMBER);
+    const documents = (month: Month) =>
+      world.sql(
+        `INSERT INTO book_open_documents (month, document_id, balance)
+         SELECT '${month}', max(document_id), 1 FROM documents`,
+      );
+    await expect(documents(SEPTEMBER)).rejects.toThrow(
+      'what was open at the end of 2026-09 was stored when its books were closed',
+    );
+    await expect(documents(OCTOBER)).rejects.toThrow(/book_open_document_of_closed_books/);
+    await books.record({ amount: '1', number: 'INV-2026-000002', reference: 'FT-1', receivedOn: '2026-10-30' });
+    await expect(
+      world.sql(`INSERT INTO book_unapplied_cash (month, payment_id, partner_id, amount)
+        SELECT '${SEPTEMBER}', payment_id, NULL, 1 FROM payments`),
+    ).rejects.toThrow(/what was open at the end of 2026-09/);
+  });
+
   test('closing them again changes nothing', async () => {
     await closeTo(OCTOBER);
     const closed = await booksOfMonth(OCTOBER);
