@@ -208,7 +208,7 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
                     later.checkpoint_number, later.approval_request_id)
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
                                          e.checkpoint_number, e.approval_request_id))
-           ELSE document_id IN (SELECT document_id FROM live_documents) AND NOT EXISTS (
+           ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');
 

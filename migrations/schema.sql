@@ -2374,8 +2374,9 @@ CREATE VIEW unfinished_emails AS
             WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
                FROM emails later
               WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)))
-            ELSE (document_id IN ( SELECT live_documents.document_id
-               FROM live_documents)) AND NOT (EXISTS ( SELECT
+            ELSE NOT (EXISTS ( SELECT
+               FROM voids v
+              WHERE v.document_id = e.document_id)) AND NOT (EXISTS ( SELECT
                FROM emails later
               WHERE later.document_id = e.document_id AND later.email_id > e.email_id))
         END;

@@ -3,7 +3,7 @@
  * are deducted in `net` alone. It ties: to the journal's three accounts, and on the present day to the balances of the documents.
  */
 import { query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/queries.ts';
 import type { Scope } from '../people/scope.ts';
@@ -58,8 +58,9 @@ export interface Tie {
   }[];
 }
 
-export function bucketOf(dueOn: string, asOf: string): Bucket {
-  const days = daysBetween(dueOn, asOf);
+export const bucketOf = (dueOn: string, asOf: string): Bucket => bucketAfter(daysBetween(dueOn, asOf));
+
+function bucketAfter(days: number): Bucket {
   if (days <= 0) return 'not_due';
   if (days <= 30) return 'days_1_30';
   if (days <= 60) return 'days_31_60';
@@ -117,9 +118,16 @@ function agingOf(
   names: ReadonlyMap<string, string>,
 ): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
+  // Ten thousand documents have a few dozen due dates.
+  const ages = new Map<string | null, { readonly bucket: Bucket; readonly days_due: number }>();
+  for (const { due_on } of items) {
+    if (due_on === null || ages.has(due_on)) continue;
+    const days_due = daysBetween(due_on, asOf);
+    ages.set(due_on, { bucket: bucketAfter(days_due), days_due });
+  }
   const ledger = new Map<string, Sums>();
   const sumsOf = (partnerId: string | null, currency: string): Sums => {
-    const key = JSON.stringify([partnerId, currency]);
+    const key = `${partnerId ?? ''} ${currency}`;
     const known = ledger.get(key);
     if (known) return known;
     const sums = new Sums(partnerId, currency);
@@ -128,14 +136,16 @@ function agingOf(
   };
   for (const item of items) {
     const sums = sumsOf(item.partner_id, item.currency);
-    if (item.document === 'credit_note') sums.add('credit', item.balance);
+    if (item.document === 'credit_note') sums.add('credit', Amount.of(item.balance, item.currency));
     else {
-      sums.add(bucketOf(item.due_on as string, asOf), item.balance);
-      sums.add('open', item.balance);
-      sums.add('disputed', item.disputed);
+      const balance = Amount.of(item.balance, item.currency);
+      sums.add((ages.get(item.due_on) as { bucket: Bucket }).bucket, balance);
+      sums.add('open', balance);
+      if (!isZero(item.disputed)) sums.add('disputed', Amount.of(item.disputed, item.currency));
     }
   }
-  for (const { partner_id, currency, amount } of cash) sumsOf(partner_id, currency).add('unapplied', amount);
+  for (const { partner_id, currency, amount } of cash)
+    sumsOf(partner_id, currency).add('unapplied', Amount.of(amount, currency));
   // A partner with a balance in the journal alone belongs into the comparison too.
   for (const { partner_id, currency } of journal) sumsOf(partner_id, currency);
 
@@ -159,10 +169,7 @@ function agingOf(
     documents: items.map((item) => ({
       ...item,
       partner_name: nameOf(item.partner_id) ?? '',
-      balance: Amount.of(item.balance, item.currency).toString(),
-      disputed: Amount.of(item.disputed, item.currency).toString(),
-      bucket: item.due_on === null ? null : bucketOf(item.due_on, asOf),
-      days_due: item.due_on === null ? null : daysBetween(item.due_on, asOf),
+      ...(ages.get(item.due_on) ?? { bucket: null, days_due: null }),
     })),
     ties: tie.every((each) => each.differences.length === 0),
     tie,
@@ -188,8 +195,8 @@ class Sums {
     return { partner_id: this.partnerId, currency: this.currency };
   }
 
-  add(column: Column, amount: string): void {
-    this.values[column] = this.values[column].plus(Amount.of(amount, this.currency));
+  add(column: Column, amount: Amount): void {
+    this.values[column] = this.values[column].plus(amount);
   }
 
   addAll(other: Sums): void {
