@@ -695,8 +695,10 @@ CALL make_append_only('book_unapplied_cash');
 -- They are stored in the transaction that closes the books, before the close itself: a later row would be of no close.
 CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  closed text := (SELECT min(month) FROM added JOIN book_closes USING (month));
+  closed text;
 BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT min(month) INTO closed FROM added JOIN book_closes USING (month);
   IF closed IS NOT NULL THEN
     RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';

@@ -3865,8 +3865,10 @@ CREATE FUNCTION refuse_open_item_of_closed_books()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-  closed text := (SELECT min(month) FROM added JOIN book_closes USING (month));
+  closed text;
 BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  SELECT min(month) INTO closed FROM added JOIN book_closes USING (month);
   IF closed IS NOT NULL THEN
     RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';

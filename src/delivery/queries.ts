@@ -345,7 +345,7 @@ interface BilledDocument {
   readonly partnerId: string;
   readonly currency: string;
   readonly arrangement: string;
-  /** The month to which all rows were posted that a document of this month can bill; null where there are several. */
+  /** The month to which all of the partner's rows were posted that it can bill; null for several, as at a first close. */
   readonly posted: string | null;
 }
 
@@ -358,7 +358,8 @@ const readBilledDocument = async (tx: Transaction, documentId: number): Promise<
      LEFT JOIN closed_months m ON m.month = d.month
      LEFT JOIN LATERAL (
        SELECT min(posted_month) AS first, max(posted_month) AS last
-       FROM ledger_rows WHERE posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
+       FROM ledger_rows
+       WHERE partner_id = d.partner_id AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
      WHERE d.document_id = :documentId`,
     { documentId },
   );

@@ -169,6 +169,8 @@ function agingOf(
     documents: items.map((item) => ({
       ...item,
       partner_name: nameOf(item.partner_id) ?? '',
+      balance: Amount.of(item.balance, item.currency).toString(),
+      disputed: Amount.of(item.disputed, item.currency).toString(),
       ...(ages.get(item.due_on) ?? { bucket: null, days_due: null }),
     })),
     ties: tie.every((each) => each.differences.length === 0),

@@ -14,7 +14,6 @@ export interface OpenItem {
   readonly issued_on: string;
   /** Null on a credit note. */
   readonly due_on: string | null;
-  /** With exactly the currency's digits, as `disputed`. */
   readonly balance: string;
   /** What of the balance the partner disputes. */
   readonly disputed: string;
@@ -27,9 +26,8 @@ export interface OpenItem {
 export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null): Promise<OpenItem[]> {
   return query(
     tx,
-    `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on,
-            round(o.balance, minor_digits(d.currency)) AS balance,
-            round(least(coalesce(t.amount, 0), o.balance), minor_digits(d.currency)) AS disputed
+    `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, d.issued_on, d.due_on, o.balance,
+            least(coalesce(t.amount, 0), o.balance) AS disputed
      FROM open_items(:asOf::date) o JOIN documents d USING (document_id)
      LEFT JOIN (
        SELECT DISTINCT ON (t.document_id) t.document_id, t.amount FROM invoice_disputes t

@@ -235,6 +235,7 @@ export function readUnmatchedBalanceTransactions(
            WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
            UNION
            SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds::text[])))
+         OFFSET 0
        ) AS asked
        WHERE of_month OR names_asked
      ), named AS MATERIALIZED (

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDocumentRows, readRowsOfDocuments } from '../../src/delivery/queries.ts';
 import { rowsCsv, streamRowsCsv } from '../../src/delivery/rows.ts';
+import { voidDocument } from '../../src/documents/void.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -27,11 +28,47 @@ test('rows that are streamed are those that are attached, with requotes, reversa
   expect(report).toMatchObject({ rejected: 0 });
   world.at('2026-08-02T12:00:00Z');
   await world.close('2026-07');
-  const documents = await world.sql<{ document_id: string }>(`SELECT document_id FROM documents ORDER BY document_id`);
-  expect(documents.length).toBeGreaterThanOrEqual(2);
+  await expectSameRows(2);
+});
+
+test('so are the rows of the next month, late ones among them, and of a document that replaced another', async () => {
+  world.at('2026-08-20T12:00:00Z');
+  await world.rows([
+    quote({ quote_id: 'q-late', accepted_at: '2026-07-31T12:00:00Z' }),
+    quote({ quote_id: 'q-3', accepted_at: '2026-08-10T12:00:00Z' }),
+  ]);
+  world.at('2026-09-02T12:00:00Z');
+  await world.close('2026-08');
+  await world.database.transaction((tx) =>
+    voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'wrong contact' }),
+  );
+  await expectSameRows(3);
+});
+
+test('so are the rows of a first close that bills two months', async () => {
+  const other = await openWorld();
+  try {
+    await other.partners([partner()]);
+    other.at('2026-08-02T12:00:00Z');
+    await other.rows([
+      quote({ quote_id: 'q-june', accepted_at: '2026-06-10T12:00:00Z' }),
+      quote({ quote_id: 'q-july', accepted_at: '2026-07-10T12:00:00Z' }),
+    ]);
+    await other.close('2026-07', { firstMonth: '2026-07' });
+    await expectSameRows(1, other);
+    const months = await other.sql('SELECT DISTINCT posted_month FROM ledger_rows');
+    expect(months).toHaveLength(2);
+  } finally {
+    await other.end();
+  }
+});
+
+async function expectSameRows(least: number, of: World = world): Promise<void> {
+  const documents = await of.sql<{ document_id: string }>(`SELECT document_id FROM documents ORDER BY document_id`);
+  expect(documents.length).toBeGreaterThanOrEqual(least);
   for (const { document_id } of documents) {
     const id = Number(document_id);
-    const { streamed, attached } = await world.database.reading(async (tx) => {
+    const { streamed, attached } = await of.database.reading(async (tx) => {
       let text = '';
       for await (const part of streamRowsCsv(readDocumentRows(tx, id))) text += part;
       return { streamed: text, attached: (await readRowsOfDocuments(tx, [id])).get(id) ?? [] };
@@ -39,4 +76,4 @@ test('rows that are streamed are those that are attached, with requotes, reversa
     expect(attached.length).toBeGreaterThan(0);
     expect(streamed).toBe(rowsCsv(attached).toString());
   }
-});
+}
