@@ -359,7 +359,8 @@ const readBilledDocument = async (tx: Transaction, documentId: number): Promise<
      LEFT JOIN LATERAL (
        SELECT min(posted_month) AS first, max(posted_month) AS last
        FROM ledger_rows
-       WHERE partner_id = d.partner_id AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
+       WHERE partner_id = d.partner_id
+         AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
      WHERE d.document_id = :documentId`,
     { documentId },
   );

@@ -288,7 +288,7 @@ export function readUnexplained(
   return query(
     tx,
     `SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
-     WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL`,
+     WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`,
     { ids },
   );
 }
