@@ -31,7 +31,7 @@ test('rows that are streamed are those that are attached, with requotes, reversa
   await expectSameRows(2);
 });
 
-test('so are the rows of the next month, late ones among them, and of a document that replaced another', async () => {
+test('so are the rows of the next month, late ones among them, and of a void document', async () => {
   world.at('2026-08-20T12:00:00Z');
   await world.rows([
     quote({ quote_id: 'q-late', accepted_at: '2026-07-31T12:00:00Z' }),

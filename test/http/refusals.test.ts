@@ -182,7 +182,7 @@ const CASES: Record<
       try {
         return await own.database.asOwner(async (tx) => {
           // The document is found; its rows wait.
-          await tx.knex.raw('LOCK TABLE missing_shares IN ACCESS EXCLUSIVE MODE');
+          await tx.knex.raw('LOCK TABLE ledger_rows IN ACCESS EXCLUSIVE MODE');
           const five = await Promise.allSettled([1, 2, 3, 4, 5].map(() => theirs.get(path)));
           const answered = five.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
           return answered.find(({ body }) => body['code'] === 'rows_busy') as Answer;
