@@ -152,6 +152,8 @@ CREATE TABLE email_attempts (
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
+-- Whether mail works is seen from the latest.
+CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
 
 -- What came back: a server gave up one recipient of an e-mail and reported it (a delivery status notification, RFC 3464). An

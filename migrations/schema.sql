@@ -2306,6 +2306,7 @@ CREATE TABLE email_attempts (
   CONSTRAINT email_attempts_fact_positive CHECK (fact_id > 0),
   CONSTRAINT email_attempts_email_id_fkey FOREIGN KEY (email_id) REFERENCES emails(email_id)
 );
+CREATE INDEX email_attempts_by_end ON email_attempts USING btree (ended_at);
 CREATE UNIQUE INDEX email_attempts_fact ON email_attempts USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON email_attempts FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON email_attempts FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A

@@ -87,9 +87,8 @@ export interface EmailCounts {
   readonly uncertain: number;
 }
 
-/** Its columns, over whatever has a `status`. */
-const EMAIL_COUNTS = `
-  count(*) FILTER (WHERE status = 'sent') AS sent,
+/** Its columns but the first, over whatever has a `status`. */
+const UNSENT_COUNTS = `
   count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
   count(*) FILTER (WHERE status = 'held') AS held,
   count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
@@ -99,7 +98,9 @@ const EMAIL_COUNTS = `
 export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
-    `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
+    `SELECT (SELECT count(DISTINCT document_id) FROM document_emails
+             WHERE document_id NOT IN (SELECT document_id FROM voids)) - count(*) AS sent, ${UNSENT_COUNTS}
+     FROM unfinished_emails JOIN emails USING (email_id) WHERE emails.document_id IS NOT NULL`,
   );
 }
 
@@ -107,7 +108,8 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
-    `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
+    `SELECT count(*) FILTER (WHERE status = 'sent') AS sent, ${UNSENT_COUNTS}
+     FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
   );
 }
 
@@ -124,7 +126,7 @@ export async function countNeedingAttention(tx: Transaction): Promise<{ document
 }
 
 const DOCUMENTS_NEEDING_ATTENTION = `
-  FROM latest_emails e JOIN live_documents d USING (document_id)
+  FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
   WHERE e.status IN ('held', 'failed', 'uncertain', 'bounced')
     AND NOT (e.status = 'held' AND EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id))`;
 const OTHERS_NEEDING_ATTENTION = `

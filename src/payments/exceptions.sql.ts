@@ -76,8 +76,8 @@ export interface ExceptionalPayment {
   readonly references: readonly ReferenceField[];
   /** The payments that it may duplicate. */
   readonly suggestions: readonly ExceptionSuggestion[];
-  /** The written-off invoices that it names, or that it was recorded for. */
-  readonly written_off: readonly string[];
+  /** What its recording is about: the invoice, if it was recorded for one. */
+  readonly subject: string;
 }
 
 /** What there is to see of those of these payments that have unapplied cash, with the possible duplicates that can be accepted now. */
@@ -85,22 +85,13 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
   return query(
     tx,
     `WITH exceptional AS MATERIALIZED (
-       SELECT p.*, e.subject, r.text, r.fields, r.words
+       SELECT p.*, e.subject, r.text, r.fields
        FROM payments p JOIN audit_events e USING (event_id)
        CROSS JOIN LATERAL (
          SELECT string_agg(DISTINCT l.text, ' / ') FILTER (WHERE l.text <> '') AS text,
-                json_agg(l."references" ORDER BY l.bank_line_id) FILTER (WHERE l."references" <> '[]') AS fields,
-                upper(regexp_replace(concat_ws(' ', p.reference, string_agg(l.text || l."references"::text, ' ')),
-                  '[^A-Za-z0-9]', '', 'g')) AS words
+                json_agg(l."references" ORDER BY l.bank_line_id) FILTER (WHERE l."references" <> '[]') AS fields
          FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
        WHERE p.payment_id = ANY (:ids::bigint[])
-     ), named_written_off AS (
-       -- Each invoice that was written off is searched in the words of each payment.
-       SELECT x.payment_id, array_agg(d.number ORDER BY d.number) AS numbers
-       FROM (SELECT DISTINCT d.number, replace(d.number, '-', '') AS plain, d.currency
-             FROM live_write_offs JOIN documents d USING (document_id)) AS d
-       JOIN exceptional x ON d.currency = x.currency AND (x.subject = d.number OR strpos(x.words, d.plain) > 0)
-       GROUP BY x.payment_id
      )
      SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
             p.reference, p.payer_name, p.payer_account, n.name AS partner_name,
@@ -125,9 +116,8 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
               JOIN payment_balances same ON same.payment_id = s.same_as
               WHERE s.payment_id = p.payment_id AND same.stays
                 AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
-            coalesce(w.numbers, '{}') AS written_off
+            p.subject
      FROM exceptional p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     LEFT JOIN named_written_off w ON w.payment_id = p.payment_id
      WHERE b.unapplied > 0`,
     { ids },
   );

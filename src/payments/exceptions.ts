@@ -21,7 +21,7 @@ import {
   readExceptionalPayments,
   readExceptions,
 } from './exceptions.sql.ts';
-import { readPresentSuggestions } from './present-suggestions.ts';
+import { type PresentMatch, readPresentMatches } from './present-suggestions.ts';
 
 /** What each kind is called where people read it. */
 export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
@@ -100,12 +100,13 @@ export async function describeExceptions(
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
   const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, ids);
-  const present = await readPresentSuggestions(tx, settings, stored);
+  const present = await readPresentMatches(tx, settings, stored);
   const payments = new Map(
-    stored.map(({ suggestions, ...each }) => [
-      `payment-${each.payment_id}`,
-      inScope({ ...each, suggestions: [...suggestions, ...(present.get(each.payment_id) ?? [])] }, scope),
-    ]),
+    stored.map((each) => {
+      const { suggestions, written_off } = present.get(each.payment_id) as PresentMatch;
+      const matched = { ...each, suggestions: [...each.suggestions, ...suggestions], written_off };
+      return [`payment-${each.payment_id}`, inScope(matched, scope)];
+    }),
   );
   return exceptions.map((each) => {
     const payment = payments.get(each.exception);
@@ -113,7 +114,9 @@ export async function describeExceptions(
   });
 }
 
-function inScope(payment: ExceptionalPayment, scope: Scope): ExceptionalPayment {
+type MatchedPayment = ExceptionalPayment & PresentMatch;
+
+function inScope(payment: MatchedPayment, scope: Scope): MatchedPayment {
   if (scope === null) return payment;
   const { suggestions, account_partner: account } = payment;
   return {
@@ -134,10 +137,7 @@ export function countKinds(
 }
 
 /** A payment's kind and reason follow its suggestions of today. */
-function presentKind(
-  exception: PaymentException,
-  payment: ExceptionalPayment,
-): Pick<PaymentException, 'kind' | 'reason'> {
+function presentKind(exception: PaymentException, payment: MatchedPayment): Pick<PaymentException, 'kind' | 'reason'> {
   const { kind, reason } = exception;
   if (kind === 'possible_duplicate') return { kind, reason };
   const [best] = payment.suggestions;
@@ -157,7 +157,7 @@ const otherException = (exception: PaymentException): ListedException => ({
   commands: [],
 });
 
-function paymentException(stored: PaymentException, payment: ExceptionalPayment): ListedException {
+function paymentException(stored: PaymentException, payment: MatchedPayment): ListedException {
   const exception = { ...stored, ...presentKind(stored, payment) };
   const { payment_id, partner_name, payer_name, payer_account, reference, text } = payment;
   const sets = setsOf(payment);

@@ -60,6 +60,8 @@ export const NONE_CARRIED: Carried = { invoices: new CarriedNumbers([]), credits
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
+  /** The numbers of open documents, by balance and currency. */
+  private readonly openWithBalance = new Map<string, Set<string>>();
   private readonly payers: ReadonlyMap<string, KnownPayer>;
   private readonly accounts: Map<string, string | null>;
   private readonly smallDifferences: SmallDifferences;
@@ -94,9 +96,12 @@ export class OpenItems {
   }
 
   private put(payable: Payable): void {
-    const { number, partner_id } = payable;
+    const { number, partner_id, status, balance } = payable;
+    const before = this.payables.get(number);
+    if (before?.status === 'open') this.openWithBalance.get(before.balance.forPeople())?.delete(number);
+    if (status === 'open') addTo(this.openWithBalance, balance.forPeople(), number);
     this.payables.set(number, payable);
-    this.numbersOfPartner.set(partner_id, (this.numbersOfPartner.get(partner_id) ?? new Set()).add(number));
+    addTo(this.numbersOfPartner, partner_id, number);
   }
 
   /** The invoices that a remittance names. */
@@ -177,16 +182,11 @@ export class OpenItems {
     return this.payersOf(first).filter((payer) => others.every((each) => this.paysFor(payer, each)));
   }
 
-  /** All open documents with exactly this balance. */
+  /** All open documents with exactly this balance, the first issued first. */
   withBalance(amount: Amount): Payable[] {
-    return [...this.payables.values()].filter(
-      (each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount),
-    );
-  }
-
-  /** Documents whose number begins so, without its dashes. */
-  startingWith(beginning: string): Payable[] {
-    return [...this.payables.values()].filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
+    return [...(this.openWithBalance.get(amount.forPeople()) ?? [])]
+      .map((number) => this.payables.get(number) as Payable)
+      .sort((a, b) => a.document_id - b.document_id);
   }
 
   /** Open documents with this sequence, such as `000012`, of any year. */
@@ -251,6 +251,10 @@ export class OpenItems {
     this.put({ ...payable, balance, status: balance.isZero() ? 'paid' : 'open' });
   }
 }
+
+const addTo = (sets: Map<string, Set<string>>, key: string, number: string): void => {
+  sets.set(key, (sets.get(key) ?? new Set()).add(number));
+};
 
 export const byDueDate = (one: Payable, other: Payable): number =>
   one.due_on < other.due_on || (one.due_on === other.due_on && one.number < other.number) ? -1 : 1;

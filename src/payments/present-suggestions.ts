@@ -4,27 +4,57 @@
  */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
+import type { ReferenceField } from './bank/statement.ts';
 import type { Suggested } from './evidence.ts';
 import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
 import { type Match, match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 
-/** Suggestions by payment, the most probable first. */
-export async function readPresentSuggestions(
+/** What a payment is found to be for. */
+export interface PresentMatch {
+  /** The most probable first. */
+  readonly suggestions: readonly ExceptionSuggestion[];
+  /** The written-off invoices that it names, or that it was recorded for. */
+  readonly written_off: readonly string[];
+}
+
+/** By payment. */
+export async function readPresentMatches(
   tx: Transaction,
   settings: Pick<Settings, 'small_difference'>,
   payments: readonly ExceptionalPayment[],
-): Promise<Map<number, ExceptionSuggestion[]>> {
+): Promise<Map<number, PresentMatch>> {
   if (payments.length === 0) return new Map();
   const items = await readOpenItems(
     tx,
     settings,
-    payments.map((each) => each.references),
+    payments.map(wordsOf),
     payments.map((each) => each.payer_account),
   );
-  return new Map(payments.map((each) => [each.payment_id, suggestionsOf(each, items)]));
+  return new Map(
+    payments.map((each) => [
+      each.payment_id,
+      { suggestions: suggestionsOf(each, items), written_off: writtenOffBy(each, items) },
+    ]),
+  );
+}
+
+/** All that may name documents: more than what is matched. */
+const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
+  ...references,
+  ...(text === null ? [] : [{ field: 'text', text }]),
+  { field: 'subject', text: subject },
+];
+
+function writtenOffBy(payment: ExceptionalPayment, items: OpenItems): string[] {
+  const named = items.references(wordsOf(payment)).references.filter(({ guess }) => guess === undefined);
+  return named
+    .flatMap(({ number }) => items.byNumber(number) ?? [])
+    .filter((each) => each.currency === payment.currency && !isZero(each.written_off ?? '0'))
+    .map(({ number }) => number)
+    .sort();
 }
 
 function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): ExceptionSuggestion[] {

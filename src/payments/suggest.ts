@@ -135,9 +135,7 @@ function byReference({ receipt, named, items, known, payers }: Question): Propos
 /** The only open document of that amount whose number begins with what stands truncated at the end of a field. */
 function byPartOfNumber({ receipt: { amount }, partial, items }: Question): Proposal[] {
   return partial.flatMap(({ beginning, field, found }): Proposal[] => {
-    const possible = items
-      .startingWith(beginning)
-      .filter((each) => each.status === 'open' && each.currency === amount.currency && each.balance.equals(amount));
+    const possible = items.withBalance(amount).filter((each) => each.number.replaceAll('-', '').startsWith(beginning));
     const [document] = possible;
     if (document === undefined || possible.length > 1) return [];
     return [

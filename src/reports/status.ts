@@ -215,9 +215,8 @@ const readUndelivered = (
               SELECT FROM current_holds h JOIN audit_events v USING (event_id)
               WHERE h.document_id = e.document_id AND v.details->>'by' = 'close')), '{}') AS held_by_close,
             count(*) FILTER (WHERE status = 'bounced') AS bounced
-     FROM latest_emails e JOIN documents d USING (document_id)
-     WHERE status IN ('queued', 'sending', 'held', 'bounced')
-       AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)`,
+     FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
+     WHERE status IN ('queued', 'sending', 'held', 'bounced')`,
     { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
   );
 
@@ -237,9 +236,8 @@ const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
   query(
     tx,
     `SELECT d.number, d.partner_id, s.status, s.reason
-     FROM latest_emails s JOIN documents d USING (document_id)
-     WHERE s.status <> 'sent' AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = s.document_id)
-       ORDER BY d.series, d.sequence LIMIT :listed`,
+     FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
+     ORDER BY d.series, d.sequence LIMIT :listed`,
     { listed: LISTED },
   );
 

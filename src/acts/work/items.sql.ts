@@ -26,10 +26,9 @@ export function readWaitingDocuments(
             w.since::date AS since, w.reason
      FROM (
        SELECT e.document_id, e.status AS what, e.queued_at AS since, e.reason
-       FROM latest_emails e
+       FROM unfinished_emails JOIN document_emails e USING (email_id, document_id)
        WHERE (e.status IN ('held', 'failed', 'bounced', 'uncertain')
               OR (e.status = 'queued' AND e.queued_at < :queuedBefore::timestamptz))
-         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id)
          AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
        UNION ALL
        SELECT h.document_id, 'hold', h.held_at, h.reason
