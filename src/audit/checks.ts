@@ -54,6 +54,8 @@ export interface CheckContext extends CheckScope {
 
 export interface Check {
   readonly name: string;
+  /** Hashes all rows, in this process for the most part: others are done meanwhile. */
+  readonly hashesRows?: true;
   readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
 }
 
@@ -61,8 +63,17 @@ export interface Check {
 function fromQuery(text: string): Check['run'] {
   const whole = `WITH ${text}
     SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`;
-  return checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
+  return checkQuery<Finding>(nameOf(whole), whole);
 }
+
+/** The same where the query counts the items itself: `counted` has their number. */
+function fromCounted(text: string): Check['run'] {
+  const whole = `WITH ${text}
+    SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`;
+  return checkQuery<Finding>(nameOf(whole), whole);
+}
+
+const nameOf = (sql: string): string => `verify_${createHash('sha256').update(sql).digest('hex').slice(0, 16)}`;
 
 /**
  * Allows only hash joins. The planner has no statistics on a month that was just imported: it expected a handful of rows
@@ -98,14 +109,14 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'rows_within_their_quotes',
     run: joinedByHashing(
-      byScope(fromQuery(ledger.ROWS_WITHIN_THEIR_QUOTES), fromQuery(ledger.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
+      byScope(fromCounted(ledger.ROWS_WITHIN_THEIR_QUOTES), fromCounted(ledger.ROWS_OF_MONTH_WITHIN_THEIR_QUOTES)),
     ),
   },
   { name: 'acceptances_match_rows', run: fromQuery(ledger.ACCEPTANCES_MATCH_ROWS) },
   { name: 'append_only_guards', run: fromQuery(APPEND_ONLY_GUARDS) },
   { name: 'schema_as_migrated', run: findChangedSchema },
-  { name: 'seals_recomputed', run: findBrokenSeals },
-  { name: 'checkpoints_recomputed', run: findBrokenCheckpoints },
+  { name: 'seals_recomputed', hashesRows: true, run: findBrokenSeals },
+  { name: 'checkpoints_recomputed', hashesRows: true, run: findBrokenCheckpoints },
   { name: 'signatures_verify', run: findBrokenSignatures },
   { name: 'time_stamps_hold', run: findBrokenTimeStamps },
   { name: 'facts_under_seals', run: fromQuery(FACTS_UNDER_SEALS) },

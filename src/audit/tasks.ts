@@ -61,7 +61,8 @@ export async function verifyAndTell(
   { database, environment }: TaskContext,
   onCheck: (report: CheckReport) => void,
 ): Promise<Verification> {
-  const found = await database.reading((tx) => verify(tx, undefined, onCheck, installedFonts(environment)));
+  const fonts = installedFonts(environment);
+  const found = await database.readingBeside((tx, beside) => verify(tx, undefined, onCheck, fonts, beside));
   const items = found.checks.flatMap(({ check, differences }) =>
     differences.length > 0 ? [{ item: check, count: differences.length }] : [],
   );

@@ -34,24 +34,39 @@ export interface Verification {
 }
 
 /**
- * Runs all checks in the caller's transaction, which must be one snapshot. Refuses an empty ledger. `fonts` are those that
- * the installation adds: without them, PDFs that need one are verified by their hashes alone.
+ * Runs all checks in the caller's transaction, which must be one snapshot, and reports each in the order of the list.
+ * Refuses an empty ledger. `fonts` are those that the installation adds: without them, PDFs that need one are verified by
+ * their hashes alone. `beside` is a second transaction of the same snapshot: rows are hashed in it meanwhile.
  */
 export async function verify(
   tx: Transaction,
   month: Month | undefined,
   onCheck?: (report: CheckReport) => void,
   fonts: readonly AddedFont[] = [],
+  beside?: Transaction,
 ): Promise<Verification> {
   const context = await checkContext(tx, month ?? null, fonts);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
-  // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
-  await raiseWorkMemory(tx);
+  const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
-  for (const check of CHECKS) {
-    const report = { check: check.name, ...(await attempt(tx, () => check.run(tx, context), unchecked(check))) };
-    checks.push(report);
-    onCheck?.(report);
+  const run = async (on: Transaction, those: readonly Check[], within: CheckContext) => {
+    // Enough to group rows by hashing rather than sorting: a third of the time over a million rows.
+    await raiseWorkMemory(on);
+    for (const check of those) {
+      const finding = await attempt(on, () => check.run(on, within), unchecked(check));
+      done.set(check.name, { check: check.name, ...finding });
+      for (let next = nextOf(done, checks); next !== undefined; next = nextOf(done, checks)) {
+        checks.push(next);
+        onCheck?.(next);
+      }
+    }
+  };
+  if (beside === undefined) await run(tx, CHECKS, context);
+  else {
+    const hashing = checkContext(beside, month ?? null, fonts).then((own) => run(beside, HASHING, own));
+    const others = run(tx, OTHERS, context);
+    // Both have ended, whatever happens, before the transactions do.
+    for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
   }
   return {
     month: month ?? null,
@@ -60,6 +75,13 @@ export async function verify(
     differences: checks.reduce((sum, each) => sum + each.differences.length, 0),
   };
 }
+
+const HASHING = CHECKS.filter(({ hashesRows }) => hashesRows);
+const OTHERS = CHECKS.filter(({ hashesRows }) => !hashesRows);
+
+/** The report that follows those of `checks` in the list, if its check is done. */
+const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckReport[]): CheckReport | undefined =>
+  done.get(CHECKS[checks.length]?.name ?? '');
 
 /** A ledger without its table of rows is damaged, not empty. */
 function isEmpty(tx: Transaction): Promise<boolean> {

@@ -19,13 +19,17 @@ import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
 import { openPool, type Patience, SESSION } from './session.ts';
-import { execute, inTransaction, type Transaction } from './transaction.ts';
+import { execute, inTransaction, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
   /** Does work in a transaction of the app's role, retried where the server undid it. */
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /** The same with a second transaction that sees the same picture, for work to do meanwhile; without one if none is free. */
+  readonly readingBeside: <Result>(
+    work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
+  ) => Promise<Result>;
   /** The same in one round trip, for work whose statements do not need each other's answers; see pipeline.ts. */
   readonly inOneTrip: <Result>(
     work: (tx: Transaction) => Promise<Result>,
@@ -127,7 +131,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   };
 }
 
-type Work = Pick<Database, 'transaction' | 'reading' | 'inOneTrip' | 'preview'>;
+type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
 /** What writes, or shows what writing would do, is refused where the database is not fit for it. */
 function workOf({ app, trips }: { app: Knex; trips: Knex }, { assure }: Fitness): Work {
@@ -137,6 +141,7 @@ function workOf({ app, trips }: { app: Knex; trips: Knex }, { assure }: Fitness)
       return inTransaction(app, work);
     },
     reading: (work) => inTransaction(app, work, { readOnly: true }),
+    readingBeside: (work) => readBeside(app, work),
     inOneTrip: async (work, given) => {
       if (!given?.readOnly) await assure();
       return inOneTrip(trips, work, given);
@@ -169,6 +174,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   };
   return {
     reading: (work) => inTransaction(app, work, { readOnly: true }),
+    readingBeside: (work) => readBeside(app, work),
     transaction: never,
     inOneTrip: never,
     preview: never,

@@ -143,9 +143,44 @@ export function inTransaction<Result>(
     knex.transaction(
       (transaction) => work(within(transaction)),
       // Writers look again after they have waited for a lock: their statements need a snapshot each.
-      options.readOnly ? { readOnly: true, isolationLevel: 'repeatable read' } : { isolationLevel: 'read committed' },
+      options.readOnly ? READING : { isolationLevel: 'read committed' },
     ),
   );
+}
+
+const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
+
+/** Reads in one transaction, with a second one of the same snapshot beside it where the pool has a connection for that. */
+export function readBeside<Result>(
+  knex: Knex,
+  work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
+): Promise<Result> {
+  const read = async (tx: Transaction) => {
+    const beside = await beginBeside(knex, tx);
+    try {
+      // One waits for the other, however long that takes.
+      const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
+      await Promise.all([execute(tx, patient), beside?.raw(patient)]);
+      return await work(tx, beside && within(beside));
+    } finally {
+      await beside?.rollback();
+    }
+  };
+  return inTransaction(knex, read, { readOnly: true });
+}
+
+/** Undefined where there is none to be had: a small pool, a server or a pooler without connections to spare. */
+async function beginBeside(knex: Knex, tx: Transaction): Promise<Knex.Transaction | undefined> {
+  if ((knex.client.pool as { max: number }).max < 2) return undefined;
+  const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
+  const beside = await knex.transaction(READING).catch(() => undefined);
+  try {
+    await beside?.raw(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
+    return beside;
+  } catch (error) {
+    await beside?.rollback();
+    throw error;
+  }
 }
 
 /** Does a whole transaction again where RETRIED_SQLSTATES says so, at most five times. */

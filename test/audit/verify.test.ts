@@ -145,6 +145,17 @@ test('the invariants of the tests hold over the same books, and those of correct
     expect({ rule, some: (looked[rule] ?? 0) > 0 }).toEqual({ rule, some: true });
 });
 
+test('rows hashed beside the other checks give the same report, each check in its place', async () => {
+  const inTurn = await world.database.reading((tx) => verify(tx, undefined));
+  const told: string[] = [];
+  const beside = await world.database.readingBeside((tx, other) => {
+    if (other === undefined) throw new Error('no connection for a second transaction');
+    return verify(tx, undefined, ({ check }) => told.push(check), [], other);
+  });
+  expect(beside).toEqual(inTurn);
+  expect(told).toEqual(CHECKS.map(({ name }) => name));
+});
+
 test('verifying one month inspects less', async () => {
   const all = await verifyDamaged([]);
   const one = await verifyDamaged([], '2026-08' as Month);

@@ -216,3 +216,33 @@ describe('commands that lose a deadlock take effect once', () => {
     expect(bytes).toBe(2 * statSync(name).size);
   });
 });
+
+describe('two transactions that read beside each other', () => {
+  test('see the same picture, whatever is committed meanwhile', async () => {
+    await database.readingBeside(async (tx, beside) => {
+      await world.sql(`UPDATE tills SET cash = 7 WHERE till = 'front'`);
+      for (const each of [tx, beside as Transaction]) {
+        expect(await queryOne(each, `SELECT cash FROM tills WHERE till = 'front'`)).toEqual({ cash: 100 });
+      }
+    });
+    expect(await cash()).toMatchObject({ front: 7 });
+  });
+
+  test('write nothing, and give their connections back when the work fails', async () => {
+    for (let time = 0; time < 3; time += 1) {
+      const work = database.readingBeside((_, beside) => put(beside as Transaction, 'front', 1));
+      await expect(work).rejects.toThrow(/read-only transaction/);
+    }
+    const { transactions } = database.pools();
+    expect(transactions).toMatchObject({ used: 0, waiting: 0 });
+  });
+
+  test('are one where the pool has a single connection', async () => {
+    const small = await openDatabase(world.environment, { poolSize: 1 });
+    try {
+      expect(await small.readingBeside(async (_, beside) => beside)).toBeUndefined();
+    } finally {
+      await small.close();
+    }
+  });
+});

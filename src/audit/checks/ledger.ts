@@ -14,6 +14,11 @@ const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string)
          coalesce(bool_or(kind = 'quote_accepted' AND ${rows}), false) AS accepted_here
   FROM ledger_rows WHERE (partner_id, quote_id) IN (${changed})
   GROUP BY partner_id, quote_id
+),
+-- Grouping by the 8-byte hash is three times as fast as by the ids.
+accepted AS MATERIALIZED (
+  SELECT coalesce(sum(rows), 0)::bigint AS rows, array_agg(hash) FILTER (WHERE rows > 1) AS shared
+  FROM (SELECT ${HASH} AS hash, count(*) AS rows ${acceptances(rows)} GROUP BY 1) AS hashes
 ), suspected AS MATERIALIZED (
   ${suspected}
 ), repeated AS (
@@ -22,8 +27,8 @@ const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string)
   GROUP BY partner_id, quote_id HAVING count(*) > 1
   UNION
   SELECT partner_id, quote_id, acceptances FROM quotes WHERE acceptances > 1
-), inspected AS (
-  SELECT FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows} UNION ALL SELECT FROM quotes WHERE NOT accepted_here
+), counted AS (
+  SELECT (SELECT rows FROM accepted) + (SELECT count(*) FROM quotes WHERE NOT accepted_here) AS items
 ), differences AS (
   SELECT format('quote %s of %s', quote_id, partner_id) AS subject,
          format('accepted %s times, %s, %s, sums %s %s %s', acceptances,
@@ -36,13 +41,12 @@ const rowsWithinTheirQuotes = (rows: string, changed: string, suspected: string)
   SELECT format('quote %s of %s', quote_id, partner_id), format('is accepted %s times', acceptances) FROM repeated
 )`;
 
-/** Acceptances that share a hash with another one. Grouping by the 8-byte hash is three times as fast as by the ids. */
-function sharingAHash(rows: string): string {
-  const hash = `hashtextextended(quote_id, hashtextextended(partner_id, 0))`;
-  const acceptances = `FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows}`;
-  return `SELECT partner_id, quote_id ${acceptances}
-    AND ${hash} IN (SELECT ${hash} ${acceptances} GROUP BY 1 HAVING count(*) > 1)`;
-}
+const HASH = `hashtextextended(quote_id, hashtextextended(partner_id, 0))`;
+const acceptances = (rows: string) => `FROM ledger_rows WHERE kind = 'quote_accepted' AND ${rows}`;
+
+/** Acceptances that share a hash with another one. */
+const sharingAHash = (rows: string) =>
+  `SELECT partner_id, quote_id ${acceptances(rows)} AND ${HASH} IN (SELECT unnest(shared) FROM accepted)`;
 
 export const ROWS_WITHIN_THEIR_QUOTES = rowsWithinTheirQuotes(
   'true',

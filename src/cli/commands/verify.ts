@@ -22,7 +22,8 @@ export async function verify(
 ): Promise<number> {
   // The renderer is slow to load, and other commands do without it.
   const { installedFonts } = await import('../../documents/printable.ts');
-  const found = await database.reading((tx) => verifyAll(tx, month, undefined, installedFonts(environment)));
+  const fonts = installedFonts(environment);
+  const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, undefined, fonts, beside));
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }
