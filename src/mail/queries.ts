@@ -87,8 +87,9 @@ export interface EmailCounts {
   readonly uncertain: number;
 }
 
-/** Its columns but the first, over whatever has a `status`. */
-const UNSENT_COUNTS = `
+/** Its columns, over whatever has a `status`. */
+const EMAIL_COUNTS = `
+  count(*) FILTER (WHERE status = 'sent') AS sent,
   count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
   count(*) FILTER (WHERE status = 'held') AS held,
   count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
@@ -98,9 +99,7 @@ const UNSENT_COUNTS = `
 export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
-    `SELECT (SELECT count(DISTINCT document_id) FROM document_emails
-             WHERE document_id NOT IN (SELECT document_id FROM voids)) - count(*) AS sent, ${UNSENT_COUNTS}
-     FROM unfinished_emails JOIN emails USING (email_id) WHERE emails.document_id IS NOT NULL`,
+    `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
   );
 }
 
@@ -108,8 +107,7 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
-    `SELECT count(*) FILTER (WHERE status = 'sent') AS sent, ${UNSENT_COUNTS}
-     FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
+    `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
   );
 }
 
