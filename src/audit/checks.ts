@@ -60,20 +60,14 @@ export interface Check {
 }
 
 /** A check by a query. `text` is the inside of a WITH (see checks/query.ts). */
-function fromQuery(text: string): Check['run'] {
+function fromQuery(text: string, inspected = '(SELECT count(*) FROM inspected)'): Check['run'] {
   const whole = `WITH ${text}
-    SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`;
-  return checkQuery<Finding>(nameOf(whole), whole);
+    SELECT ${inspected} AS inspected, ${listOf('differences')} AS differences`;
+  return checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
 }
 
 /** The same where the query counts the items itself: `counted` has their number. */
-function fromCounted(text: string): Check['run'] {
-  const whole = `WITH ${text}
-    SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`;
-  return checkQuery<Finding>(nameOf(whole), whole);
-}
-
-const nameOf = (sql: string): string => `verify_${createHash('sha256').update(sql).digest('hex').slice(0, 16)}`;
+const fromCounted = (text: string): Check['run'] => fromQuery(text, '(SELECT items FROM counted)');
 
 /**
  * Allows only hash joins. The planner has no statistics on a month that was just imported: it expected a handful of rows
