@@ -59,15 +59,18 @@ export interface Check {
   readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
 }
 
+const fromWhole = (whole: string): Check['run'] =>
+  checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
+
 /** A check by a query. `text` is the inside of a WITH (see checks/query.ts). */
-function fromQuery(text: string, inspected = '(SELECT count(*) FROM inspected)'): Check['run'] {
-  const whole = `WITH ${text}
-    SELECT ${inspected} AS inspected, ${listOf('differences')} AS differences`;
-  return checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);
-}
+const fromQuery = (text: string): Check['run'] =>
+  fromWhole(`WITH ${text}
+    SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`);
 
 /** The same where the query counts the items itself: `counted` has their number. */
-const fromCounted = (text: string): Check['run'] => fromQuery(text, '(SELECT items FROM counted)');
+const fromCounted = (text: string): Check['run'] =>
+  fromWhole(`WITH ${text}
+    SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`);
 
 /**
  * Allows only hash joins. The planner has no statistics on a month that was just imported: it expected a handful of rows
