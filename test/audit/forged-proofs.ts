@@ -52,7 +52,7 @@ export const FORGED_PROOFS: Readonly<Record<string, Forge>> = {
     records: records.map((each) => ({ ...each, record: `${each.record}seal ${each.seal}\n` })),
   })),
   'another record': record('row', 'issued_on 2026-08-01', 'issued_on 2026-08-02'),
-  'another row': change('row', () => ({ subject: 'row 4' })),
+  'another row': change('row', () => ({ subject: 'row 3' })),
   'another line': fact('row', 'ledger_rows', ({ line }) => ({
     line: line.replace('1000\t300\t700', '2000\t300\t1700'),
   })),
@@ -84,7 +84,7 @@ export const FORGED_PROOFS: Readonly<Record<string, Forge>> = {
   'a path of columns for rows': fact('row', 'ledger_rows', ({ path }) => ({ columns_path: path })),
   'a subject that is none': change('row', () => ({ subject: 'partner p-1' })),
   'a subject without its number': change('row', () => ({ subject: 'row' })),
-  'a number with a zero in front': change('row', () => ({ subject: 'row 03' })),
+  'a number with a zero in front': change('row', () => ({ subject: 'row 04' })),
   'no facts': change('row', () => ({ facts: [] })),
   'no records': change('row', () => ({ records: [] })),
   'the same fact twice': facts('row', (own) => [...own, ...own]),

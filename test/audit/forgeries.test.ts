@@ -47,7 +47,7 @@ beforeAll(async () => {
     `SELECT min(event_id)::text AS id FROM audit_events WHERE action = 'payment.record'`,
   );
   proofs = {
-    row: await proved({ row: 3 }),
+    row: await proved({ row: 4 }),
     document: await proved({ document: 'INV-2026-000001' }),
     other: await proved({ document: 'INV-2026-000003' }),
     payment: await proved({ payment: paymentId }),

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { times } from '../support/sweep.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
-import { csv, ndjson, RECORDED_NOTHING, type Row, size, told } from './ledger.ts';
+import { csv, ledger, ndjson, RECORDED_NOTHING, type Row, size, told } from './ledger.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -29,6 +29,19 @@ test('one bad row in the second of two files stores nothing of the first', async
   expect(report).toMatchObject({ ...RECORDED_NOTHING, rejected: 1 });
   expect(report.errors).toMatchObject([{ file: bad, line: 2, code: 'policy_unknown' }]);
   expect(await size(world)).toBe(0);
+});
+
+test('the rows of an import are numbered by partner, and those of a partner as in the file', async () => {
+  const other = await openWorld();
+  other.at('2026-08-01T10:00:00Z');
+  await other.partners(['p-a', 'p-b'].map((id) => partner({ partner_id: id })));
+  const of = (id: string) => quote({ partner_id: id });
+  const [second, first, third, fourth] = [of('p-b'), of('p-a'), of('p-b'), of('p-a')];
+  await other.rows([second, first, third, fourth]);
+  expect((await ledger(other)).map(({ quote_id }) => quote_id)).toEqual(
+    [first, fourth, second, third].map((row) => row['quote_id']),
+  );
+  await other.end();
 });
 
 test('a preview says what would be recorded and records nothing', async () => {
