@@ -9,6 +9,7 @@ import {
   parseExactJsonOfOthers,
   repeatedName,
 } from '../src/json.ts';
+import { cpuMilliseconds } from './support/cpu.ts';
 import fc from './support/property.ts';
 
 /** A JSON text, and what it must be read as. */
@@ -210,11 +211,12 @@ describe('text that would take the program long, or that the database cannot hol
     for (const read of [parseExactJsonOfOthers, parseExactFields]) {
       expect(() => read(nested(100))).not.toThrow();
       expect(() => read(`{"a": "${nested(5_000)}"}`)).not.toThrow();
-      const began = performance.now();
-      for (const text of [nested(101), nested(200_000), `{"a":${nested(30_000)}}`]) {
-        expect(() => read(text)).toThrow('nested more than 100 levels deep');
-      }
-      expect(performance.now() - began).toBeLessThan(200);
+      const taken = cpuMilliseconds(() => {
+        for (const text of [nested(101), nested(200_000), `{"a":${nested(30_000)}}`]) {
+          expect(() => read(text)).toThrow('nested more than 100 levels deep');
+        }
+      });
+      expect(taken).toBeLessThan(200);
       for (const number of ['9'.repeat(500_000), '1e20000', `0.${'1'.repeat(1000)}`]) {
         expect(() => read(`{"a": ${number}}`)).toThrow('a number has more than 1000 digits');
       }

@@ -8,6 +8,7 @@ import { namePlausible, PayerNames } from '../../src/payments/payer-names.ts';
 import { feesPlausible, settle } from '../../src/payments/payout.ts';
 import { findReferences } from '../../src/payments/reference.ts';
 import { planUnapplying } from '../../src/payments/reverse.ts';
+import { cpuMilliseconds } from '../support/cpu.ts';
 
 const usd = (amount: string) => Amount.of(amount, 'USD');
 const found = (text: string) =>
@@ -227,9 +228,8 @@ describe('one receipt for several documents', () => {
     const open = Array.from({ length: 60 }, (_, index) =>
       payable(index + 1, 'p-1', `${200 + ((index * 37) % 41) * 2}.00`),
     );
-    const started = performance.now();
-    expect(choice('1200.99', open, usd('0.99'))).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(1000);
+    const taken = cpuMilliseconds(() => expect(choice('1200.99', open, usd('0.99'))).toBeUndefined());
+    expect(taken).toBeLessThan(1000);
   });
 
   test('they are suggested to a payer that looks like theirs, to be accepted together', () => {
