@@ -3,9 +3,10 @@
  * program as a child process whose time and peak memory are taken.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { packageRoot } from '../../src/package.ts';
@@ -226,13 +227,21 @@ export async function openMonth(bench: Workbench): Promise<string> {
   const file = await bench.rowsFile(MONTH, bench.rows);
   const make = async (url: string) => {
     const day = join(bench.folder, 'day.ndjson');
-    const lines = readFileSync(file, 'utf8').split(/^/m);
-    const ofDay = Math.ceil(lines.length / DAYS);
-    for (let at = 0; at < lines.length; at += ofDay) {
-      if (at > 0) await bench.reckoner(url, MORNING_AFTER, ['checkpoint']);
-      writeFileSync(day, lines.slice(at, at + ofDay).join(''));
+    const ofDay = Math.ceil(bench.rows / DAYS);
+    let lines: string[] = [];
+    const importDay = async () => {
+      writeFileSync(day, lines.join('\n'));
+      lines = [];
       await bench.reckoner(url, MORNING_AFTER, ['ledger', 'import', day]);
+    };
+    for await (const line of createInterface({ input: createReadStream(file) })) {
+      if (lines.length === ofDay) {
+        await importDay();
+        await bench.reckoner(url, MORNING_AFTER, ['checkpoint']);
+      }
+      lines.push(line);
     }
+    await importDay();
   };
   return bench.made('open_month', make, from);
 }
