@@ -113,17 +113,19 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
 }
 
 function addClose({ screen }: Routes): void {
-  screen('/close', LEDGER, (tx, { context }) => readClose(tx, context, undefined), closeScreen);
-  screen(
-    '/close/:month',
-    LEDGER,
-    (tx, { context, params, request }) => {
-      const { month = '' } = params;
-      if (!isMonth(month)) throw refuse('page_unknown', { path: request.url });
-      return readClose(tx, context, month as Month);
-    },
-    closeScreen,
-  );
+  for (const path of ['/close', '/close/:month']) {
+    screen(
+      path,
+      LEDGER,
+      async (tx, { context, params: { month }, request }) => {
+        const isPage = month === undefined || isMonth(month);
+        const found = isPage ? await readClose(tx, context, month as Month | undefined) : undefined;
+        if (found === undefined) throw refuse('page_unknown', { path: request.url });
+        return found;
+      },
+      closeScreen,
+    );
+  }
   screen(
     '/close/:month/preview',
     CLOSING,

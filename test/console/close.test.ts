@@ -70,6 +70,24 @@ describe('before the close', () => {
     expect((await viewer.get(EXACT)).status).toBe(403);
   });
 
+  test('the running month is in the strip beside the one that waits, with what is missing of it so far', async () => {
+    expect(wordsOf(await finance.get('/console/close'))).toMatch(
+      /Aug 2026[\d.]+\u00a0USDReady to closeSep 2026No rowsRunning/,
+    );
+    const page = await finance.get('/console/close/2026-09');
+    expect(page.text).toContain('0 of 2 have arrived');
+    expect(page.text).toContain('<a href="/console/close/2026-08">August 2026</a> closes first');
+    expect(page.text).toContain('ends everywhere on');
+    expect(page.text).not.toContain('/preview');
+    expect(page.text).not.toContain('Auditor&#39;s pack');
+  });
+
+  test('a month before the first, or after the running one, is no page', async () => {
+    for (const month of ['2026-06', '2026-10', '9999-11']) {
+      expect([month, (await finance.get(`/console/close/${month}`)).status]).toEqual([month, 404]);
+    }
+  });
+
   test('a month that is closed has no preview of its close', async () => {
     expect((await finance.get('/console/close/2026-07/preview')).text).toMatch(/role="alert">[^<]*July 2026/);
     expect((await finance.get('/console/close/2026-13/preview')).status).toBe(404);
@@ -151,6 +169,28 @@ test('a request to close the books is named by the sign-off until it is approved
     'Books closed by mara@issuer.example, approved by lee@issuer.example',
   );
   await ruled.end();
+});
+
+test('a month that was closed long ago has its cockpit, and the strip leads there and back', async () => {
+  const old = await openWorld();
+  await old.partners([partner()]);
+  await old.rows([quote({ accepted_at: '2025-06-10T12:00:00Z' })]);
+  old.at('2026-08-02T15:00:00Z');
+  await old.close();
+  await invite(old, ADMINISTRATOR);
+  const console_ = await serveConsole(old);
+  const mara = await signedIn(console_, await invite(old, 'mara@issuer.example', { roles: ['finance'] }));
+  const latest = await mara.get('/console/close');
+  expect(latest.text).toMatch(/href="\/console\/close\/2025-08">Earlier/);
+  expect(latest.text).not.toContain('Later');
+  const { status, text } = await mara.get('/console/close/2025-06');
+  expect(status).toBe(200);
+  expect(text).toContain('1 invoice, 0 credit notes, 0 statements from 1 row');
+  expect(text).toContain('/console/audit/seals/month/2025-06');
+  expect(text).toMatch(/href="\/console\/close">Later/);
+  expect(text).not.toContain('Earlier');
+  await console_.end();
+  await old.end();
 });
 
 describe('a close that a second person approves', () => {

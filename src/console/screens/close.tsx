@@ -2,13 +2,13 @@
 
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
-import { endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
+import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
 import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/queries.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
-import { type Month, monthName } from '../../month.ts';
+import { type Month, monthName, monthOf } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { readReadiness } from '../../reports/readiness.ts';
@@ -35,8 +35,11 @@ interface OpenMonth {
   readonly rows: number;
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
   readonly due: boolean;
-  /** Null where another month is shown. */
-  readonly feeds: Feeds | null;
+}
+
+/** What is known of the open month that is shown. */
+interface Expected {
+  readonly feeds: Feeds;
   readonly ends_at: string;
   /** The requests to close it, or all that are due, that wait for a second person. */
   readonly requests: readonly WaitingApproval[];
@@ -46,11 +49,13 @@ interface OpenMonth {
 
 const MONTHS_SHOWN = 11;
 
-const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
+/** The latest closed months and the one before them; with `until`, those that end with it. */
+const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,
     `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, s.seal, coalesce(t.totals, '[]') AS totals
-     FROM (SELECT * FROM closed_months ORDER BY month DESC LIMIT :shown) AS m
+     FROM (SELECT * FROM closed_months WHERE :until::text IS NULL OR month <= :until::text
+           ORDER BY month DESC LIMIT :shown) AS m
      LEFT JOIN book_closes b USING (month)
      LEFT JOIN seals s USING (month)
      CROSS JOIN LATERAL (
@@ -58,75 +63,101 @@ const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
                        ORDER BY currency) AS totals
        FROM month_totals WHERE month = m.month) AS t
      ORDER BY m.month`,
-    { shown: MONTHS_SHOWN },
+    { shown: MONTHS_SHOWN + 1, until },
   );
 
-async function readOpenMonth(
-  tx: Transaction,
-  { environment, settings }: { environment: Environment; settings: Settings },
-  asked: Month | undefined,
-): Promise<OpenMonth | null> {
-  const next = await readNextMonth(tx, environment.now());
-  if (next === null) return null;
-  const { month, due } = next;
-  const totals = await query<{ currency: string; invoice_amount: string; rows: number }>(
+interface Context {
+  readonly environment: Environment;
+  readonly settings: Settings;
+}
+
+/** The month that closes next, and of those after it the one that runs and those that have rows. */
+async function readOpenMonths(tx: Transaction, { environment, settings }: Context): Promise<OpenMonth[]> {
+  const now = environment.now();
+  const next = await readNextMonth(tx, now);
+  if (next === null) return [];
+  const sums = await query<{ month: Month; currency: string; invoice_amount: string; rows: number }>(
     tx,
-    `SELECT currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
-     FROM ledger_rows WHERE posted_month = :month GROUP BY currency ORDER BY currency`,
-    { month },
+    `SELECT posted_month AS month, currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
+     FROM ledger_rows WHERE posted_month >= :month GROUP BY 1, 2 ORDER BY 1, 2`,
+    { month: next.month },
   );
+  const running = monthOf(now, settings.time_zone);
+  const months = new Set([next.month, ...sums.map(({ month }) => month), ...(running > next.month ? [running] : [])]);
+  const due = dueMonths(next.month, await readPartnerZones(tx), now);
+  return [...months].sort().map((month) => {
+    const totals = sums.filter((each) => each.month === month);
+    const rows = totals.reduce((sum, each) => sum + each.rows, 0);
+    return { month, due: due.includes(month), totals, rows };
+  });
+}
+
+async function readExpected(tx: Transaction, context: Context, { month, due }: OpenMonth): Promise<Expected> {
+  const { environment, settings } = context;
   const requests = await readWaitingApprovals(tx, environment.now());
   const zones = await readPartnerZones(tx);
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   return {
-    ...{ month, due, totals },
-    rows: totals.reduce((sum, { rows }) => sum + rows, 0),
-    feeds: (asked ?? month) === month ? await readPartnerFeeds(tx, settings, month) : null,
+    feeds: await readPartnerFeeds(tx, settings, month),
     ends_at: end.at.toISO(),
     requests: requests.filter(({ act, subject }) => act === 'month.close' && (due || subject === month)),
-    missing:
-      environment.name === 'production' ? (await readReadiness(tx, { environment, settings })).missing.length : 0,
+    missing: environment.name === 'production' ? (await readReadiness(tx, context)).missing.length : 0,
   };
 }
 
 export interface CloseView {
   readonly closed: readonly ClosedMonth[];
-  readonly open: OpenMonth | null;
+  /** The month closed before the first of these. */
+  readonly earlier: Month | null;
+  /** The months end before the latest, because an earlier one is shown. */
+  readonly isEarlier: boolean;
+  readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
+  /** Of an open month that is shown. */
+  readonly expected: Expected | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
-/** The cockpit of one month; without one, of the month that closes next. */
+/** The cockpit of one month; without one, of the month that closes next. Undefined for a month that has none. */
 export async function readClose(
   tx: Transaction,
-  context: { environment: Environment; settings: Settings },
+  context: Context,
   asked: Month | undefined,
-): Promise<CloseView> {
-  const closed = await readClosedMonths(tx);
-  const open = await readOpenMonth(tx, context, asked);
-  const shown = asked ?? open?.month ?? closed.at(-1)?.month ?? null;
+): Promise<CloseView | undefined> {
+  const latest = await readClosedMonths(tx);
+  const isEarlier = asked !== undefined && latest.length > MONTHS_SHOWN && asked <= (latest[0]?.month ?? asked);
+  const found = isEarlier ? await readClosedMonths(tx, asked) : latest;
+  const closed = found.slice(-MONTHS_SHOWN);
+  const open = isEarlier ? [] : await readOpenMonths(tx, context);
+  const shown = asked ?? open[0]?.month ?? closed.at(-1)?.month ?? null;
   const isClosed = closed.some(({ month }) => month === shown);
+  const shownOpen = open.find(({ month }) => month === shown);
+  if (shown !== null && !isClosed && shownOpen === undefined) return undefined;
   const report = isClosed && shown !== null ? ((await readCloseFigures(tx, shown)) ?? null) : null;
-  const signOff = report !== null && shown !== null ? await readSignOff(tx, context, shown) : null;
-  return { closed, open, shown, report, signOff, openBooks: openBooks(await readBooksState(tx)) };
+  return {
+    ...{ closed, open, shown, report, isEarlier },
+    earlier: found.length > closed.length ? (found[0]?.month ?? null) : null,
+    expected: shownOpen === undefined ? null : await readExpected(tx, context, shownOpen),
+    signOff: report !== null && shown !== null ? await readSignOff(tx, context, shown) : null,
+    openBooks: openBooks(await readBooksState(tx)),
+  };
 }
 
 export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles'> }): Screen {
-  const { shown, open, report } = view;
-  const running = open !== null && open.month === shown;
+  const { shown, report, expected } = view;
+  const [next] = view.open;
+  const open = view.open.find(({ month }) => month === shown);
   return {
     place: 'close',
     title: shown === null ? 'Close' : monthName(shown),
-    lead: running ? (
-      open.due ? (
-        'has ended everywhere and waits to be closed'
-      ) : (
-        <>
-          ends everywhere on <Instant at={open.ends_at} />
-        </>
-      )
+    lead: open?.due ? (
+      'has ended everywhere and waits to be closed'
+    ) : expected !== null ? (
+      <>
+        ends everywhere on <Instant at={expected.ends_at} />
+      </>
     ) : (
       report !== null && (
         <>
@@ -134,8 +165,9 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         </>
       )
     ),
-    acts: running
-      ? mayDo(user, 'month.close', null) && (
+    acts: open
+      ? open === next &&
+        mayDo(user, 'month.close', null) && (
           <a class={open.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
             {open.due ? `Close ${monthName(open.month)}` : 'Preview'}
           </a>
@@ -163,7 +195,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
     content: (
       <>
         <MonthStrip {...view} />
-        {running && open.feeds !== null && <Running open={open} feeds={open.feeds} user={user} />}
+        {open && expected !== null && <Running open={open} next={next} expected={expected} user={user} />}
         {report !== null && <Closed report={report} view={view} user={user} />}
         {shown === null && (
           <p class="nothing">
@@ -192,7 +224,15 @@ export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   </dl>
 );
 
-function Running({ open, feeds, user }: { open: OpenMonth; feeds: Feeds; user: Seer }) {
+interface RunningProps {
+  readonly open: OpenMonth;
+  /** The month that closes next. */
+  readonly next: OpenMonth | undefined;
+  readonly expected: Expected;
+  readonly user: Seer;
+}
+
+function Running({ open, next = open, expected: { feeds, requests, missing: lacking }, user }: RunningProps) {
   const missing = missingFeeds(feeds);
   const { expected } = feeds;
   return (
@@ -240,12 +280,17 @@ function Running({ open, feeds, user }: { open: OpenMonth; feeds: Feeds; user: S
                 missing.length === 0 ? 'Every expected feed has arrived' : `${plural(missing.length, 'feed')} missing`
               }
             />
-            {open.requests.map((request) => (
+            {next.month !== open.month && (
+              <SignOffLine tone="warn">
+                <a href={`/console/close/${next.month}`}>{monthName(next.month)}</a> closes first
+              </SignOffLine>
+            )}
+            {requests.map((request) => (
               <WaitingRequest {...request} />
             ))}
-            {open.missing > 0 && (
+            {lacking > 0 && (
               <SignOffLine tone="warn">
-                <a href="/console/settings">{plural(open.missing, 'setting')}</a> missing: documents may be held
+                <a href="/console/settings">{plural(lacking, 'setting')}</a> missing: documents may be held
               </SignOffLine>
             )}
           </ul>
@@ -276,7 +321,7 @@ export const changeColumns = (linked: boolean): Column<CloseFigures['partners'][
               {number}
             </a>
           ) : (
-            <span class="soft">{number}</span>
+            <span class="soft number">{number}</span>
           )}
         </>
       )),

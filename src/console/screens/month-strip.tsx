@@ -9,8 +9,12 @@ interface ShownMonth {
 
 interface Shown {
   readonly closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
-  readonly open: (ShownMonth & { readonly due: boolean }) | null;
+  readonly open: readonly (ShownMonth & { readonly due: boolean })[];
   readonly shown: Month | null;
+  /** The month closed before the first of these. */
+  readonly earlier: Month | null;
+  /** The strip ends before the latest months. */
+  readonly isEarlier: boolean;
 }
 
 /** The currencies, those that most months bill first. Which amount is larger says nothing across currencies. */
@@ -27,10 +31,15 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
 /** How many amounts a month shows; the close of the month has all. */
 const SHOWN = 2;
 
-export function MonthStrip({ closed, open, shown }: Shown) {
-  const currencies = currenciesOf(open === null ? closed : [...closed, open]);
+export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {
+  const currencies = currenciesOf([...closed, ...open]);
   return (
     <ol class="strip" aria-label="Months">
+      {earlier !== null && (
+        <li>
+          <a href={`/console/close/${earlier}`}>Earlier</a>
+        </li>
+      )}
       {closed.map(({ month, books_closed, totals }) => (
         <MonthTile
           month={month}
@@ -41,15 +50,20 @@ export function MonthStrip({ closed, open, shown }: Shown) {
           currencies={currencies}
         />
       ))}
-      {open !== null && (
+      {open.map(({ month, due, totals }) => (
         <MonthTile
-          month={open.month}
-          current={open.month === shown}
-          tone={open.due ? 'bad' : 'running'}
-          state={open.due ? 'Ready to close' : 'Running'}
-          totals={open.totals}
+          month={month}
+          current={month === shown}
+          tone={due ? 'bad' : 'running'}
+          state={due ? 'Ready to close' : 'Running'}
+          totals={totals}
           currencies={currencies}
         />
+      ))}
+      {isEarlier && (
+        <li>
+          <a href="/console/close">Later</a>
+        </li>
       )}
     </ol>
   );
