@@ -46,19 +46,25 @@ export async function findPaymentPage(
   return isOver ? undefined : found;
 }
 
+type Said = Readonly<Record<'title' | 'heading' | 'text', string>>;
+
+function sendProblemPage(reply: FastifyReply, { environment, settings }: Shared, status: number, said: Said) {
+  const { legal_name: name, email } = settings.issuer;
+  return sendPage(reply, problemPage({ ...said, sandbox: environment.name === 'sandbox', name, email }), status);
+}
+
+/** An address below /pay that is none: a link that was cut off, or to which something was added. */
+export const isPaymentAddress = (url: string): boolean => /^\/pay([/?]|$)/.test(url);
+
+export const sendUnknownPage = (reply: FastifyReply, shared: Shared): FastifyReply =>
+  sendProblemPage(reply, shared, 404, UNKNOWN);
+
 export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const { database, environment, settings, limits, rowStreams } = shared;
   const limited = async (request: FastifyRequest) => void limits.request('page', request.ip);
-  const sandbox = environment.name === 'sandbox';
   const present = presentSettings(environment, settings);
   const find = (token: string) => findPaymentPage(shared, present(), token);
-  const problem = (reply: FastifyReply, status: number, said: { title: string; heading: string; text: string }) =>
-    sendPage(
-      reply,
-      problemPage({ ...said, sandbox, name: settings.issuer.legal_name, email: settings.issuer.email }),
-      status,
-    );
-  const unknown = (reply: FastifyReply) => problem(reply, 404, UNKNOWN);
+  const unknown = (reply: FastifyReply) => sendUnknownPage(reply, shared);
   const pages = { onRequest: limited, config: { bound: 'pages' }, exposeHeadRoute: true } as const;
   const files = { onRequest: limited, config: { bound: 'files' } } as const;
   const rows = { onRequest: limited, config: { bound: 'rows' } } as const;
@@ -67,10 +73,8 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   app.register(async (pay) => {
     pay.setErrorHandler((error, request, reply) => {
       const refusal = answerTo(error, request, reply);
-      return problem(reply, httpStatusOf(refusal.code), {
-        ...NOT_NOW,
-        text: `${refusal.message} Nothing was changed.`,
-      });
+      const said = { ...NOT_NOW, text: `${refusal.message} Nothing was changed.` };
+      return sendProblemPage(reply, shared, httpStatusOf(refusal.code), said);
     });
 
     pay.get<{ Params: { token: string } }>('/pay/:token', pages, async (request, reply) => {

@@ -20,7 +20,7 @@ import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
 import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
-import { addPaymentPages } from './payment-page.ts';
+import { addPaymentPages, isPaymentAddress, sendUnknownPage } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
@@ -120,9 +120,11 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addWebhooks(app, shared);
   addHealth(app, shared);
   service.addConsole?.(app, shared);
-  app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) =>
-    sendProblem(notFound(request, findMethods), request, reply),
-  );
+  app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) => {
+    const refusal = notFound(request, findMethods);
+    if (refusal.code === 'route_unknown' && isPaymentAddress(request.url)) return sendUnknownPage(reply, shared);
+    return sendProblem(refusal, request, reply);
+  });
   return app;
 }
 

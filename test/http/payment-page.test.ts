@@ -258,7 +258,8 @@ describe('in a browser without JavaScript', () => {
   });
 
   test('an unknown page says so politely', async () => {
-    for (const path of ['/pay/x', `/pay/${'a'.repeat(32)}`, `${paths['due']}x`, '/pay/%00', '/pay/..%2f..%2fetc']) {
+    const cutOff = ['/pay', '/pay/', '/pay?a', '/pay/x', `${paths['due']}/`, `${paths['due']}/invoice.pdf.`];
+    for (const path of [...cutOff, `/pay/${'a'.repeat(32)}`, `${paths['due']}x`, '/pay/%00', '/pay/..%2f..%2fetc']) {
       const answer = await ask(`${served.url}${path}`);
       expect([answer.status, answer.text.includes('There is no such page')]).toEqual([404, true]);
     }

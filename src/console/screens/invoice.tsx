@@ -227,7 +227,11 @@ export function invoiceScreen(
                 : 'It has not been drawn yet.'}
             </p>
           ) : (
-            <iframe class="pdf" src={`/console/invoices/${number}/document.pdf`} title={`PDF of ${number}`} />
+            <iframe
+              class="pdf"
+              src={`/console/invoices/${number}/document.pdf#navpanes=0&view=FitH`}
+              title={`PDF of ${number}`}
+            />
           )}
         </Card>
       </div>

@@ -196,10 +196,12 @@ function Assignee({
   user: Seer;
 }) {
   const isMine = assignee?.login === view.login;
+  const mayAssign = mayDo(user, 'work.assign', whoseOf(partners));
   return (
     <div class="assignee">
-      {assignee === null ? <None /> : <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
-      {mayDo(user, 'work.assign', whoseOf(partners)) && (
+      {assignee !== null && <span title={assignee.login}>{isMine ? 'you' : assignee.name}</span>}
+      {assignee === null && !mayAssign && <None />}
+      {mayAssign && (
         <Form action={QUEUE} token={reader.formToken} class="inline">
           <input type="hidden" name="item" value={item} />
           <input type="hidden" name="to" value={isMine ? '' : view.login} />
