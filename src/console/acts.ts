@@ -9,7 +9,7 @@ import { OutdatedPreview, previewAct, type RunOptions, runAct } from '../acts/ru
 import { Refusal } from '../errors/refusals.ts';
 import { placesOf, type Reader } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actAsked, actDone, actForm, actPreview, takesFiles } from './screens/act.tsx';
+import { actAsked, actDone, actForm, actPreview, monthHref, takesFiles } from './screens/act.tsx';
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
@@ -93,7 +93,7 @@ function linksOf(
       : []),
     ...(act.name === glExport.name ? [{ name: 'General ledger', href: '/console/reports/general-ledger' }] : []),
     ...(typeof month === 'string' && placesOf(reader).some(({ path }) => path === 'close')
-      ? [{ name: month, href: `/console/close/${month}` }]
+      ? [{ name: month, href: monthHref(act, month) }]
       : []),
     ...(act.name.startsWith('user.') ? [USERS] : []),
     { name: 'Work queue', href: QUEUE },

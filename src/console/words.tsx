@@ -7,7 +7,7 @@ import type { Act } from '../acts/act.ts';
 import { type Field, fieldsOf } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
 import { optionOf } from '../acts/run.ts';
-import { actHref, mayDo, type Seer } from './act-link.tsx';
+import { actHref, mayDo, type Seer, seesAll } from './act-link.tsx';
 
 /** Commands whose words are not the name of their act. */
 const ACT_OF_COMMAND: readonly (readonly [command: RegExp, act: string])[] = [
@@ -20,13 +20,27 @@ const ACT_OF_COMMAND: readonly (readonly [command: RegExp, act: string])[] = [
   [/^invoice link .*--revoke/, 'invoice.link_revoke'],
 ];
 
-/** Commands that read what a screen shows, to every reader. */
-const SCREEN_OF_COMMAND: readonly (readonly [command: RegExp, name: string, href: string])[] = [
-  [/^invoice list.*/, 'Invoices', '/console/invoices'],
-  [/^invoice show ([A-Z]+-[\d-]+)$/, '$1', '/console/invoices/$1'],
-  [/^payment list.*/, 'All payments', '/console/payments/all'],
-  [/^partner list.*/, 'Partners', '/console/partners'],
-  [/^approval list.*/, 'Approvals', '/console/approvals'],
+interface ScreenOfCommand {
+  readonly command: RegExp;
+  readonly name: string;
+  readonly href: string;
+  /** Only for those who read the whole ledger. */
+  readonly ofAll?: true;
+}
+
+/** Commands that read what a screen shows. */
+const SCREENS: readonly ScreenOfCommand[] = [
+  { command: /^invoice list.*/, name: 'Invoices', href: '/console/invoices' },
+  { command: /^invoice show ([A-Z]+-[\d-]+)$/, name: '$1', href: '/console/invoices/$1' },
+  { command: /^payment list.*/, name: 'All payments', href: '/console/payments/all' },
+  { command: /^partner list.*/, name: 'Partners', href: '/console/partners' },
+  { command: /^approval list.*/, name: 'Approvals', href: '/console/approvals' },
+  { command: /^work list.*/, name: 'Work queue', href: '/console/queue' },
+  { command: /^dispute list.*/, name: 'Disputes', href: '/console/queue?queue=disputes' },
+  { command: /^status$/, name: 'Close', href: '/console/close', ofAll: true },
+  { command: /^user list.*/, name: 'Users', href: '/console/settings/users', ofAll: true },
+  { command: /^client list.*/, name: 'API clients', href: '/console/settings/clients', ofAll: true },
+  { command: /^gl list.*/, name: 'General ledger', href: '/console/reports/general-ledger', ofAll: true },
 ];
 
 /** The act that a command does; undefined for a command that only reads, or that is of the machine. */
@@ -93,10 +107,11 @@ export const Words = ({ children: text, user, act }: WordsProps) => (
 );
 
 function Command({ command, user }: { command: string; user: Seer }) {
-  const screen = SCREEN_OF_COMMAND.find(([pattern]) => pattern.test(command));
+  const screen = SCREENS.find((each) => each.command.test(command));
   if (screen !== undefined) {
-    const [pattern, name, href] = screen;
-    return <a href={command.replace(pattern, href)}>{command.replace(pattern, name)}</a>;
+    const name = command.replace(screen.command, screen.name);
+    if (screen.ofAll && !seesAll(user)) return `“${name}”`;
+    return <a href={command.replace(screen.command, screen.href)}>{name}</a>;
   }
   const act = actOf(command);
   if (act === undefined) return <code>{`reckoner ${command}`}</code>;

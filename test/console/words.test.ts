@@ -89,6 +89,26 @@ describe('a command is the act that it does', () => {
     expect(said(listed)).toBe('<a href="/console/invoices">Invoices</a> shows open invoices.');
   });
 
+  test('or its name alone to whoever may not open it', () => {
+    const listed = "'reckoner user list' shows all users.";
+    expect(said(listed)).toBe('<a href="/console/settings/users">Users</a> shows all users.');
+    const narrowed: Seer = { roles: [{ role: 'finance', partner_id: 'p-1' }] };
+    expect(said(listed, narrowed)).toBe('“Users” shows all users.');
+    expect(said("'reckoner work list' shows what is.", narrowed)).toBe(
+      '<a href="/console/queue">Work queue</a> shows what is.',
+    );
+  });
+
+  test.each([
+    refuse('work_item_unknown', { item: 'dispute:INV-2026-000003' }),
+    refuse('user_unknown', { login: 'lee@issuer.example', acting: false }),
+    refuse('month_not_closed', { month: '2026-07' }),
+    refuse('client_unknown', { client_id: 'c-1' }),
+  ])('in a refusal of a page: $code', ({ message }) => {
+    expect(message).toContain('reckoner');
+    expect(said(message)).not.toContain('reckoner');
+  });
+
   test('in a refusal of the catalogue', () => {
     const { message } = refuse('invoice_disputed', {
       number: 'INV-2026-000003',

@@ -10,7 +10,7 @@ import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { addressOf, Card, type Column, DataTable, Money } from '../kit.tsx';
 import { placesOf, type Reader, type Screen } from '../page.tsx';
 import { Words } from '../words.tsx';
 import { USERS } from './people.tsx';
@@ -45,7 +45,7 @@ function crumbsOf({ act, reader, form }: Asked): { name: string; href: string }[
     (number && { name: number, href: of('invoices', number) }) ||
     (paymentId && { name: `Payment ${paymentId}`, href: of('payments', paymentId) }) ||
     (partnerId && { name: partnerId, href: of('partners', partnerId) }) ||
-    (month && { name: month, href: of('close', month) });
+    (month && { name: month, href: monthHref(act, month) });
   const users = act.name.startsWith('user.') ? [USERS] : [];
   return [
     ...(place === undefined ? [] : [{ name: place.name, href: `/console/${place.path}` }]),
@@ -66,10 +66,17 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
   partner: 'partners',
   client: 'partners',
   processor: 'accounts',
+  shares: 'accounts',
   user: 'settings',
 };
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
+
+/** Where a month is looked at: of acts on connected accounts its reconciliation, of others its close. */
+export const monthHref = ({ name }: Act, month: string): string =>
+  placeOf(name) === 'accounts'
+    ? addressOf('/console/accounts', { month })
+    : `/console/close/${encodeURIComponent(month)}`;
 
 /** The form, with what was wrong with it. */
 export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen {
