@@ -78,6 +78,7 @@ export const page = (reader: Reader, screen: Screen): string =>
         <meta name="htmx-config" content={HTMX} />
         <script src={assetUrl('htmx.js')} defer />
         <script src={assetUrl('keys.js')} defer />
+        <script src={assetUrl('current.js')} defer />
         <script src={assetUrl('sum.js')} defer />
         <script src={assetUrl('passkeys.js')} defer />
       </Head>

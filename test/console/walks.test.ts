@@ -95,6 +95,32 @@ describe('every screen, on a phone, a laptop and a large display, light and dark
   });
 });
 
+describe('on a narrow screen', () => {
+  const PHONE = { width: 390, height: 844 };
+  /** Whether all of an element is between the sides of the window. */
+  const isInWindow = (page: Page, selector: string): Promise<boolean> =>
+    page.evaluate(`(() => {
+      const { left, right } = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect();
+      return left >= 0 && right <= innerWidth;
+    })()`);
+
+  test('the latest months are seen first, without JavaScript too', async () => {
+    const { page } = await open({ javaScriptEnabled: false, viewport: PHONE });
+    await page.goto(`${served.url}/console/close`);
+    expect(await page.locator('.strip li').count()).toBeGreaterThan(3);
+    expect(await isInWindow(page, '.strip li:last-child')).toBe(true);
+    expect(await isInWindow(page, '.strip li:first-child')).toBe(false);
+  });
+
+  test('the month and the place that are shown are scrolled into the window', async () => {
+    const { page } = await open({ viewport: PHONE });
+    await page.goto(`${served.url}/console/close/2026-07`);
+    await expect.poll(() => isInWindow(page, '.strip a[aria-current]')).toBe(true);
+    await page.goto(`${served.url}/console/settings`);
+    await expect.poll(() => isInWindow(page, '.rail a[aria-current]')).toBe(true);
+  });
+});
+
 describe('with the keyboard alone', () => {
   /** Moves the focus on until it is on what has this text. */
   async function tabTo(page: Page, name: string): Promise<void> {

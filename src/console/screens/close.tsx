@@ -186,7 +186,14 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
               </ActLink>
             )}
             {view.openBooks.includes(shown) && (
-              <ActLink user={user} act="books.close" partner={null} input={{ month: shown }} tone="main">
+              <ActLink
+                user={user}
+                act="books.close"
+                partner={null}
+                input={{ month: shown }}
+                // The books of earlier months close first.
+                tone={view.openBooks[0] === shown ? 'main' : undefined}
+              >
                 Close the books
               </ActLink>
             )}

@@ -34,38 +34,40 @@ const SHOWN = 2;
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {
   const currencies = currenciesOf([...closed, ...open]);
   return (
-    <ol class="strip" aria-label="Months">
-      {earlier !== null && (
-        <li>
-          <a href={`/console/close/${earlier}`}>Earlier</a>
-        </li>
-      )}
-      {closed.map(({ month, books_closed, totals }) => (
-        <MonthTile
-          month={month}
-          current={month === shown}
-          tone={books_closed ? 'good' : 'warn'}
-          state={books_closed ? 'Books closed' : 'Billed, books open'}
-          totals={totals}
-          currencies={currencies}
-        />
-      ))}
-      {open.map(({ month, due, totals }) => (
-        <MonthTile
-          month={month}
-          current={month === shown}
-          tone={due ? 'bad' : 'running'}
-          state={due ? 'Ready to close' : 'Running'}
-          totals={totals}
-          currencies={currencies}
-        />
-      ))}
-      {isEarlier && (
-        <li>
-          <a href="/console/close">Later</a>
-        </li>
-      )}
-    </ol>
+    <div class="strip">
+      <ol aria-label="Months">
+        {earlier !== null && (
+          <li>
+            <a href={`/console/close/${earlier}`}>Earlier</a>
+          </li>
+        )}
+        {closed.map(({ month, books_closed, totals }) => (
+          <MonthTile
+            month={month}
+            current={month === shown}
+            tone={books_closed ? 'good' : 'warn'}
+            state={books_closed ? 'Books closed' : 'Billed, books open'}
+            totals={totals}
+            currencies={currencies}
+          />
+        ))}
+        {open.map(({ month, due, totals }) => (
+          <MonthTile
+            month={month}
+            current={month === shown}
+            tone={due ? 'bad' : 'running'}
+            state={due ? 'Ready to close' : 'Running'}
+            totals={totals}
+            currencies={currencies}
+          />
+        ))}
+        {isEarlier && (
+          <li>
+            <a href="/console/close">Later</a>
+          </li>
+        )}
+      </ol>
+    </div>
   );
 }
 
