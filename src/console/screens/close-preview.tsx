@@ -114,6 +114,7 @@ export function closePreviewScreen(
             <Card title="Against the month before" flush>
               <DataTable
                 columns={changeColumns(false)}
+                labelled
                 rows={seen.report.partners}
                 nothing="No document would be issued."
                 caption="Partners against the month before"

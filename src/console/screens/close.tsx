@@ -219,7 +219,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
 
 /** What is invoiced and, of connected accounts, what the processor routes. Currencies are not added up. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
-  <dl class="figures">
+  <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
       <div>
         <dt>Invoice amount</dt>
@@ -314,31 +314,23 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   </li>
 );
 
-/** Partners against the month before. `linked`: the documents exist. */
+/** Partners against the month before, each amount in the currency of the last. `linked`: the documents exist. */
 export const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
-  PARTNER,
   {
-    heading: 'Documents',
-    cell: ({ documents }) =>
-      documents.map((number, at) => (
-        <>
-          {at > 0 && ', '}
-          {linked ? (
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>
-          ) : (
-            <span class="soft number">{number}</span>
-          )}
-        </>
-      )),
+    heading: PARTNER.heading,
+    cell: (row) => (
+      <>
+        {PARTNER.cell(row)}
+        <Numbers documents={row.documents} linked={linked} />
+      </>
+    ),
   },
   {
     heading: 'Last month',
     number: true,
     cell: ({ last_month, currency }) => (
       <span class="soft">
-        <Money amount={last_month} currency={currency} />
+        <Money amount={last_month} currency={currency} bare />
       </span>
     ),
   },
@@ -349,6 +341,23 @@ export const changeColumns = (linked: boolean): Column<CloseFigures['partners'][
     cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
   },
 ];
+
+const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: boolean }) => (
+  <div class="small">
+    {documents.map((number, at) => (
+      <>
+        {at > 0 && ', '}
+        {linked ? (
+          <a class="number" href={`/console/invoices/${number}`}>
+            {number}
+          </a>
+        ) : (
+          <span class="soft number">{number}</span>
+        )}
+      </>
+    ))}
+  </div>
+);
 
 interface ClosedProps {
   readonly report: CloseFigures;
@@ -382,6 +391,7 @@ function Closed({ report, view, user }: ClosedProps) {
         <Card title="Against the month before" flush>
           <DataTable
             columns={changeColumns(true)}
+            labelled
             rows={report.partners}
             nothing="No documents were issued."
             caption="Partners against the month before"
@@ -478,4 +488,4 @@ const liveAt = (month: Month) => ({
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
 
 const Change = ({ amount, currency }: { amount: string; currency: string }) =>
-  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} signed /> : <span class="soft">none</span>;
+  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} signed bare /> : <span class="soft">none</span>;
