@@ -107,9 +107,17 @@ function settingsGaps(settings: Settings): Gap[] {
   return gaps;
 }
 
+/** By these acts an administrator could become the second person of every other one. */
+const ACTS_ON_USERS = ['user.invite', 'user.link', 'user.role'];
+
 /** Whoever asks cannot approve: with one approver, nobody could approve what that one asks for. */
 function approvalGaps({ approvals }: Settings, approvers: readonly object[]): Gap[] {
-  if (Object.keys(approvals).length === 0 || approvers.length >= 2) return [];
+  if (Object.keys(approvals).length === 0) return [];
+  if (approvers.length >= 2) {
+    const open = ACTS_ON_USERS.filter((act) => approvals[act] === undefined);
+    const needs = `a rule for ${open.join(', ')} too: without it, one administrator can make the second person`;
+    return open.length === 0 ? [] : [{ scope: 'settings', id: 'approvals', needs }];
+  }
   const there = approvers.length === 0 ? 'there is none' : 'there is one';
   const needs = `two users who may approve, and ${there}: 'reckoner user invite EMAIL --role approver' makes one`;
   return [{ scope: 'settings', id: 'approvals', needs }];

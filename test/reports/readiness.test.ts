@@ -159,7 +159,19 @@ test('rules of approval that nobody could satisfy, until two users may approve',
   await invite(world, ADMINISTRATOR);
   await invite(world, 'lee@issuer.example', { roles: ['approver'] });
   await invite(world, 'pat@issuer.example', { roles: ['approver'] });
-  expect(await gaps({ approvals })).toEqual([]);
+  // An administrator alone could invite or become a third, who approves.
+  const alone = (acts: string) => [
+    {
+      ...{ scope: 'settings', id: 'approvals' },
+      needs: `a rule for ${acts} too: without it, one administrator can make the second person`,
+    },
+  ];
+  expect(await gaps()).toEqual([]);
+  expect(await gaps({ approvals })).toEqual(alone('user.invite, user.link, user.role'));
+  const [invites, roles] = [{ 'user.invite': { always: true } }, { 'user.role': { always: true } }] as const;
+  expect(await gaps({ approvals: { ...approvals, ...invites, ...roles } })).toEqual(alone('user.link'));
+  const ruled = { ...approvals, ...invites, ...roles, 'user.link': { always: true } } as const;
+  expect(await gaps({ approvals: ruled })).toEqual([]);
   await world.database.transaction(async (tx) => {
     const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
     await deactivateUser(tx, { ...world, actor }, { login: 'pat@issuer.example', reason: null });

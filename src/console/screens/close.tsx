@@ -297,7 +297,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
             ))}
             {lacking > 0 && (
               <SignOffLine tone="warn">
-                <a href="/console/settings">{plural(lacking, 'setting')}</a> missing: documents may be held
+                Production still needs <a href="/console/settings">{plural(lacking, 'thing')}</a>
               </SignOffLine>
             )}
           </ul>
