@@ -14,17 +14,22 @@ export interface Gathering<Item> {
   readonly add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;
+  /** Looks again whether there are enough items, where `least` may have changed. */
+  readonly look: () => void;
 }
 
-/** `work` reports the result to each item of a batch, and never rejects. */
-export function gather<Item>(work: (items: readonly Item[]) => Promise<void>): Gathering<Item> {
+/** `work` reports the result to each item of a batch, and never rejects. No batch starts with fewer items than `least`. */
+export function gather<Item>(
+  work: (items: readonly Item[]) => Promise<void>,
+  least: () => number = () => 0,
+): Gathering<Item> {
   let waiting: Item[] = [];
   let running = 0;
   let scheduled = false;
 
   async function startBatch(): Promise<void> {
     scheduled = false;
-    if (waiting.length === 0 || waiting.length < Math.min(running, MAX_BATCH)) return;
+    if (waiting.length === 0 || waiting.length < Math.min(Math.max(running, least()), MAX_BATCH)) return;
     const items = waiting.slice(0, MAX_BATCH);
     waiting = waiting.slice(MAX_BATCH);
     running += items.length;
@@ -49,5 +54,6 @@ export function gather<Item>(work: (items: readonly Item[]) => Promise<void>): G
       waiting = [...items, ...waiting];
       schedule();
     },
+    look: schedule,
   };
 }

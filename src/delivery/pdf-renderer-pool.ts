@@ -1,4 +1,4 @@
-/** Renders PDFs: on all cores where there are many, otherwise in this thread. */
+/** Renders PDFs: in threads where there are many, otherwise in this one. */
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,17 +24,19 @@ const IDLE_MILLISECONDS = 10_000;
 
 export class PdfRendererPool {
   private readonly documents: number;
+  private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** For so many documents at most. What renders is loaded with the first of them. */
-  constructor(documents: number) {
+  /** For so many documents, in so many threads at most. What renders is loaded with the first document. */
+  constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
+    this.most = most;
   }
 
   async render(snapshot: DocumentSnapshot, options?: RenderOptions): Promise<Buffer> {
     const task: RenderTask = { snapshot, options };
     if (!COMPILED || this.documents <= FEW) return bufferOf(await (await import('./render-task.ts')).runTask(task));
-    this.threads ??= startThreads();
+    this.threads ??= startThreads(this.most);
     return bufferOf(await (await this.threads).run(task));
   }
 
@@ -43,12 +45,12 @@ export class PdfRendererPool {
   }
 }
 
-async function startThreads(): Promise<Piscina> {
+async function startThreads(most: number): Promise<Piscina> {
   const { Piscina } = await import('piscina');
   return new Piscina({
     filename: new URL('./render-thread.js', import.meta.url).href,
     minThreads: 1,
-    maxThreads: availableParallelism(),
+    maxThreads: most,
     concurrentTasksPerWorker: DOCUMENTS_AT_A_THREAD,
     idleTimeout: IDLE_MILLISECONDS,
   });

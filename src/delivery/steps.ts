@@ -27,6 +27,12 @@ import {
   recordPdfs,
 } from './queries.ts';
 
+/**
+ * A batch of one of these starts with this part of the deliveries under way: what a batch costs beside its documents was half
+ * of PostgreSQL's work. If all of them wait, then one of the three steps has its part. Outcomes never wait.
+ */
+const STEPS_WITH_A_LEAST_BATCH = 3;
+
 /** The rows of a document that has more than this are read by themselves. */
 const MANY_ROWS = 1000;
 
@@ -72,17 +78,37 @@ export class DeliverySteps {
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
+  private readonly lookAgain: (() => void)[];
+  private underWay = 0;
 
   constructor(database: Database) {
     this.database = database;
-    this.find = together((ids) => database.inOneTrip((tx) => findAll(tx, ids), { readOnly: true }));
-    this.prepareTogether = together((wanted) =>
-      database.inOneTrip((tx) => prepareAll(tx, wanted), {
-        readOnly: wanted.every(({ link, instructions }) => link === undefined && instructions === undefined),
-      }),
+    const least = () => Math.ceil(this.underWay / STEPS_WITH_A_LEAST_BATCH);
+    const find = together<number, Found>(
+      (ids) => database.inOneTrip((tx) => findAll(tx, ids), { readOnly: true }),
+      least,
     );
-    this.keep = together((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)));
-    this.recordOutcome = together((outcomes) => database.inOneTrip((tx) => recordOutcomes(tx, outcomes)));
+    const prepare = together<Preparation, Prepared>((wanted) => {
+      const readOnly = wanted.every(({ link, instructions }) => link === undefined && instructions === undefined);
+      return database.inOneTrip((tx) => prepareAll(tx, wanted), { readOnly });
+    }, least);
+    const keep = together<Keeping, boolean>((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)), least);
+    const record = together<AttemptOutcome, boolean>((outcomes) =>
+      database.inOneTrip((tx) => recordOutcomes(tx, outcomes)),
+    );
+    [this.find, this.prepareTogether, this.keep, this.recordOutcome] = [find.ask, prepare.ask, keep.ask, record.ask];
+    this.lookAgain = [find.look, prepare.look, keep.look];
+  }
+
+  /** Does a delivery, for which the batches of others wait. */
+  async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
+    this.underWay += 1;
+    try {
+      return await delivery();
+    } finally {
+      this.underWay -= 1;
+      for (const look of this.lookAgain) look();
+    }
   }
 
   async prepare(wanted: Preparation): Promise<Prepared> {
@@ -97,7 +123,8 @@ export class DeliverySteps {
 /** Answers in one transaction what is asked meanwhile. If a batch fails because of one of its items, each is tried alone. */
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
-): (question: Question) => Promise<Answer> {
+  least?: () => number,
+): { readonly ask: (question: Question) => Promise<Answer>; readonly look: () => void } {
   interface Asked {
     readonly question: Question;
     readonly resolve: (answer: Answer) => void;
@@ -112,8 +139,8 @@ function together<Question, Answer>(
       else for (const { reject } of asked) reject(error);
     }
   };
-  const { add } = gather<Asked>(answer);
-  return (question) => new Promise((resolve, reject) => add({ question, resolve, reject }));
+  const { add, look } = gather<Asked>(answer, least);
+  return { ask: (question) => new Promise((resolve, reject) => add({ question, resolve, reject })), look };
 }
 
 /** By itself the server plans this query each time, 9 ms, since it expects a generic plan to read more documents. */

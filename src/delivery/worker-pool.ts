@@ -4,6 +4,7 @@
  */
 
 import { EventEmitter } from 'node:events';
+import { availableParallelism } from 'node:os';
 import type { Pool } from 'pg';
 import type { Database } from '../database/database.ts';
 import {
@@ -35,6 +36,12 @@ import { DeliverySteps } from './steps.ts';
  * is killed leaves at most this many e-mails of which it is unknown whether they arrived.
  */
 const WORKERS = 24;
+
+/**
+ * Drawing a document takes no longer than all the rest of its delivery, here and in PostgreSQL, which has the other half.
+ * A thread compiles the renderer for itself, which takes 3 s of CPU until it is fast.
+ */
+const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
 /** How long e-mails under way may still take when the program is to end: Kubernetes kills it after 30 s. */
 const STOP_MILLISECONDS = 15_000;
@@ -117,7 +124,8 @@ export class WorkerPool {
     if (worker === undefined) throw new Error('more deliveries are under way than there are workers');
     const { database, onDelivery } = this.options;
     try {
-      const delivery = await deliverDocument(this.context, documentId, worker);
+      const { context } = this;
+      const delivery = await context.steps.underWayWith(() => deliverDocument(context, documentId, worker));
       onDelivery?.(delivery);
       return delivery;
     } catch (error) {
@@ -141,7 +149,7 @@ export async function withWorkerPool(
   const { environment, settings, database } = options;
   await adoptUnlessRuled(database, options);
   const outside = watchOutside();
-  const renderer = new PdfRendererPool(documents);
+  const renderer = new PdfRendererPool(documents, RENDERING_THREADS);
   const transport = transportOf(environment);
   const queuePool = openClientPool(database.connection, 4, 'app');
   let lease: WorkerLease | undefined;

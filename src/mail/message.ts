@@ -150,8 +150,11 @@ function contentOf(node: MimeNode): Piece {
 }
 
 /** Base64 in lines of 76 characters (RFC 2045, 6.8), CRLF between them. */
-const base64Lines = (content: Buffer): Buffer =>
-  Buffer.from(content.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n'), 'latin1');
+function base64Lines(content: Buffer): Buffer {
+  const text = content.toString('base64');
+  const lines = Array.from({ length: Math.ceil(text.length / 76) }, (_, line) => text.slice(line * 76, line * 76 + 76));
+  return Buffer.from(lines.join('\r\n'), 'latin1');
+}
 
 /** A lone CR would be sent as it is, which SMTP forbids and servers repair: the bytes would not be those kept here. */
 const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
