@@ -66,7 +66,7 @@ export interface Delivery extends Omit<SendResult, 'status'> {
 export async function deliverDocument(context: DeliveryContext, documentId: number, worker: number): Promise<Delivery> {
   const delivery = await deliverEmail(context, documentId, worker);
   if (!hasLinkWork(context.links)) return delivery;
-  const link = await syncPaymentLink(context, documentId);
+  const link = await context.steps.outside(() => syncPaymentLink(context, documentId));
   if (link.status === 'in_sync') return delivery;
   const state = link.kind === 'limit' ? 'has no payment link' : 'its payment link waits';
   return { ...delivery, link: `${state}: ${link.reason}` };
@@ -96,7 +96,7 @@ async function deliverEmail(context: DeliveryContext, documentId: number, worker
 async function keepLink(context: DeliveryContext, document: DocumentRow): Promise<void> {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
   if (whyNoLink(context.links, document) !== undefined) return;
-  const link = await linkToPrint(context, document);
+  const link = await context.steps.outside(() => linkToPrint(context, document));
   const { document_id: documentId } = document;
   if (link !== undefined) {
     await context.steps.prepare({ documentId, link, instructions: undefined, pdf: false, rows: undefined });
@@ -188,7 +188,8 @@ async function compose(
 /** A worker that keeps this PDF in the transaction in which it claims the e-mail. */
 function senderOf({ environment, transport, steps, isIdle }: DeliveryContext, worker: number, pdf?: PdfToKeep): Sender {
   return {
-    ...{ environment, transport, worker, isIdle },
+    ...{ environment, worker, isIdle },
+    transport: { send: (message) => steps.outside(() => transport.send(message)) },
     async claim(claim) {
       const claimed = await steps.keep({
         pdf,

@@ -23,7 +23,7 @@ export interface SendResult {
 /** A worker with all that it needs to send an e-mail. */
 export interface Sender {
   readonly environment: EmailContext['environment'];
-  readonly transport: Transport;
+  readonly transport: Pick<Transport, 'send'>;
   readonly worker: number;
   /** Whether the e-mail is this worker's to send. */
   readonly claim: (claim: Claim) => Promise<boolean>;

@@ -56,6 +56,33 @@ test('steps that are asked for at once share a transaction, and each gets its ow
   expect(transactions).toBe(2);
 });
 
+test('a batch waits for a third of the deliveries under way, not for those that ended or wait for a mail server', async () => {
+  const ends: (() => void)[] = [];
+  const others = Array.from({ length: 4 }, () => steps.underWayWith(() => new Promise<void>((end) => ends.push(end))));
+  const find = (index: number) => steps.underWayWith(() => steps.find(ids[index] as number));
+  const turns = async () => {
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  };
+  const first = find(0);
+  await turns();
+  expect(transactions).toBe(0);
+  const second = find(1);
+  expect([(await first).document?.document_id, (await second).document?.document_id]).toEqual(ids.slice(0, 2));
+  expect(transactions).toBe(1);
+  const third = find(2);
+  await turns();
+  expect(transactions).toBe(1);
+  for (const end of ends.slice(0, 2)) end();
+  expect((await third).document?.document_id).toBe(ids[2]);
+  expect(transactions).toBe(2);
+  const sending = Array.from({ length: 4 }, () =>
+    steps.underWayWith(() => steps.outside(() => new Promise<void>((end) => ends.push(end)))),
+  );
+  expect((await find(3)).document?.document_id).toBe(ids[3]);
+  for (const end of ends) end();
+  await Promise.all([...others, ...sending]);
+});
+
 test('if one of a batch is refused, the others are done and it alone fails', async () => {
   const settled = await Promise.allSettled(ids.map((id, index) => steps.prepare(preparation(index === 2 ? -1 : id))));
   expect(settled.map(({ status }) => status)).toEqual(ids.map((_, index) => (index === 2 ? 'rejected' : 'fulfilled')));
