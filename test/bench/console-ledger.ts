@@ -15,9 +15,6 @@ import { writePartners, writeRows } from './rows.ts';
 
 /** The day on which the console is looked at. */
 export const NOW = '2026-11-30T15:00:00Z';
-/** The first is an odd month: what seasonal sellers sell then, they take back in the next. */
-const MONTHS = 37;
-
 /** Who runs the commands, once there are users. */
 export const ADMINISTRATOR = 'ada@bench.example';
 
@@ -60,6 +57,8 @@ export interface ConsoleLedger {
 export interface Size {
   readonly rows: number;
   readonly partners: number;
+  /** An odd number, so that the first month is odd too: what seasonal sellers sell then, they take back in the next. */
+  readonly months: number;
 }
 
 /** Opens the ledger of a folder; makes it there unless it is whole. */
@@ -68,7 +67,7 @@ export async function openConsoleLedger(
   size: Size,
   note: (text: string) => void,
 ): Promise<ConsoleLedger> {
-  const home = join(folder, `console-${size.rows}-${size.partners}`);
+  const home = join(folder, `console-${size.rows}-${size.partners}-${size.months}`);
   const whole = join(home, 'whole');
   const made = existsSync(whole) && readFileSync(whole, 'utf8') === NOW;
   if (!made) {
@@ -84,7 +83,7 @@ export async function openConsoleLedger(
 }
 
 async function make(home: string, client: pg.Client, size: Size, note: (text: string) => void): Promise<void> {
-  const months = monthsOf(MONTHS);
+  const months = monthsOf(size.months);
   const partners = join(home, 'partners.json');
   const file = join(home, 'rows.ndjson');
   const bank = join(home, 'bank.csv');
@@ -99,7 +98,7 @@ async function make(home: string, client: pg.Client, size: Size, note: (text: st
   await reckoner(home, months[0]?.closes ?? NOW, ['partner', 'import', partners]);
   for (const { month, closes, paid, isOpen } of months) {
     const began = performance.now();
-    await writeRows(file, month, Math.round(size.rows / MONTHS), size.partners);
+    await writeRows(file, month, Math.round(size.rows / size.months), size.partners);
     await reckoner(home, isOpen ? NOW : closes, ['ledger', 'import', file]);
     if (!isOpen) {
       await reckoner(home, closes, ['close', month, '--allow-empty', '--no-deliver']);

@@ -3,8 +3,8 @@
  * people use, as an administrator and as a viewer of one partner, one request after another at a `serve` process of its own.
  * The floor of the same run is the page without a statement of its own, and a statement that reads nothing.
  *
- *   npm run bench:console -- [--rows 1000000] [--partners 515] [--repeat 30] [--folder /tmp/reckoner-bench]
- *                            [--only /invoices]… [--json]
+ *   npm run bench:console -- [--rows 1000000] [--partners 515] [--months 37] [--repeat 30]
+ *                            [--folder /tmp/reckoner-bench] [--only /invoices]… [--json]
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,6 +26,7 @@ const { values: options } = parseArgs({
   options: {
     rows: { type: 'string', default: '1000000' },
     partners: { type: 'string', default: '515' },
+    months: { type: 'string', default: '37' },
     repeat: { type: 'string', default: '30' },
     folder: { type: 'string', default: join(tmpdir(), 'reckoner-bench') },
     only: { type: 'string', multiple: true, default: [] },
@@ -136,7 +137,7 @@ async function measureAll(home: string, client: pg.Client): Promise<{ measured: 
 
 const { home, server, client } = await openConsoleLedger(
   options.folder,
-  { rows: Number(options.rows), partners: Number(options.partners) },
+  { rows: Number(options.rows), partners: Number(options.partners), months: Number(options.months) },
   note,
 );
 try {
