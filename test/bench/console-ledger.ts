@@ -1,5 +1,5 @@
 /**
- * The ledger that the console is measured on: 37 months of 515 partners or of more, in five currencies, about one document
+ * The ledger that the console is measured on: months of many partners, in five currencies, about one document
  * for each partner and month; the last month is open, and so are the books of the month before. Months are imported, closed
  * and paid by the program's own commands, set-based; what commands do one at a time (e-mails, disputes, holds, write-offs, balance transactions, acceptances over HTTP) is recorded by SQL under every
  * constraint and trigger. It is made once in a folder and used again. The same rows give the same ledger.
