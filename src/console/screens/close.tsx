@@ -206,7 +206,10 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         {report !== null && <Closed report={report} view={view} user={user} />}
         {shown === null && (
           <p class="nothing">
-            There are no rows yet. Import some, and the first month appears here.{' '}
+            There are no rows yet. Import partners and then their rows, and the first month appears here.{' '}
+            <ActLink user={user} act="partner.import" partner={[]} tone="plain">
+              Import partners
+            </ActLink>{' '}
             <ActLink user={user} act="ledger.import" partner={null} tone="plain">
               Import rows
             </ActLink>
