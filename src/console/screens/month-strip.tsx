@@ -32,7 +32,17 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
 const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {
-  const currencies = currenciesOf([...closed, ...open]);
+  const tiles = [
+    ...closed.map((each) => ({
+      ...each,
+      ...(each.books_closed ? { tone: 'good', state: 'Books closed' } : { tone: 'warn', state: 'Billed, books open' }),
+    })),
+    ...open.map((each) => ({
+      ...each,
+      ...(each.due ? { tone: 'bad', state: 'Ready to close' } : { tone: 'running', state: 'Running' }),
+    })),
+  ];
+  const currencies = currenciesOf(tiles);
   return (
     <div class="strip">
       <ol aria-label="Months">
@@ -41,22 +51,12 @@ export function MonthStrip({ closed, open, shown, earlier, isEarlier }: Shown) {
             <a href={`/console/close/${earlier}`}>Earlier</a>
           </li>
         )}
-        {closed.map(({ month, books_closed, totals }) => (
+        {tiles.map(({ month, totals, tone, state }) => (
           <MonthTile
             month={month}
             current={month === shown}
-            tone={books_closed ? 'good' : 'warn'}
-            state={books_closed ? 'Books closed' : 'Billed, books open'}
-            totals={totals}
-            currencies={currencies}
-          />
-        ))}
-        {open.map(({ month, due, totals }) => (
-          <MonthTile
-            month={month}
-            current={month === shown}
-            tone={due ? 'bad' : 'running'}
-            state={due ? 'Ready to close' : 'Running'}
+            tone={tone}
+            state={state}
             totals={totals}
             currencies={currencies}
           />
