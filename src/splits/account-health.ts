@@ -5,7 +5,7 @@ import type { Month } from '../month.ts';
 import { readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
-import { readPositions, readStatementMonths } from './reconcile.sql.ts';
+import { readStatementMonths, readUnevenPositions } from './reconcile.sql.ts';
 import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
 
 /** The latest months with statements that are checked: late transfers arrive within them. */
@@ -61,22 +61,26 @@ export async function readAccountReadings(
 export async function readAccountHealth(tx: Transaction, now: DateTime<true>): Promise<AccountHealth> {
   const readings = await readAccountReadings(tx, now);
   if (readings.accounts.length === 0) return { ...readings, open: {}, unknown: 0, payouts: 0 };
-  const open: Record<Month, number> = {};
-  // At most RECONCILED_MONTHS of them.
-  for (const month of await readStatementMonths(tx, RECONCILED_MONTHS)) {
-    const { others } = await readPositions(tx, { month, lateAfterDays: LATE_AFTER_DAYS });
-    const count = others.filter((position) => {
-      const verdict = judgeQuote(position, now.toMillis());
-      return verdict.status !== 'matched' && verdict.status !== 'awaited' && !verdict.open.isZero();
-    }).length;
-    if (count > 0) open[month] = count;
-  }
   return {
     ...readings,
-    open,
+    open: await countOpenQuotes(tx, now, await readStatementMonths(tx, RECONCILED_MONTHS)),
     unknown: await countUnmatchedBalanceTransactions(tx),
     payouts: await countOpenPayouts(tx, now),
   };
+}
+
+/** How many quotes on the statements of these months, the earliest first, are not as expected and have something left to do. */
+export async function countOpenQuotes(
+  tx: Transaction,
+  now: DateTime<true>,
+  months: readonly Month[],
+): Promise<Record<Month, number>> {
+  const open: Record<Month, number> = {};
+  for (const { month, ...position } of await readUnevenPositions(tx, { months, lateAfterDays: LATE_AFTER_DAYS })) {
+    const { status } = judgeQuote(position, now.toMillis());
+    if (status !== 'matched' && status !== 'awaited') open[month] = (open[month] ?? 0) + 1;
+  }
+  return open;
 }
 
 async function countOpenPayouts(tx: Transaction, now: DateTime<true>): Promise<number> {

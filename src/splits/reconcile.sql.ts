@@ -89,11 +89,8 @@ export function quoteFacts(of: 'all' | 'scope'): string {
        FROM live_missing_shares b ${scoped('b')}`;
 }
 
-/** How the quotes with a row of `:month` stand. Inside of a WITH. */
-const POSITIONS = `scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month
-         AND arrangement = 'connected_account'
-     ), facts AS (
+/** How the quotes of a `scope` stand. Inside of a WITH, after it. */
+const POSITIONS = `facts AS (
        ${quoteFacts('scope')}
      ), measured AS (
        -- How long a share took: from its own acceptance where it names it, else from the last one before it arrived.
@@ -145,6 +142,11 @@ const POSITIONS = `scope AS MATERIALIZED (
        LEFT JOIN strays USING (partner_id, quote_id)
      )`;
 
+/** The columns of a `QuotePosition`, over `positions`. */
+const POSITION = `partner_id, quote_id, currency, accepted::text, reversed::text, received::text, transfers_reversed::text,
+  billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at, last_accepted_at,
+  balance_transactions`;
+
 /** The quotes with a row on the month's statements: those that are plainly as expected in sums, each of the others. */
 export async function readPositions(
   tx: Transaction,
@@ -152,7 +154,10 @@ export async function readPositions(
 ): Promise<{ matched: MatchedQuotes[]; others: QuotePosition[] }> {
   const { matched, others } = await queryOne<{ matched: MatchedQuotes[]; others: QuotePosition[] }>(
     tx,
-    `WITH ${POSITIONS}
+    `WITH scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM ledger_rows WHERE posted_month = :month
+         AND arrangement = 'connected_account'
+     ), ${POSITIONS}
      SELECT coalesce((
               SELECT json_agg(m ORDER BY m.partner_id COLLATE "C", m.currency) FROM (
                 SELECT partner_id, currency, count(*) AS quotes, sum(accepted)::text AS accepted,
@@ -162,14 +167,52 @@ export async function readPositions(
                 FROM positions WHERE plain GROUP BY partner_id, currency) AS m), '[]') AS matched,
             coalesce((
               SELECT json_agg(o ORDER BY o.partner_id COLLATE "C", o.quote_id COLLATE "C") FROM (
-                SELECT partner_id, quote_id, currency, accepted::text, reversed::text, received::text,
-                  transfers_reversed::text,
-                       billed::text, paid::text, misrouted, disputed, late, other_accounts, first_accepted_at,
-                       last_accepted_at, balance_transactions
-                FROM positions WHERE NOT plain) AS o), '[]') AS others`,
+                SELECT ${POSITION} FROM positions WHERE NOT plain) AS o), '[]') AS others`,
     { ...question },
   );
   return { matched, others };
+}
+
+/**
+ * The quotes on the statements of these months, the earliest first, of which more or less was received than expected. A
+ * quote is listed with each month that has a row of it. Of all quotes only sums are compared: the few that differ are
+ * looked at.
+ */
+export function readUnevenPositions(
+  tx: Transaction,
+  question: { readonly months: readonly Month[]; readonly lateAfterDays: number },
+): Promise<(QuotePosition & { readonly month: Month })[]> {
+  return query(
+    tx,
+    `WITH own AS MATERIALIZED (
+       SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
+       WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
+     ), uneven AS MATERIALIZED (
+       SELECT partner_id, quote_id FROM (
+         SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount AS amount FROM own
+         UNION ALL
+         SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM share_allocations
+         WHERE posted_month >= (:months::text[])[1]
+         UNION ALL
+         SELECT r.partner_id, r.quote_id, r.currency, NULL, NULL, p.amount
+         FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
+         WHERE r.posted_month >= (:months::text[])[1]
+         UNION ALL
+         SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM live_missing_shares
+       ) AS facts
+       GROUP BY partner_id, quote_id, currency
+       -- Of a quote without its acceptance here, earlier months have more.
+       HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
+     ), on_statements AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
+       WHERE posted_month = ANY (:months::text[])
+     ), scope AS MATERIALIZED (
+       SELECT DISTINCT partner_id, quote_id FROM on_statements
+     ), ${POSITIONS}
+     SELECT month, ${POSITION} FROM positions JOIN on_statements USING (partner_id, quote_id)
+     WHERE accepted - reversed <> received - transfers_reversed - paid + billed`,
+    question,
+  );
 }
 
 /** A quote of the ledger that a balance transaction names without being matched to it. */

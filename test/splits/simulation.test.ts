@@ -6,7 +6,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
+import { isZero } from '../../src/money.ts';
 import { planSplit, type Routing } from '../../src/processors/stripe/splits/plan.ts';
+import { countOpenQuotes } from '../../src/splits/account-health.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { reconcileMonth } from '../../src/splits/reconcile-month.ts';
@@ -290,7 +292,15 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
     return Object.fromEntries(posted.map(({ partner_id, amount }) => [partner_id, cents(amount)]));
   };
 
+  // What status counts is what the reconciliation lists.
+  const expectCounted = async ({ exceptions }: Awaited<ReturnType<typeof reconcile>>) => {
+    const listed = exceptions.filter(({ account, open }) => account === null && !isZero(open));
+    const counted = await world.database.reading((tx) => countOpenQuotes(tx, now, [july]));
+    expect(counted[july] ?? 0, `seed ${seed}`).toBe(listed.length);
+  };
+
   const found = await reconcile();
+  await expectCounted(found);
   expect(byQuote(found), `seed ${seed}`).toEqual(injected);
   expect(
     new Set(
@@ -321,6 +331,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   expect(new Set(manual_review.map(({ balance_transaction }) => balance_transaction))).toEqual(partials);
   await world.database.transaction((tx) => billMissingShares(tx, world, july));
   const after = await reconcile();
+  await expectCounted(after);
   expect(byQuote(after), `seed ${seed}`).toEqual(injected);
   expect(openOf(after), `seed ${seed}`).toEqual(await toComeByTheJournal());
   const openNow = after.exceptions.filter(({ open }) => /[1-9]/.test(open));

@@ -5,7 +5,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
-import { readAccountHealth } from '../../src/splits/account-health.ts';
+import { countOpenQuotes, readAccountHealth } from '../../src/splits/account-health.ts';
+import { isZero } from '../../src/money.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import {
@@ -68,6 +69,12 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 afterEach(async () => {
+  // What status counts is what the reconciliation of each month lists.
+  for (const month of ['2026-06' as Month, july]) {
+    const listed = (await reconcile(month)).exceptions.filter((each) => each.account === null && !isZero(each.open));
+    const counted = await world.database.reading((tx) => countOpenQuotes(tx, world.environment.now(), [month]));
+    expect(counted[month] ?? 0).toBe(listed.length);
+  }
   const { checks } = await world.database.reading((tx) => verify(tx, undefined));
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });
