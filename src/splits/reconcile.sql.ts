@@ -187,16 +187,18 @@ export function readUnevenPositions(
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
        WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
+         -- What was sold after these months is on no statement of theirs, and what was added to it or taken from it may be.
+         AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (
          SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount AS amount FROM own
          UNION ALL
          SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM share_allocations
-         WHERE posted_month >= (:months::text[])[1]
+         WHERE posted_month = ANY (:months::text[])
          UNION ALL
          SELECT r.partner_id, r.quote_id, r.currency, NULL, NULL, p.amount
          FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
-         WHERE r.posted_month >= (:months::text[])[1]
+         WHERE r.posted_month = ANY (:months::text[])
          UNION ALL
          SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM live_missing_shares
        ) AS facts

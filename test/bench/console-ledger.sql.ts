@@ -1,7 +1,7 @@
 /**
  * SQL of the console's ledger (console-ledger.ts). What happens to a document follows from its id: of a hundred, 88 are paid
- * whole, two in part, two without a reference, one by a payer whom nobody knows; the others stay open until they are
- * written off after 18 months. Triggers and constraints judge all of it as they judge the program's own statements.
+ * whole, two in part, two without a reference, one by a payer whom nobody knows; such cash is paid back after two
+ * months. The others stay open until they are written off after 18 months. Triggers and constraints judge all of it as they judge the program's own statements.
  */
 
 const EVENT = `audit_events (occurred_at, action, subject, details, os_user, host, via)`;
@@ -66,6 +66,16 @@ export const corrections = (now: string): string[] => [
      SELECT '${now}', 'invoice.write_off', number, '{}', 'bench', 'bench', 'command' FROM of RETURNING event_id, subject)
    INSERT INTO write_offs (document_id, amount, reason, written_off_on, recorded_at, event_id)
    SELECT document_id, balance, 'insolvent', '${now}', '${now}', event_id FROM of JOIN event ON subject = number`,
+  `WITH of AS (SELECT p.payment_id, b.partner_id, p.currency, b.unapplied, (p.received_on + 60)::timestamptz AS at
+               FROM payments p JOIN payment_balances b USING (payment_id) JOIN unapplied_payments USING (payment_id)
+               WHERE p.received_on + 60 < '${now}'::date),
+   event AS (INSERT INTO ${EVENT}
+     SELECT at, 'payment.reverse', payment_id::text, '{}', 'bench', 'bench', 'command' FROM of RETURNING event_id, subject)
+   INSERT INTO payment_reversals (identity, payment_id, partner_id, currency, amount, kind, reason, reversed_on, entry_on,
+                                  recorded_at, event_id)
+   SELECT 'paid back ' || payment_id, payment_id, partner_id, currency, unapplied, 'refunded', 'nobody knew what for',
+          at::date, at::date, at, event_id
+   FROM of JOIN event ON subject = payment_id::text`,
   `WITH of AS (SELECT document_id, number FROM documents
                WHERE document = 'invoice' AND month >= '2026-08' AND document_id % 100 = 96),
    event AS (INSERT INTO ${EVENT}
@@ -84,29 +94,36 @@ export const corrections = (now: string): string[] => [
    FROM of JOIN event ON subject = day::text CROSS JOIN LATERAL (SELECT day + interval '12 hours' AS at) AS sent`,
 ];
 
-/** What the processor reported of connected accounts: of a hundred quotes 94 were routed whole, two in part, four not. */
+/**
+ * What the processor reported of connected accounts: of a hundred rows, 94 were routed or taken back whole, two in part, two
+ * under no name, two not at all.
+ */
 export const shares = (now: string): string[] => [
   `WITH event AS (INSERT INTO ${EVENT}
      VALUES ('${now}', 'processor.poll', 'accounts', '{}', 'bench', 'bench', 'job') RETURNING event_id)
    INSERT INTO balance_transactions (account, id, reported_by, type, kind, currency, amount, fee, net, occurred_at, payment,
                                      quote_id, payload, recorded_at, event_id)
-   SELECT a.connected_account_id, 'txn_' || e.entry_id, 'processor', 'charge', 'share', e.currency, share, 0, share,
-          e.accepted_at + interval '1 hour', 'py_' || e.entry_id, CASE WHEN e.entry_id % 100 < 97 THEN e.quote_id END, '{}',
-          '${now}', event.event_id
+   SELECT a.connected_account_id, 'txn_' || e.entry_id, 'processor',
+          CASE WHEN share > 0 THEN 'charge' ELSE 'refund' END, CASE WHEN share > 0 THEN 'share' ELSE 'reversal' END,
+          e.currency, share, 0, share, e.accepted_at + interval '1 hour', 'py_' || e.entry_id,
+          CASE WHEN e.entry_id % 100 < 96 THEN e.quote_id END, '{}', '${now}', event.event_id
    FROM event CROSS JOIN ledger_rows e JOIN partner_arrangements a USING (partner_id)
    CROSS JOIN LATERAL (
      SELECT CASE WHEN e.entry_id % 100 IN (94, 95) THEN round(e.invoice_amount / 2, minor_digits(e.currency))
                  ELSE e.invoice_amount END AS share) AS s
-   WHERE e.arrangement = 'connected_account' AND e.kind = 'quote_accepted' AND e.entry_id % 100 < 98 AND share > 0`,
+   WHERE e.arrangement = 'connected_account' AND e.entry_id % 100 < 98 AND share <> 0
+   ORDER BY e.accepted_at, e.entry_id`,
   `WITH event AS (INSERT INTO ${EVENT}
      VALUES ('${now}', 'processor.match', 'accounts', '{}', 'bench', 'bench', 'job') RETURNING event_id)
-   INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount,
-                                  settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id)
-   SELECT m.balance_transaction_id, e.partner_id, e.posted_month, e.entry_id, e.quote_id, e.currency, m.net, m.currency,
-          m.net, 'metadata', m.occurred_at::date, m.occurred_at::date, '${now}', event.event_id
+   INSERT INTO share_allocations (balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency,
+                                  amount, settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at,
+                                  event_id)
+   SELECT m.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, e.requote_id, e.currency, m.net,
+          m.currency, m.net, 'metadata', m.occurred_at::date, m.occurred_at::date, '${now}', event.event_id
    FROM event CROSS JOIN balance_transactions m
    JOIN ledger_rows e ON e.entry_id = substr(m.id, 5)::bigint AND e.arrangement = 'connected_account'
-   WHERE m.quote_id IS NOT NULL`,
+   JOIN ledger_rows q ON q.partner_id = e.partner_id AND q.quote_id = e.quote_id AND q.kind = 'quote_accepted'
+   WHERE m.quote_id IS NOT NULL ORDER BY m.balance_transaction_id`,
 ];
 
 /** The events of as many rows as if 300,000 of the ledger's had been accepted over HTTP, at the times of the rows. */

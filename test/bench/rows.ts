@@ -122,7 +122,7 @@ export async function writeRows(path: string, month: string, rows: number, partn
         .toString(36)
         .padStart(6, '0'),
     ).join('')}`;
-  const recent: { text: string; minor: number; cut: number; digits: number }[] = [];
+  const recent: { text: string; minor: number; rate: number; digits: number }[] = [];
   const early = new Date(from).toISOString();
   const seasonal = everyone
     .filter((seller) => seller.seasonal)
@@ -131,17 +131,21 @@ export async function writeRows(path: string, month: string, rows: number, partn
   let pending = seasonal.slice(0, rows).join('');
   for (let index = seasonal.length; index < rows; index += 1) {
     const at = new Date(from + Math.floor(((to - from) * index) / rows)).toISOString();
-    const amounts = (spot: number, cut: number, digits: number) =>
-      `"accepted_at":"${at}","spotPrice":"${decimal(spot, digits)}","partnerCut":"${decimal(cut, digits)}",` +
-      `"invoiceAmount":"${decimal(spot - cut, digits)}"}\n`;
+    const amounts = (spot: number, rate: number, digits: number) => {
+      const cut = Math.sign(spot) * Math.floor((Math.abs(spot) * rate) / 100);
+      return (
+        `"accepted_at":"${at}","spotPrice":"${decimal(spot, digits)}","partnerCut":"${decimal(cut, digits)}",` +
+        `"invoiceAmount":"${decimal(spot - cut, digits)}"}\n`
+      );
+    };
     const place = Math.floor(random() * recent.length);
     const chance = random();
     const quote = recent[place];
     if (quote !== undefined && chance < 0.04) {
       const spot = 1 + Math.floor(quote.minor / 4);
-      pending += `{"kind":"requote_accepted","requote_id":"${id('rq')}",${quote.text},${amounts(spot, Math.floor(spot / 5), quote.digits)}`;
+      pending += `{"kind":"requote_accepted","requote_id":"${id('rq')}",${quote.text},${amounts(spot, quote.rate, quote.digits)}`;
     } else if (quote !== undefined && chance < 0.08) {
-      pending += `{"kind":"reversal","reversal_id":"${id('rv')}",${quote.text},${amounts(-quote.minor, -quote.cut, quote.digits)}`;
+      pending += `{"kind":"reversal","reversal_id":"${id('rv')}",${quote.text},${amounts(-quote.minor, quote.rate, quote.digits)}`;
       recent[place] = recent.at(-1) as (typeof recent)[number];
       recent.pop();
     } else {
@@ -151,12 +155,12 @@ export async function writeRows(path: string, month: string, rows: number, partn
       const policy = POLICIES[Math.floor(random() * seller.policies)] as (typeof POLICIES)[number];
       const digits = MINOR_DIGITS[currency] ?? 2;
       const minor = 150 + Math.floor(random() * 20_000);
-      const cut = Math.floor((minor * Number(policy.partner_cut_rate.slice(2))) / 100);
+      const rate = Number(policy.partner_cut_rate.slice(2));
       const text =
         `"partner_id":"${seller.id}","quote_id":"${id('q')}","enrollment_id":"${id('en')}",` +
         `"policy_id":"${policy.policy_id}","currency":"${currency}"`;
-      pending += `{"kind":"quote_accepted",${text},${amounts(minor, cut, digits)}`;
-      const remembered = { text, minor, cut, digits };
+      pending += `{"kind":"quote_accepted",${text},${amounts(minor, rate, digits)}`;
+      const remembered = { text, minor, rate, digits };
       if (recent.length < REMEMBERED) recent.push(remembered);
       else recent[place] = remembered;
     }
