@@ -5,6 +5,7 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
+import { lastDay, type Month } from '../month.ts';
 import { plural } from '../text.ts';
 import { inTenThousandths } from './row.ts';
 
@@ -158,13 +159,33 @@ export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> 
   return (await query<DifferingCuts>(tx, differingCuts('staged', UNJUDGED))).map(withDigits);
 }
 
-/** Of the rows that post after one month and up to another; without an end, of all later months. */
+/** Of the rows that post after one month and up to another. */
 export async function readDifferingCuts(
   tx: Transaction,
-  months: { readonly after: string | null; readonly to: string | null },
+  months: { readonly after: string | null; readonly to: string },
 ): Promise<DifferingCuts[]> {
-  const which = `s.posted_month > coalesce(:after::text, '') AND (:to::text IS NULL OR s.posted_month <= :to)`;
+  const which = `s.posted_month > coalesce(:after::text, '') AND s.posted_month <= :to`;
   return (await query<DifferingCuts>(tx, differingCuts('ledger_rows', which), months)).map(withDigits);
+}
+
+/**
+ * Of the rows that post after a month. Only partners can have any of which an import of these rows reported them, or that
+ * were changed since: the rows of all others are not read. No row is recorded before its own month, and one of an earlier
+ * month posts later only if that had ended.
+ */
+export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
+  const rows = `(
+    SELECT e.* FROM (
+      SELECT c.partner_id FROM audit_events
+      CROSS JOIN LATERAL jsonb_to_recordset(details->'differing_cuts') AS c (partner_id text)
+      WHERE action = 'ledger.import' AND occurred_at >= :since::timestamptz
+      UNION
+      SELECT subject FROM audit_events WHERE action = 'partner.update' AND occurred_at >= :since::timestamptz
+    ) AS suspected JOIN ledger_rows e USING (partner_id))`;
+  const which = `s.posted_month > coalesce(:after::text, '')`;
+  // Later months begin hours after this day does in UTC, wherever a partner is.
+  const since = after === null ? '-infinity' : `${lastDay(after)}T00:00:00Z`;
+  return (await query<DifferingCuts>(tx, differingCuts(rows, which), { after, since })).map(withDigits);
 }
 
 /** `2 rows of p-1, ticket-protection, have a cut of 85.00 USD; its rate of 0.30 gives 25.50 USD.` */

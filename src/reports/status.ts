@@ -11,7 +11,7 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
-import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.ts';
+import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import {
@@ -173,7 +173,7 @@ export async function readStatusAndAttention(
     late_disputes: await readLateDisputes(tx, now.toISODate()),
     paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,
-    differing_cuts: await readDifferingCuts(tx, { after: months.last_closed, to: null }),
+    differing_cuts: await readOpenDifferingCuts(tx, months.last_closed),
     deliveries,
     emails,
     unfinished_emails,

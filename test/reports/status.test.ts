@@ -5,6 +5,8 @@ import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { readDifferingCuts } from '../../src/ledger/quoted.ts';
+import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
@@ -101,6 +103,36 @@ test('a month still open 24 hours after it ended everywhere needs attention, and
   ]);
   await world.close();
   expect((await status()).months.overdue).toEqual([]);
+});
+
+test('cuts that are not the policy’s are those of open months, by the rate of today, whoever changed which', async () => {
+  const policies = (rate: string) => [
+    { policy_id: 'ticket-protection', name: 'Ticket Protection', kind: 'insurance', partner_cut_rate: rate },
+  ];
+  const row = (accepted_at: string, partnerCut: string, invoiceAmount: string) =>
+    quote({ accepted_at, spotPrice: '10.00', partnerCut, invoiceAmount });
+  const differing = async () => {
+    const listed = (await status()).differing_cuts;
+    // The same as of all rows of the open months, whether or not anything was reported of them.
+    const { last_closed: after } = (await status()).months;
+    expect(listed).toEqual(
+      await world.database.reading((tx) => readDifferingCuts(tx, { after, to: '9999-11' as Month })),
+    );
+    return listed.map(({ partner_id, partner_cut_rate, rows }) => `${partner_id} ${partner_cut_rate} ${rows}`);
+  };
+  await world.partners(['p-1', 'p-2'].map((partner_id) => partner({ partner_id, policies: policies('0.30') })));
+  await world.rows([row('2026-07-10T12:00:00Z', '3.00', '7.00'), row('2026-07-11T12:00:00Z', '2.00', '8.00')]);
+  expect(await differing()).toEqual(['p-1 0.30 1']);
+  await world.partners([partner({ policies: policies('0.20') })]);
+  expect(await differing()).toEqual(['p-1 0.20 1']);
+  await world.partners([partner({ policies: policies('0.25') })]);
+  expect(await differing()).toEqual(['p-1 0.25 2']);
+  await world.close('2026-07');
+  expect(await differing()).toEqual([]);
+  // A row of July that comes late posts to August.
+  world.at('2026-08-05T00:00:00Z');
+  await world.rows([row('2026-07-12T12:00:00Z', '3.00', '7.00')]);
+  expect(await differing()).toEqual(['p-1 0.25 1']);
 });
 
 test('each missed month has a sentence of its own', async () => {
