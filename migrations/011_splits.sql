@@ -230,12 +230,66 @@ CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
 CALL require_open_books('share_allocations');
 CALL make_fact('share_allocations');
 
+-- What is kept beside the facts by their triggers, so that neither what no quote explains nor what was never paid out is
+-- looked for among everything that ever moved. It is derived, and no backup has it; verify derives it again.
+
+-- The balance transactions that their allocations do not add up to: those of shares without any, and those of which a part
+-- is not allocated.
+CREATE TABLE unallocated_balance_transactions (
+  balance_transaction_id bigint PRIMARY KEY REFERENCES balance_transactions
+);
+CALL grant_to_app('SELECT, INSERT, DELETE', 'unallocated_balance_transactions');
+
+-- What an account was credited with in each month, in UTC, less what was taken from it; payouts apart.
+CREATE TABLE account_months (
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  amount numeric NOT NULL,
+  PRIMARY KEY (account, currency, month)
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE', 'account_months');
+
+CREATE FUNCTION keep_balance_transactions() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
+  SELECT balance_transaction_id FROM added WHERE kind <> 'other' AND net <> 0;
+  -- In order, so that two imports cannot wait for each other.
+  INSERT INTO account_months AS kept (account, currency, month, amount)
+  SELECT account, currency, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month, sum(net) FROM added
+  WHERE type NOT LIKE 'payout%' GROUP BY account, currency, month ORDER BY account, currency, month
+  ON CONFLICT (account, currency, month) DO UPDATE SET amount = kept.amount + excluded.amount;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
+
+CREATE FUNCTION keep_unallocated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  WITH allocated AS (
+    SELECT t.balance_transaction_id, t.net = sum(s.settled_amount) AS is_whole
+    FROM balance_transactions t JOIN share_allocations s USING (balance_transaction_id)
+    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
+    GROUP BY t.balance_transaction_id
+  ), ended AS (
+    DELETE FROM unallocated_balance_transactions u USING allocated a
+    WHERE a.balance_transaction_id = u.balance_transaction_id AND a.is_whole
+  )
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
+  SELECT balance_transaction_id FROM allocated WHERE NOT is_whole
+  ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
+
 -- Balance transactions of shares without an allocation. What the processor lists for a month whose source is the
 -- settlement files only explains payouts, and one that was imported for a wrong account counts once.
 CREATE VIEW unattributed_balance_transactions AS
-SELECT t.* FROM balance_transactions t
-WHERE t.kind <> 'other' AND t.net <> 0
-  AND NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
+SELECT t.* FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
+WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
   AND NOT (
     t.reported_by = 'processor'
     AND t.account IN (
@@ -273,7 +327,7 @@ WITH rest AS NOT MATERIALIZED (
   FROM unattributed_balance_transactions t
   UNION ALL
   SELECT t.*, t.net - s.settled, t.currency, t.net - s.settled
-  FROM balance_transactions t
+  FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
   CROSS JOIN LATERAL (SELECT sum(settled_amount) AS settled FROM share_allocations s
                       WHERE s.balance_transaction_id = t.balance_transaction_id) AS s
   WHERE t.net <> s.settled

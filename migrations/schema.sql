@@ -4656,6 +4656,7 @@ CREATE INDEX payouts_at_the_processor ON balance_transactions USING btree (accou
 CREATE UNIQUE INDEX balance_transactions_fact ON balance_transactions USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transactions FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transactions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
@@ -4772,19 +4773,75 @@ CREATE TRIGGER entry_books_open AFTER INSERT ON share_allocations REFERENCING NE
 CREATE TRIGGER fact_number BEFORE INSERT ON share_allocations FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON share_allocations FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
+CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated(); -- enabled: A
 GRANT INSERT, SELECT ON share_allocations TO reckoner_app;
 GRANT SELECT ON SEQUENCE share_allocations_share_allocation_id_seq TO reckoner_app;
 
+CREATE TABLE unallocated_balance_transactions (
+  balance_transaction_id bigint NOT NULL,
+  CONSTRAINT unallocated_balance_transactions_pkey PRIMARY KEY (balance_transaction_id),
+  CONSTRAINT unallocated_balance_transactions_balance_transaction_id_fkey FOREIGN KEY (balance_transaction_id) REFERENCES balance_transactions(balance_transaction_id)
+);
+GRANT DELETE, INSERT, SELECT ON unallocated_balance_transactions TO reckoner_app;
+
+CREATE TABLE account_months (
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  month billing_month NOT NULL,
+  amount numeric NOT NULL,
+  CONSTRAINT account_months_pkey PRIMARY KEY (account, currency, month)
+);
+GRANT INSERT, SELECT, UPDATE ON account_months TO reckoner_app;
+
+CREATE FUNCTION keep_balance_transactions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
+  SELECT balance_transaction_id FROM added WHERE kind <> 'other' AND net <> 0;
+  -- In order, so that two imports cannot wait for each other.
+  INSERT INTO account_months AS kept (account, currency, month, amount)
+  SELECT account, currency, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month, sum(net) FROM added
+  WHERE type NOT LIKE 'payout%' GROUP BY account, currency, month ORDER BY account, currency, month
+  ON CONFLICT (account, currency, month) DO UPDATE SET amount = kept.amount + excluded.amount;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION keep_unallocated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  WITH allocated AS (
+    SELECT t.balance_transaction_id, t.net = sum(s.settled_amount) AS is_whole
+    FROM balance_transactions t JOIN share_allocations s USING (balance_transaction_id)
+    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
+    GROUP BY t.balance_transaction_id
+  ), ended AS (
+    DELETE FROM unallocated_balance_transactions u USING allocated a
+    WHERE a.balance_transaction_id = u.balance_transaction_id AND a.is_whole
+  )
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
+  SELECT balance_transaction_id FROM allocated WHERE NOT is_whole
+  ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END
+$function$;
+
 CREATE VIEW unattributed_balance_transactions AS
- SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
-    source_amount, exchange_rate, share_currency, share_amount, occurred_at, payment, of_payment, transfer, quote_id,
-    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id
-   FROM balance_transactions t
-  WHERE kind <> 'other' AND net <> 0::numeric AND NOT (EXISTS ( SELECT
+ SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee, t.net,
+    t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount, t.occurred_at, t.payment,
+    t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload, t.recorded_at, t.event_id,
+    t.fact_id
+   FROM unallocated_balance_transactions
+     JOIN balance_transactions t USING (balance_transaction_id)
+  WHERE NOT (EXISTS ( SELECT
            FROM share_allocations s
-          WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (reported_by = 'processor' AND (account IN ( SELECT partner_arrangements.connected_account_id
+          WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (t.reported_by = 'processor' AND (t.account IN ( SELECT partner_arrangements.connected_account_id
            FROM partner_arrangements
-          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(account, to_char((occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
+          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(t.account, to_char((t.occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
            FROM balance_transactions other
           WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account AND (( SELECT sum(s.amount) AS sum
                    FROM share_allocations s
@@ -4830,7 +4887,8 @@ CREATE VIEW unexplained_balance_transactions AS
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
             t.recorded_at, t.event_id, t.fact_id, t.net - s.settled, t.currency, t.net - s.settled
-           FROM balance_transactions t
+           FROM unallocated_balance_transactions
+             JOIN balance_transactions t USING (balance_transaction_id)
              CROSS JOIN LATERAL ( SELECT sum(s_1.settled_amount) AS settled
                    FROM share_allocations s_1
                   WHERE s_1.balance_transaction_id = t.balance_transaction_id) s

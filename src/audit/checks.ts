@@ -167,6 +167,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'disputes_match_outcomes', run: fromQuery(payments.DISPUTES_MATCH_OUTCOMES) },
   { name: 'balance_transactions_add_up', run: fromQuery(splits.BALANCE_TRANSACTIONS_ADD_UP) },
   { name: 'balance_transactions_counted_once', run: fromQuery(splits.BALANCE_TRANSACTIONS_COUNTED_ONCE) },
+  { name: 'shares_kept', run: fromQuery(splits.SHARES_KEPT) },
   { name: 'share_allocations_match_quotes', run: fromQuery(splits.SHARE_ALLOCATIONS_MATCH_QUOTES) },
   { name: 'missing_shares_match_invoices', run: fromQuery(splits.MISSING_SHARES_MATCH_INVOICES) },
   { name: 'share_payments_match_allocations', run: fromQuery(splits.SHARE_PAYMENTS_MATCH_ALLOCATIONS) },

@@ -114,6 +114,9 @@ const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
   closed_months: ['ledger_rows'],
 };
 
+/** What triggers fill from the rows of other tables, while those are restored too (`011_splits.sql`). */
+const FILLED_BY_TRIGGERS = ['unallocated_balance_transactions', 'account_months'];
+
 /** All our tables, read from the catalog so that none is forgotten, in an order in which they can be filled. */
 export async function readTables(tx: Transaction): Promise<Table[]> {
   const found = await query<Table>(
@@ -133,8 +136,9 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   -- Nothing is recorded during a pause, so a backup of a paused ledger has its pause last.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
                   WHERE g.tgname = 'not_while_paused' AND c.relname = 'pauses') AS after
-     ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+     ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL (:filled)
      ORDER BY c.relname COLLATE "C"`,
+    { filled: FILLED_BY_TRIGGERS },
   );
   const waiting = new Map(
     found.map((table) => [table.name, { ...table, after: [...table.after, ...(AFTER_BY_TRIGGER[table.name] ?? [])] }]),

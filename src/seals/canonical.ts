@@ -303,6 +303,8 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_link_changes: 'secret tokens, never exported; each change has an audit event',
   book_open_documents: 'derived from sealed facts; `verify` derives it again',
   book_unapplied_cash: 'derived from sealed facts; `verify` derives it again',
+  unallocated_balance_transactions: 'derived from sealed facts; `verify` derives it again',
+  account_months: 'derived from sealed facts; `verify` derives it again',
   logos: 'issuer versions have their hashes',
   emails: 'a changing state; each attempt to send one is sealed',
   processor_events:

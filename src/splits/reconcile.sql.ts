@@ -187,7 +187,7 @@ export function readUnevenPositions(
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
        WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
-         -- What was sold after these months is on no statement of theirs, and what was added to it or taken from it may be.
+         -- What was sold later is on no statement of these months; what was added or taken later may be of one.
          AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (

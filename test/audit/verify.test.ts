@@ -487,6 +487,12 @@ const DAMAGES: readonly Damage[] = [
     'share_payments_match_allocations',
     'DELETE FROM share_payments',
   ],
+  [
+    'a share that is kept as not allocated',
+    'shares_kept',
+    `INSERT INTO unallocated_balance_transactions SELECT min(balance_transaction_id) FROM share_allocations`,
+  ],
+  ['another sum of an account and month', 'shares_kept', 'UPDATE account_months SET amount = amount + 1'],
   ['a reversed transfer missing from the journal', 'processor_account_ties', JOURNAL_WITHOUT_REVERSED_TRANSFERS],
   [
     'a balance of closed books changed',

@@ -122,7 +122,7 @@ export const shares = (now: string): string[] => [
           m.currency, m.net, 'metadata', m.occurred_at::date, m.occurred_at::date, '${now}', event.event_id
    FROM event CROSS JOIN balance_transactions m
    JOIN ledger_rows e ON e.entry_id = substr(m.id, 5)::bigint AND e.arrangement = 'connected_account'
-   JOIN ledger_rows q ON q.partner_id = e.partner_id AND q.quote_id = e.quote_id AND q.kind = 'quote_accepted'
+   JOIN ledger_rows q ON q.partner_id = e.partner_id AND own_id(q) = e.quote_id AND q.kind = 'quote_accepted'
    WHERE m.quote_id IS NOT NULL ORDER BY m.balance_transaction_id`,
 ];
 

@@ -158,3 +158,30 @@ export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
                                   OR taken_as NOT LIKE '%|share ' || share_allocation_id || '|' || payment_id
              ELSE (taken, taken_of) <> (amount, payment_id) OR NOT given_back END
 )`;
+
+/**
+ * What is kept beside the balance transactions is what they and their allocations say: which are not allocated, and the
+ * sums of each account and month. Always checked over everything.
+ */
+export const SHARES_KEPT = `unallocated AS (
+  SELECT t.balance_transaction_id FROM balance_transactions t
+  LEFT JOIN (SELECT balance_transaction_id, sum(settled_amount) AS settled FROM share_allocations
+             GROUP BY balance_transaction_id) AS s USING (balance_transaction_id)
+  WHERE CASE WHEN s.settled IS NULL THEN t.kind <> 'other' AND t.net <> 0 ELSE t.net <> s.settled END
+), months AS (
+  SELECT account, currency, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month, sum(net) AS amount
+  FROM balance_transactions WHERE type NOT LIKE 'payout%' GROUP BY account, currency, month
+), inspected AS MATERIALIZED (
+  SELECT format('balance transaction %s of %s', t.id, t.account) AS subject,
+         CASE WHEN k.balance_transaction_id IS NULL THEN 'allocated' ELSE 'not allocated' END AS kept,
+         CASE WHEN u.balance_transaction_id IS NULL THEN 'allocated' ELSE 'not allocated' END AS found
+  FROM unallocated u FULL JOIN unallocated_balance_transactions k USING (balance_transaction_id)
+  JOIN balance_transactions t USING (balance_transaction_id)
+  UNION ALL
+  SELECT format('account %s in %s', account, month), coalesce(trim_scale(k.amount)::text, 'nothing') || ' ' || currency,
+         coalesce(trim_scale(m.amount)::text, 'nothing') || ' ' || currency
+  FROM months m FULL JOIN account_months k USING (account, currency, month)
+), differences AS (
+  SELECT subject, format('is kept as %s; by the balance transactions it is %s', kept, found) AS detail
+  FROM inspected WHERE kept <> found
+)`;
