@@ -35,9 +35,13 @@ export async function readPartnerFeeds(
   if (allowed === true) return { month, expected: [], empty: false };
   const expected = await query<ExpectedFeed>(
     tx,
-    // A scalar subquery is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
-    `WITH compared AS (
+    // The documents of closed months say whose rows they bill; what came late may not be billed yet. A
+    // scalar subquery is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
+    `WITH compared AS MATERIALIZED (
        SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
+     ), billed AS MATERIALIZED (
+       SELECT DISTINCT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
+       WHERE d.month >= (SELECT min(month) FROM compared) AND l.month IN (SELECT month FROM compared)
      )
      SELECT p.partner_id, p.name,
             (SELECT true FROM ledger_rows r
@@ -45,9 +49,9 @@ export async function readPartnerFeeds(
             IS NOT NULL AS arrived
      FROM partners p
      WHERE p.inactive_since IS NULL AND p.partner_id <> ALL (:allowed::text[])
-       AND (SELECT count(*) > 0 AND bool_and((
+       AND (SELECT count(*) > 0 AND bool_and((p.partner_id, c.month) IN (SELECT partner_id, month FROM billed) OR (
               SELECT true FROM ledger_rows r
-              WHERE r.partner_id = p.partner_id AND r.posted_month >= c.month AND r.month = c.month
+              WHERE r.partner_id = p.partner_id AND r.posted_month > c.month AND r.month = c.month
               LIMIT 1) IS NOT NULL)
             FROM compared c)
      ORDER BY p.partner_id`,
@@ -57,11 +61,11 @@ export async function readPartnerFeeds(
     tx,
     `SELECT EXISTS (SELECT FROM closed_months WHERE month < :month)
             AND EXISTS (SELECT FROM partners WHERE inactive_since IS NULL)
-            AND NOT coalesce(bool_or((
-              SELECT true FROM ledger_rows r
-              WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1)), false)
-            AS empty
-     FROM partners p`,
+            -- The first partner with rows ends it.
+            AND (SELECT true FROM partners p
+                 WHERE (SELECT true FROM ledger_rows r
+                        WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL
+            AS empty`,
     { month },
   );
   return { month, expected, empty };
