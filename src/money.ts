@@ -71,6 +71,9 @@ export function isZero(text: string): boolean {
   return !/[1-9]/.test(text);
 }
 
+/** A report of ten thousand partners has a hundred thousand of them. */
+const ZEROS = new Map<string, Amount>();
+
 /** One immutable amount in one currency. Adding two currencies is a bug and throws. */
 export class Amount {
   readonly currency: string;
@@ -93,7 +96,9 @@ export class Amount {
   }
 
   static zero(currency: string): Amount {
-    return Amount.of('0', currency);
+    const zero = ZEROS.get(currency) ?? Amount.of('0', currency);
+    ZEROS.set(currency, zero);
+    return zero;
   }
 
   /** A decimal that is not negative, rounded half up to the currency's digits: for prices, which are made, not read. */

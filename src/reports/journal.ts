@@ -100,9 +100,14 @@ export async function readTiedBalances(tx: Transaction, asOf: string, scope: Sco
        FROM book_balances
        WHERE month = :books AND control IN (:receivable, :credit, :unapplied)
        UNION ALL
-       SELECT partner_id, control, currency, amount FROM journal_of_facts
-       WHERE entry_on >= :openFrom::date AND entry_on <= :asOf::date
-         AND control IN (:receivable, :credit, :unapplied)
+       -- The condition on both accounts of an entry rules out whole kinds of facts, shares above all.
+       SELECT p.partner_id, p.control, j.currency, p.amount
+       FROM journal_entries j
+       CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
+         AS p (control, partner_id, amount)
+       WHERE j.entry_on >= :openFrom::date AND j.entry_on <= :asOf::date
+         AND (j.debit IN (:receivable, :credit, :unapplied) OR j.credit IN (:receivable, :credit, :unapplied))
+         AND p.control IN (:receivable, :credit, :unapplied)
      )
      SELECT partner_id, currency,
             coalesce(sum(amount) FILTER (WHERE control = :receivable), 0) AS receivable,
