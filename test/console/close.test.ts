@@ -193,6 +193,28 @@ test('a month that was closed long ago has its cockpit, and the strip leads ther
   await old.end();
 });
 
+test('the cockpit of many partners lists what is missing and what changed most, and says where the others are', async () => {
+  const large = await openWorld();
+  const ids = Array.from({ length: 104 }, (_, index) => `p-${String(index).padStart(3, '0')}`);
+  await large.partners(ids.map((partner_id) => partner({ partner_id, name: `Tickets ${partner_id}` })));
+  await large.rows(ids.map((partner_id) => quote({ partner_id, accepted_at: '2026-07-10T12:00:00Z' })));
+  large.at('2026-08-02T15:00:00Z');
+  await large.close();
+  await large.rows(ids.slice(0, 103).map((partner_id) => quote({ partner_id, accepted_at: '2026-08-01T15:00:00Z' })));
+  await invite(large, ADMINISTRATOR);
+  const console_ = await serveConsole(large, { allow_empty: false });
+  const mara = await signedIn(console_, await invite(large, 'mara@issuer.example', { roles: ['finance'] }));
+  const running = wordsOf(await mara.get('/console/close/2026-08'));
+  expect(running).toContain('103 of 104 have arrived');
+  expect(running).toMatch(/Tickets p-103missing.*Tickets p-098arrived\s*and 4 more: all of them arrived/s);
+  expect(running).not.toContain('Tickets p-099');
+  const closed = await mara.get('/console/close/2026-07');
+  expect(wordsOf(closed)).toContain('and 4 more: the report has all');
+  expect(closed.text.match(/\/console\/invoices\/INV/g)).toHaveLength(100);
+  await console_.end();
+  await large.end();
+});
+
 describe('a close that a second person approves', () => {
   let mail: MailServer;
   let asked: World;

@@ -15,10 +15,11 @@ import { type CloseFigures, type CloseReport, readCloseFigures, readLateRows } f
 import { plural } from '../../text.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
-import { addressOf, Card, DataTable, Icon, Money } from '../kit.tsx';
+import { addressOf, Card, Icon, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { choiceAsked } from '../parameters.ts';
-import { changeColumns, Tick, Totals } from './close.tsx';
+import { Tick, Totals } from './close.tsx';
+import { MonthChanges } from './month-changes.tsx';
 
 export interface ClosePreview {
   readonly month: Month;
@@ -111,15 +112,16 @@ export function closePreviewScreen(
                 }))}
               />
             </Card>
-            <Card title="Against the month before" flush>
-              <DataTable
-                columns={changeColumns(false)}
-                labelled
-                rows={seen.report.partners}
-                nothing="No document would be issued."
-                caption="Partners against the month before"
-              />
-            </Card>
+            <MonthChanges
+              partners={seen.report.partners}
+              linked={false}
+              nothing="No document would be issued."
+              all={
+                <>
+                  <code>{`reckoner close ${month} --dry-run`}</code> lists all
+                </>
+              }
+            />
           </div>
           <div class="stack">
             <Blockers due={due} seen={seen} missing={missing} />

@@ -15,9 +15,9 @@ import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
-import { PARTNER } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
+import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
@@ -264,6 +264,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
             <ul class="ticks">
               {[...expected]
                 .sort((one, other) => Number(one.arrived) - Number(other.arrived))
+                .slice(0, LISTED)
                 .map(({ partner_id, name, arrived }) => (
                   <li>
                     <Icon kind={arrived ? 'done' : 'missing'} tone={arrived ? 'good' : 'warn'} />
@@ -273,6 +274,9 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                     {arrived ? <span class="soft">arrived</span> : <Chip tone="warn">missing</Chip>}
                   </li>
                 ))}
+              <More count={expected.length - LISTED}>
+                {missing.length > LISTED ? `${missing.length - LISTED} of them missing` : 'all of them arrived'}
+              </More>
             </ul>
           </div>
         )}
@@ -317,51 +321,6 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   </li>
 );
 
-/** Partners against the month before, each amount in the currency of the last. `linked`: the documents exist. */
-export const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
-  {
-    heading: PARTNER.heading,
-    cell: (row) => (
-      <>
-        {PARTNER.cell(row)}
-        <Numbers documents={row.documents} linked={linked} />
-      </>
-    ),
-  },
-  {
-    heading: 'Last month',
-    number: true,
-    cell: ({ last_month, currency }) => (
-      <span class="soft">
-        <Money amount={last_month} currency={currency} bare />
-      </span>
-    ),
-  },
-  { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
-  {
-    heading: 'This month',
-    number: true,
-    cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
-  },
-];
-
-const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: boolean }) => (
-  <div class="small">
-    {documents.map((number, at) => (
-      <>
-        {at > 0 && ', '}
-        {linked ? (
-          <a class="number" href={`/console/invoices/${number}`}>
-            {number}
-          </a>
-        ) : (
-          <span class="soft number">{number}</span>
-        )}
-      </>
-    ))}
-  </div>
-);
-
 interface ClosedProps {
   readonly report: CloseFigures;
   readonly view: CloseView;
@@ -372,6 +331,7 @@ function Closed({ report, view, user }: ClosedProps) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
   const seal = view.closed.find(({ month }) => month === report.month)?.seal ?? null;
   const unfinished = held + failed + uncertain;
+  const inReport = <a href={addressOf('/console/reports/close', { month: report.month })}>the report has all</a>;
   return (
     <div class="stack">
       <section class="card">
@@ -391,15 +351,7 @@ function Closed({ report, view, user }: ClosedProps) {
         </div>
       </section>
       <div class="columns">
-        <Card title="Against the month before" flush>
-          <DataTable
-            columns={changeColumns(true)}
-            labelled
-            rows={report.partners}
-            nothing="No documents were issued."
-            caption="Partners against the month before"
-          />
-        </Card>
+        <MonthChanges partners={report.partners} linked nothing="No documents were issued." all={inReport} />
         <div class="stack">
           <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
             <Card title="E-mails" note={`${sent} of ${sent + pending + unfinished} sent`}>
@@ -414,7 +366,7 @@ function Closed({ report, view, user }: ClosedProps) {
                   label={`${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`}
                 />
                 <ul class="ticks">
-                  {report.held.map(({ number, name, status, reason }) => (
+                  {report.held.slice(0, LISTED).map(({ number, name, status, reason }) => (
                     <li>
                       <Icon kind="missing" tone={toneOf(status)} />
                       <span>
@@ -428,6 +380,9 @@ function Closed({ report, view, user }: ClosedProps) {
                       <Chip tone={toneOf(status)}>{status}</Chip>
                     </li>
                   ))}
+                  <More count={report.held.length - LISTED}>
+                    <a href="/console/queue?queue=e-mails">the work queue has all</a>
+                  </More>
                   {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
                 </ul>
               </div>
@@ -461,7 +416,7 @@ function Closed({ report, view, user }: ClosedProps) {
           {report.no_activity.length > 0 && (
             <Card title="Without rows" note={plural(report.no_activity.length, 'partner')}>
               <ul class="ticks">
-                {report.no_activity.map(({ partner_id, name }) => (
+                {report.no_activity.slice(0, LISTED).map(({ partner_id, name }) => (
                   <li>
                     <Icon kind="wait" tone="plain" />
                     <a class="row" href={`/console/partners/${partner_id}`}>
@@ -469,6 +424,7 @@ function Closed({ report, view, user }: ClosedProps) {
                     </a>
                   </li>
                 ))}
+                <More count={report.no_activity.length - LISTED}>{inReport}</More>
               </ul>
             </Card>
           )}
@@ -489,6 +445,3 @@ const liveAt = (month: Month) => ({
 });
 
 const toneOf = (status: string): Tone => (status === 'failed' ? 'bad' : 'warn');
-
-const Change = ({ amount, currency }: { amount: string; currency: string }) =>
-  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} signed bare /> : <span class="soft">none</span>;

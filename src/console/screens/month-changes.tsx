@@ -1,0 +1,106 @@
+/** Partners against the month before: what changed most stands first. */
+import type { ComponentChildren } from 'preact';
+import type { CloseFigures } from '../../reports/close.ts';
+import { PARTNER } from '../columns.tsx';
+import { Card, type Column, DataTable, Money } from '../kit.tsx';
+
+/** A list of the cockpit has at most so many lines, this one so many of each currency. */
+export const LISTED = 100;
+
+/** What a list leaves out, and where that is; nothing where it leaves out nothing. */
+export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
+  count > 0 && (
+    <li class="soft">
+      {`and ${count} more: `}
+      {children}
+    </li>
+  );
+
+interface ChangesProps {
+  readonly partners: CloseFigures['partners'];
+  /** Whether the documents exist. */
+  readonly linked: boolean;
+  readonly nothing: string;
+  /** Where all partners are. */
+  readonly all: ComponentChildren;
+}
+
+export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
+  const largest = largestChanges(partners);
+  return (
+    <Card title="Against the month before" flush>
+      <DataTable
+        columns={changeColumns(linked)}
+        labelled
+        rows={largest}
+        nothing={nothing}
+        caption="Partners against the month before"
+      />
+      {largest.length < partners.length && (
+        <div class="in">
+          <ul class="ticks">
+            <More count={partners.length - largest.length}>{all}</More>
+          </ul>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+/** Each amount in the currency of the last. */
+const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
+  {
+    heading: PARTNER.heading,
+    cell: (row) => (
+      <>
+        {PARTNER.cell(row)}
+        <Numbers documents={row.documents} linked={linked} />
+      </>
+    ),
+  },
+  {
+    heading: 'Last month',
+    number: true,
+    cell: ({ last_month, currency }) => (
+      <span class="soft">
+        <Money amount={last_month} currency={currency} bare />
+      </span>
+    ),
+  },
+  { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
+  {
+    heading: 'This month',
+    number: true,
+    cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
+  },
+];
+
+/** Those of each currency are in the order of their changes. */
+function largestChanges(partners: CloseFigures['partners']): CloseFigures['partners'] {
+  const listed = new Map<string, number>();
+  return partners.filter(({ currency }) => {
+    const place = (listed.get(currency) ?? 0) + 1;
+    listed.set(currency, place);
+    return place <= LISTED;
+  });
+}
+
+const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: boolean }) => (
+  <div class="small">
+    {documents.map((number, at) => (
+      <>
+        {at > 0 && ', '}
+        {linked ? (
+          <a class="number" href={`/console/invoices/${number}`}>
+            {number}
+          </a>
+        ) : (
+          <span class="soft number">{number}</span>
+        )}
+      </>
+    ))}
+  </div>
+);
+
+const Change = ({ amount, currency }: { amount: string; currency: string }) =>
+  /[1-9]/.test(amount) ? <Money amount={amount} currency={currency} signed bare /> : <span class="soft">none</span>;
