@@ -1,8 +1,11 @@
 /** Words for people. */
 
+/** `1,234` */
+export const counted = (count: number): string => count.toLocaleString('en-US');
+
 /** `1 row`, `2 rows`, `1,234 rows`; `1 entry`, `2 entries` with the plural given. */
 export function plural(count: number, noun: string, nouns = `${noun}s`): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? noun : nouns}`;
+  return `${counted(count)} ${count === 1 ? noun : nouns}`;
 }
 
 /** `2026-08-01 11:00 UTC`, of an ISO instant in UTC. */

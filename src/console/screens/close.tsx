@@ -13,7 +13,7 @@ import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { plural } from '../../text.ts';
+import { counted, plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -249,7 +249,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
     <div class="columns">
       <Card
         title="Expected feeds"
-        note={`${expected.length - missing.length} of ${expected.length} have arrived`}
+        note={`${counted(expected.length - missing.length)} of ${counted(expected.length)} have arrived`}
         acts={
           <ActLink user={user} act="ledger.import" partner={null} tone="small">
             Import rows
@@ -274,10 +274,10 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                     {arrived ? <span class="soft">arrived</span> : <Chip tone="warn">missing</Chip>}
                   </li>
                 ))}
-              <More count={expected.length - LISTED}>
-                {missing.length > LISTED ? `${missing.length - LISTED} of them missing` : 'all of them arrived'}
-              </More>
             </ul>
+            <More count={expected.length - LISTED}>
+              {missing.length > LISTED ? `${counted(missing.length - LISTED)} of them missing` : 'all of them arrived'}
+            </More>
           </div>
         )}
       </Card>
@@ -354,7 +354,7 @@ function Closed({ report, view, user }: ClosedProps) {
         <MonthChanges partners={report.partners} linked nothing="No documents were issued." all={inReport} />
         <div class="stack">
           <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
-            <Card title="E-mails" note={`${sent} of ${sent + pending + unfinished} sent`}>
+            <Card title="E-mails" note={`${counted(sent)} of ${counted(sent + pending + unfinished)} sent`}>
               <div class="stack">
                 <Meter
                   parts={[
@@ -380,11 +380,11 @@ function Closed({ report, view, user }: ClosedProps) {
                       <Chip tone={toneOf(status)}>{status}</Chip>
                     </li>
                   ))}
-                  <More count={report.held.length - LISTED}>
-                    <a href="/console/queue?queue=e-mails">the work queue has all</a>
-                  </More>
                   {report.held.length === 0 && pending === 0 && <Tick done text="Every document has been sent" />}
                 </ul>
+                <More count={report.held.length - LISTED}>
+                  <a href="/console/queue?queue=e-mails">the work queue has all</a>
+                </More>
               </div>
             </Card>
           </div>
@@ -424,8 +424,8 @@ function Closed({ report, view, user }: ClosedProps) {
                     </a>
                   </li>
                 ))}
-                <More count={report.no_activity.length - LISTED}>{inReport}</More>
               </ul>
+              <More count={report.no_activity.length - LISTED}>{inReport}</More>
             </Card>
           )}
         </div>

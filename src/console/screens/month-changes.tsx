@@ -1,6 +1,7 @@
 /** Partners against the month before: what changed most stands first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
+import { counted } from '../../text.ts';
 import { PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
@@ -10,10 +11,10 @@ export const LISTED = 100;
 /** What a list leaves out, and where that is; nothing where it leaves out nothing. */
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
   count > 0 && (
-    <li class="soft">
-      {`and ${count} more: `}
+    <p class="soft">
+      {`and ${counted(count)} more: `}
       {children}
-    </li>
+    </p>
   );
 
 interface ChangesProps {
@@ -38,9 +39,7 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
       />
       {largest.length < partners.length && (
         <div class="in">
-          <ul class="ticks">
-            <More count={partners.length - largest.length}>{all}</More>
-          </ul>
+          <More count={partners.length - largest.length}>{all}</More>
         </div>
       )}
     </Card>
