@@ -223,6 +223,9 @@ CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transact
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
+-- Money comes soon after its quote, so the quotes of a month have theirs near each other too.
+CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month)
+  WITH (pages_per_range = 16, autosummarize = on);
 -- With what is summed for each: what no quote explains is found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);

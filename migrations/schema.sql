@@ -4764,6 +4764,7 @@ CREATE TABLE share_allocations (
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations USING btree (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations USING btree (partner_id, quote_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations USING btree (balance_transaction_id) INCLUDE (settled_amount);
 CREATE INDEX share_allocations_of_event ON share_allocations USING btree (event_id);
 CREATE UNIQUE INDEX share_allocations_fact ON share_allocations USING btree (fact_id);
