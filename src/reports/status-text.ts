@@ -3,7 +3,7 @@ import { missingFeeds } from '../close/feeds.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { minuteOf, plural } from '../text.ts';
+import { counted, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
@@ -14,16 +14,17 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
     [
       `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers alone)' : ''}`,
       ...(found.paused === null ? [] : [`Paused       since ${minuteOf(found.paused.paused_at)}`]),
-      `Partners     ${found.partners}`,
+      `Partners     ${counted(found.partners)}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),
       `Books        ${books.closed_to === null ? 'none closed yet' : `closed to ${books.closed_to}`}` +
         (books.open.length > 0 ? `; open: ${books.open.join(', ')}` : ''),
       `Seals        ${describeSigning(found.signing)}`,
       ...feedLines(found.feeds),
-      `Open rows    ${found.open_entries}`,
+      `Open rows    ${counted(found.open_entries)}`,
       ...labeled('Cuts', found.differing_cuts.map(describeDifferingCut)),
-      `Deliveries   ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+      `Deliveries   ${counted(sent)} sent, ${counted(pending)} pending, ${counted(held)} held, ${counted(failed)} failed, ` +
+        `${counted(uncertain)} uncertain`,
       ...labeled('Told only', found.told_not_seen.map(describeToldNotSeen)),
       ...webhookLines(found.webhooks),
     ].join('\n'),
@@ -82,11 +83,16 @@ function webhookLines({ active, waiting, troubled }: Status['webhooks']): string
   return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
 
+/** So many of the partners whose feeds are missing are named; --json has all. */
+const NAMED = 10;
+
 function feedLines(feeds: Status['feeds']): string[] {
   if (feeds === null || feeds.expected.length === 0) return [];
-  const missing = missingFeeds(feeds);
+  const { expected, month } = feeds;
+  const missing = missingFeeds(feeds).map(({ partner_id }) => partner_id);
+  const more = missing.length > NAMED ? ` and ${counted(missing.length - NAMED)} more` : '';
   return [
-    `Feeds        ${feeds.expected.length - missing.length} of ${feeds.expected.length} expected for ${feeds.month} arrived` +
-      (missing.length === 0 ? '' : `; missing: ${missing.map(({ partner_id }) => partner_id).join(', ')}`),
+    `Feeds        ${counted(expected.length - missing.length)} of ${counted(expected.length)} expected for ${month} arrived` +
+      (missing.length === 0 ? '' : `; missing: ${missing.slice(0, NAMED).join(', ')}${more}`),
   ];
 }
