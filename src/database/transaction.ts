@@ -169,7 +169,10 @@ export function readBeside<Result>(
   return inTransaction(knex, read, { readOnly: true });
 }
 
-/** Undefined where there is none to be had: a small pool, a server or a pooler without connections to spare. */
+/**
+ * Undefined where there is none to be had: in a small pool, from a server without connections to spare, or where the next
+ * connection is to another server, as behind one address of several replicas.
+ */
 async function beginBeside(knex: Knex, tx: Transaction): Promise<Knex.Transaction | undefined> {
   if ((knex.client.pool as { max: number }).max < 2) return undefined;
   const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
@@ -177,9 +180,9 @@ async function beginBeside(knex: Knex, tx: Transaction): Promise<Knex.Transactio
   try {
     await beside?.raw(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
     return beside;
-  } catch (error) {
+  } catch {
     await beside?.rollback();
-    throw error;
+    return undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 /** A real primary and a streaming replica of it, on the embedded server's own programs: what only reads reads there. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import knexFactory from 'knex';
@@ -126,6 +127,26 @@ test.each(SWEEPING ? ['ledger', 'journal'] : ['journal'])('export %s writes the 
     }),
   );
   expect(hashes[0]).toEqual(hashes[1]);
+});
+
+test('behind one address of several replicas, verify goes on alone where its second connection is to another one', async () => {
+  const next = [replica, primary];
+  const balancer = createServer((client) => {
+    const { host, port } = (next.shift() ?? replica).connection;
+    const server = connect(join(host, `.s.PGSQL.${port}`));
+    client.pipe(server).pipe(client);
+    for (const each of [client, server]) each.on('error', () => each.destroy());
+  });
+  await new Promise<void>((resolve) => balancer.listen(0, '127.0.0.1', resolve));
+  try {
+    const { user, database } = replica.connection;
+    const { port } = balancer.address() as AddressInfo;
+    const ran = await run({ DATABASE_URL_READ: `postgres://${user}@127.0.0.1:${port}/${database}` }, 'verify');
+    expect({ status: ran.status, stderr: ran.stderr, left: next }).toEqual({ status: 0, stderr: '', left: [] });
+    expect(ran.json()).toEqual((await onPrimary('verify')).json());
+  } finally {
+    await new Promise((resolve) => balancer.close(resolve));
+  }
 });
 
 test('a command sees everything committed before it began, even on a lagging replica', async () => {
