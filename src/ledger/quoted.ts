@@ -139,12 +139,12 @@ export interface DifferingCuts {
 const differingCuts = (rows: string, which: string) => `
   SELECT s.partner_id, s.policy_id, s.currency, r.rate AS partner_cut_rate, count(*) AS rows,
          sum(s.partner_cut) AS partner_cut, sum(round(s.spot_price * r.rate, minor_digits(s.currency))) AS by_rate
-  -- The rows first, by their month: else they are looked up policy by policy.
+  -- OFFSET 0: the rows are read first, by their month. The planner looked them up policy by policy.
   FROM (SELECT s.* FROM ${rows} s WHERE s.kind <> 'reversal' AND (${which}) OFFSET 0) AS s
   JOIN policies o USING (partner_id, policy_id)
   LEFT JOIN quotes q ON q.quote_id = s.quote_id AND q.partner_id = s.partner_id
   CROSS JOIN LATERAL (SELECT coalesce(q.partner_cut_rate, o.partner_cut_rate) AS rate) AS r
-  WHERE abs(s.partner_cut - s.spot_price * r.rate) > (ARRAY[1, 0.1, 0.01, 0.001, 0.0001])[1 + minor_digits(s.currency)]
+  WHERE abs(s.partner_cut - s.spot_price * r.rate) > power(10::numeric, -minor_digits(s.currency))
   GROUP BY s.partner_id, s.policy_id, s.currency, r.rate
   ORDER BY s.partner_id COLLATE "C", s.policy_id COLLATE "C", s.currency, r.rate`;
 
