@@ -152,7 +152,7 @@ CREATE TABLE email_attempts (
   pdf_sha256 text,
   PRIMARY KEY (email_id, attempt)
 );
--- Whether mail works is seen from the latest.
+-- `status` reads the latest attempts to see whether mail works.
 CREATE INDEX email_attempts_by_end ON email_attempts (ended_at);
 CALL make_fact('email_attempts', while_paused => true);
 

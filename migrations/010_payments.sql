@@ -692,7 +692,7 @@ CREATE TABLE book_unapplied_cash (
 );
 CALL make_append_only('book_unapplied_cash');
 
--- They are stored in the transaction that closes the books, before the close itself: a later row would be of no close.
+-- They are stored in the transaction that closes the books, before the close itself. A row added later would belong to no close.
 CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   closed text;
@@ -845,7 +845,7 @@ CROSS JOIN LATERAL (
            WHEN 'invoice' THEN (
              SELECT coalesce(sum(a.amount), 0) FROM live_payment_applications a WHERE a.document_id = d.document_id)
            ELSE 0 END AS amount_paid
-  -- Each sum once, and not again for every column that needs it.
+  -- OFFSET 0 computes each sum once, instead of once for every column that needs it.
   OFFSET 0) AS settled;
 CALL grant_to_app('SELECT', 'document_balances');
 

@@ -323,7 +323,7 @@ CALL make_fact('balance_transaction_closings');
 
 -- Balance transactions that no quote explains, in whole or in part. `ended` says why that needs nothing: `returned`, a
 -- payment and what was taken from it come to zero in the currency that was sent; `closed`, by finance. NULL: it is open.
--- Everything is found by the transaction itself, so that a month's are found without reading all others.
+-- Everything is looked up by the key of the transaction, so that those of a month are found without reading all others.
 CREATE VIEW unexplained_balance_transactions AS
 WITH rest AS NOT MATERIALIZED (
   SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount

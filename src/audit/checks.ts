@@ -54,7 +54,7 @@ export interface CheckContext extends CheckScope {
 
 export interface Check {
   readonly name: string;
-  /** Hashes all rows, in this process for the most part: others are done meanwhile. */
+  /** Hashes all rows, mostly in this process, so that the server can do other checks at the same time. */
   readonly hashesRows?: true;
   readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
 }
@@ -67,7 +67,7 @@ const fromQuery = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT count(*) FROM inspected) AS inspected, ${listOf('differences')} AS differences`);
 
-/** The same where the query counts the items itself: `counted` has their number. */
+/** The same by a query that counts the items inspected by itself: `items` of `counted`. */
 const fromCounted = (text: string): Check['run'] =>
   fromWhole(`WITH ${text}
     SELECT (SELECT items FROM counted) AS inspected, ${listOf('differences')} AS differences`);

@@ -36,7 +36,7 @@ export interface Verification {
 /**
  * Runs all checks in the caller's transaction, which must be one snapshot, and reports each in the order of the list.
  * Refuses an empty ledger. `fonts` are those that the installation adds: without them, PDFs that need one are verified by
- * their hashes alone. `beside` is a second transaction of the same snapshot: rows are hashed in it meanwhile.
+ * their hashes alone. `beside` is a second transaction of the same snapshot, in which rows are hashed beside the other checks.
  */
 export async function verify(
   tx: Transaction,
@@ -65,7 +65,7 @@ export async function verify(
   else {
     const hashing = checkContext(beside, month ?? null, fonts).then((own) => run(beside, HASHING, own));
     const others = run(tx, OTHERS, context);
-    // Both have ended, whatever happens, before the transactions do.
+    // Waits for both even if one fails: its caller then ends the transactions.
     for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
   }
   return {

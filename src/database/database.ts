@@ -26,7 +26,7 @@ export interface Database {
   readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** The same for reading: one consistent picture, and nothing can be written by mistake. */
   readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
-  /** The same with a second transaction that sees the same picture, for work to do meanwhile; without one if none is free. */
+  /** The same with a second transaction of the same snapshot, for work beside it; undefined if there is none to be had. */
   readonly readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;

@@ -1,7 +1,7 @@
 /**
  * Batching: items that arrive while a batch runs form the next batch, which starts as soon as it has as many items as are
- * running. With nothing running, an item starts at once. Only a few batches run at a time, each twice as large as the one
- * before.
+ * running. With nothing running, an item starts at once, unless the caller wants a least number. Only a few batches run at a
+ * time, each twice as large as the one before.
  *
  * A single batch at a time was slower: of 16 concurrent clients, one went first and 15 waited for it, then it waited for
  * them, so each round paid for two commits.
@@ -14,11 +14,11 @@ export interface Gathering<Item> {
   readonly add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
   readonly putBack: (items: readonly Item[]) => void;
-  /** Looks again whether there are enough items, where `least` may have changed. */
+  /** Checks again whether a batch can start. To be called when `least` may have fallen. */
   readonly look: () => void;
 }
 
-/** `work` reports the result to each item of a batch, and never rejects. No batch starts with fewer items than `least`. */
+/** `work` reports the result to each item of a batch, and never rejects. No batch starts with fewer items than `least` gives. */
 export function gather<Item>(
   work: (items: readonly Item[]) => Promise<void>,
   least: () => number = () => 0,

@@ -53,8 +53,7 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
     SETUP,
     `SET lock_timeout TO '${lockSeconds}s'; SET statement_timeout TO '${statementSeconds}s'`,
     // A server answers many at once: workers for one request cost more to start than they save, and are missing to others.
-    // What it reads is in memory or on a solid-state disk: PostgreSQL's default is for disks that turn, and has it read
-    // whole tables where an index would do.
+    // PostgreSQL's default cost of a random page is that of spinning disks: it read whole tables where an index would do.
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),

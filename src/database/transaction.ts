@@ -158,7 +158,7 @@ export function readBeside<Result>(
   const read = async (tx: Transaction) => {
     const beside = await beginBeside(knex, tx);
     try {
-      // One waits for the other, however long that takes.
+      // The one whose work ends first is idle until the other's ends.
       const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
       await Promise.all([execute(tx, patient), beside?.raw(patient)]);
       return await work(tx, beside && within(beside));

@@ -1,4 +1,4 @@
-/** Renders PDFs: in threads where there are many, otherwise in this one. */
+/** Renders PDFs: many documents in threads of their own, a few in this thread. */
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -328,8 +328,8 @@ const linesOfDocument = (amounts: RowLines['amounts']): string => `
   FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
 
 /**
- * The same for a document of a month whose rows were all posted to one month. Its rows are read in the order of an index:
- * through the view a million of them are sorted first, for longer than a server may wait for a statement.
+ * The same for a document of a month whose rows were all posted to one month. They are read in the order of an index.
+ * Through the view, a million rows are sorted first, which takes longer than the server's statement timeout.
  */
 const LINES_OF_POSTED_MONTH = `
   SELECT ${lineOf('all')}
@@ -345,7 +345,7 @@ interface BilledDocument {
   readonly partnerId: string;
   readonly currency: string;
   readonly arrangement: string;
-  /** The month to which all of the partner's rows were posted that it can bill; null for several, as at a first close. */
+  /** The month to which all rows are posted that the document can bill; null if there are several, as at a first close. */
   readonly posted: string | null;
 }
 

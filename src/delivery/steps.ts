@@ -28,9 +28,10 @@ import {
 } from './queries.ts';
 
 /**
- * To find, to prepare and to keep: a batch of one of these starts with a third of the deliveries under way. Batches were of
- * 2.6 documents on average, and a third of PostgreSQL's work was for the batches themselves. If all deliveries wait, one of
- * the three steps has its third. Outcomes are recorded at once: until then an e-mail is uncertain.
+ * Three steps (find, prepare, keep) start a batch only when a third of the deliveries under way have asked for it. Without
+ * that, a batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever:
+ * if all deliveries wait, at least a third of them wait for the same step. Outcomes are recorded at once, because an e-mail
+ * is uncertain until then.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
@@ -101,7 +102,7 @@ export class DeliverySteps {
     this.lookAgain = [find.look, prepare.look, keep.look];
   }
 
-  /** Does a delivery, for which the batches of others wait. */
+  /** Runs a delivery. Until it ends, it is one of those under way. */
   async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
     this.underWay += 1;
     try {
@@ -111,7 +112,7 @@ export class DeliverySteps {
     }
   }
 
-  /** Waits for a mail server or a processor, which may take minutes: no batch waits for this delivery meanwhile. */
+  /** Calls a mail server or a processor, which may take minutes. Meanwhile the delivery is not one of those under way. */
   async outside<Result>(call: () => Promise<Result>): Promise<Result> {
     this.letGo();
     try {

@@ -38,8 +38,8 @@ import { DeliverySteps } from './steps.ts';
 const WORKERS = 24;
 
 /**
- * Drawing a document takes no longer than all the rest of its delivery, here and in PostgreSQL, which has the other half.
- * A thread compiles the renderer for itself, which takes 3 s of CPU until it is fast.
+ * Half of the cores. Drawing a document takes no longer than the rest of its delivery, which keeps this thread and
+ * PostgreSQL busy. Each rendering thread compiles the renderer for itself: it takes 3 s of CPU until it is fast.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 

@@ -41,7 +41,7 @@ export async function readPresentMatches(
   );
 }
 
-/** All that may name documents: more than what is matched. */
+/** Every text that may name a document; `references` alone are matched. */
 const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
   ...references,
   ...(text === null ? [] : [{ field: 'text', text }]),

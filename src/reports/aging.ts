@@ -118,7 +118,7 @@ function agingOf(
   names: ReadonlyMap<string, string>,
 ): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
-  // Ten thousand documents have a few dozen due dates.
+  // Each due date is aged once: ten thousand documents share a few dozen.
   const ages = new Map<string | null, { readonly bucket: Bucket; readonly days_due: number }>();
   for (const { due_on } of items) {
     if (due_on === null || ages.has(due_on)) continue;
