@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
+import { databaseFailure, execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
 import { refuse } from '../../src/errors/refusals.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import { inspect } from '../close/invariants.ts';
@@ -235,6 +235,20 @@ describe('two transactions that read beside each other', () => {
     }
     const { transactions } = database.pools();
     expect(transactions).toMatchObject({ used: 0, waiting: 0 });
+  });
+
+  test('fail together when the server ends either connection, and the next ones work', async () => {
+    for (const lost of [0, 1]) {
+      const work = database.readingBeside(async (...both) => {
+        const { pid } = await queryOne<{ pid: number }>(both[lost] as Transaction, 'SELECT pg_backend_pid() AS pid');
+        await world.sql(`SELECT pg_terminate_backend(${pid})`);
+        await Promise.all(both.map((each) => queryOne(each as Transaction, 'SELECT count(*) FROM tills')));
+      });
+      const failure = await work.catch((error: unknown) => error);
+      expect(databaseFailure(failure)).toMatchObject({ code: 'database_failed' });
+      expect(database.pools()['transactions']).toMatchObject({ used: 0, waiting: 0 });
+    }
+    expect(await database.readingBeside(async (_, beside) => beside !== undefined)).toBe(true);
   });
 
   test('are one where the pool has a single connection', async () => {
