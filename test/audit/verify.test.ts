@@ -166,6 +166,7 @@ test('verifying one month inspects less', async () => {
 
 const numbered = (number: string) => `(SELECT document_id FROM documents WHERE number = '${number}')`;
 const FIRST_ROW = `(SELECT min(entry_id) FROM ledger_rows)`;
+const UNCHANGED_ROW = `(SELECT entry_id FROM ledger_rows WHERE quote_id = 'q-2' AND kind = 'quote_accepted')`;
 
 /** One line for each way to damage the books, with a check that must notice it. */
 const SHARE_OF_NO_ROW = `UPDATE share_allocations SET partner_id = 'p-2' WHERE quote_id = 'split-routed'`;
@@ -212,31 +213,28 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE ledger_rows SET spot_price = spot_price - 1, partner_cut = partner_cut - 1
      WHERE quote_id = 'q-1' AND kind = 'quote_accepted'`,
   ],
-  [
-    'a quote accepted twice',
-    'rows_within_their_quotes',
-    'DROP INDEX ledger_rows_known_once',
-    `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
-     SELECT partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at, event_id
-     FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
-  ],
   ...[
-    ['in a later month', '2026-08'],
-    ['in the open month', '2026-10'],
-    ['before the first closed month', '2026-06'],
-  ].map(
-    ([when, month]): Damage => [
-      `a quote accepted again ${when}`,
-      'rows_within_their_quotes',
-      'DROP INDEX ledger_rows_known_once',
-      `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
-       invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
-     SELECT partner_id, '${month}', kind, quote_id, policy_id, currency, '${month}-12T12:00:00Z', spot_price, partner_cut,
-       invoice_amount, time_zone, '${month}', arrangement, recorded_at, event_id
-     FROM ledger_rows WHERE entry_id = ${FIRST_ROW}`,
-    ],
+    ['a quote', FIRST_ROW],
+    // Such a quote is found by its acceptances alone.
+    ['a quote without requotes and reversals', UNCHANGED_ROW],
+  ].flatMap(([quoted, row]) =>
+    [
+      ['in its month', '2026-07'],
+      ['in a later month', '2026-08'],
+      ['in the open month', '2026-10'],
+      ['before the first closed month', '2026-06'],
+    ].map(
+      ([when, month]): Damage => [
+        `${quoted} accepted again ${when}`,
+        'rows_within_their_quotes',
+        'DROP INDEX ledger_rows_known_once',
+        `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price, partner_cut,
+           invoice_amount, time_zone, month, arrangement, recorded_at, event_id)
+         SELECT partner_id, '${month}', kind, quote_id, policy_id, currency, '${month}-12T12:00:00Z', spot_price, partner_cut,
+           invoice_amount, time_zone, '${month}', arrangement, recorded_at, event_id
+         FROM ledger_rows WHERE entry_id = ${row}`,
+      ],
+    ),
   ),
   [
     'a requote whose quote is gone',
