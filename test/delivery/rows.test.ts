@@ -5,6 +5,13 @@ import { rowsCsv, streamRowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
+const CONNECTED = {
+  arrangement: 'connected_account',
+  connected_account_id: 'acct_1',
+  merchant_of_record: 'platform',
+  split: 'sequential',
+};
+
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
@@ -24,15 +31,17 @@ test('rows that are streamed are those that are attached, with requotes, reversa
       ...{ partner_id: 'p-yen', quote_id: 'q-yen', currency: 'JPY' },
       ...{ spotPrice: '1000', partnerCut: '300', invoiceAmount: '700' },
     }),
+    quote({ quote_id: 'q-eur', currency: 'EUR' }),
   ]);
   expect(report).toMatchObject({ rejected: 0 });
   world.at('2026-08-02T12:00:00Z');
   await world.close('2026-07');
-  await expectSameRows(2);
+  await expectSameRows(3);
 });
 
-test('so are the rows of the next month, late ones among them, and of a void document', async () => {
+test('so are the rows of the next month, with late ones of another arrangement, and of a void document', async () => {
   world.at('2026-08-20T12:00:00Z');
+  await world.partners([partner({ ...CONNECTED, arrangement_from: '2026-08' })]);
   await world.rows([
     quote({ quote_id: 'q-late', accepted_at: '2026-07-31T12:00:00Z' }),
     quote({ quote_id: 'q-3', accepted_at: '2026-08-10T12:00:00Z' }),
@@ -42,7 +51,7 @@ test('so are the rows of the next month, late ones among them, and of a void doc
   await world.database.transaction((tx) =>
     voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'wrong contact' }),
   );
-  await expectSameRows(3);
+  await expectSameRows(5);
 });
 
 test('so are the rows of a first close that bills two months', async () => {
