@@ -108,6 +108,21 @@ const bookOf = (
   small: Record<string, string> = {},
 ) => new OpenItems(payables, PAYERS, new Map(Object.entries(accounts)), small);
 
+test('documents are found by what is open of them now, the first issued first', () => {
+  const [second, first, euro] = [
+    payable(2, 'p-1', '100'),
+    payable(1, 'p-2', '250'),
+    payable(3, 'p-2', '100', { currency: 'EUR', balance: Amount.of('100', 'EUR') }),
+  ];
+  const items = bookOf([second, first, euro]);
+  const withBalance = (amount: string) => items.withBalance(usd(amount)).map(({ number }) => number);
+  expect([withBalance('100'), withBalance('250')]).toEqual([[second.number], [first.number]]);
+  items.apply([{ document: first, amount: usd('150'), small_difference: undefined }]);
+  expect([withBalance('100'), withBalance('250')]).toEqual([[first.number, second.number], []]);
+  items.apply([{ document: second, amount: usd('99'), small_difference: usd('1') }]);
+  expect([withBalance('100'), withBalance('0')]).toEqual([[first.number], []]);
+});
+
 const pay = (amount: string, text: string, payer: { name?: string; account?: string } = {}) => ({
   amount: usd(amount),
   references: [{ field: 'text', text }],

@@ -88,6 +88,16 @@ test('a payment that names a written-off invoice comes with the command that reo
   await books.verified();
 });
 
+test('so does one that was recorded for it; one of another currency or with a number that has to be guessed does not', async () => {
+  const { paymentId } = await books.record({ amount: '1250.00', number: inv(1) });
+  await books.unapply(paymentId);
+  await books.database.transaction((tx) => writeOffInvoice(tx, books, { number: inv(1), reason: 'insolvent' }));
+  await imported(`2026-10-14,12.00,EUR,1,B-1,${inv(1)},Somebody,`);
+  await imported('2026-10-14,13.00,USD,1,B-2,INV-2026-1,Somebody Else,');
+  const reopening = (await listed()).filter(({ commands }) => commands.some((each) => each.includes(' --undo ')));
+  expect(reopening).toMatchObject([{ payment_id: paymentId, reference: 'FT-1' }]);
+});
+
 test("money that is no customer's is booked to an account: it stays in the bank and is nobody's unapplied cash", async () => {
   const { new_lines } = await imported('2026-10-14,12.05,USD,1,B-1,GROSS INTEREST,,');
   const paymentId = new_lines[0]?.payment_id ?? 0;
