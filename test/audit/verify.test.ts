@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS, type Check, type Finding } from '../../src/audit/checks.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
-import type { Transaction } from '../../src/database/transaction.ts';
+import { databaseFailure, query, type Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { Month } from '../../src/month.ts';
@@ -154,6 +154,20 @@ test('rows hashed beside the other checks give the same report, each check in it
   });
   expect(beside).toEqual(inTurn);
   expect(told).toEqual(CHECKS.map(({ name }) => name));
+});
+
+test('if either of the two connections is lost, verify fails and leaves nothing out', async () => {
+  for (const lost of [0, 1]) {
+    const found = world.database.readingBeside(async (tx, other) => {
+      const [{ pid } = { pid: 0 }] = await query<{ pid: number }>(
+        [tx, other][lost] as Transaction,
+        'SELECT pg_backend_pid() AS pid',
+      );
+      await world.sql(`SELECT pg_terminate_backend(${pid})`);
+      return verify(tx, undefined, undefined, [], other);
+    });
+    expect(databaseFailure(await found.catch((error: unknown) => error))).toMatchObject({ code: 'database_failed' });
+  }
 });
 
 test('verifying one month inspects less', async () => {
