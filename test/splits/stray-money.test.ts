@@ -178,8 +178,9 @@ test('money that names an invoiced quote is not matched to it, and says so', asy
   await close(came);
 });
 
-test('a quote is not billed while open money names it, and is billed once finance has closed that', async () => {
-  const [elsewhere, euros] = [share(700, AT, { quote_id: 'q-a' }), share(650, AT, { quote_id: 'q-euro' }, 'eur')];
+test('a quote is not billed while open money of any month names it, and is billed once finance has closed that', async () => {
+  const elsewhere = share(700, '2026-08-05T12:00:05Z', { quote_id: 'q-a' });
+  const euros = share(650, AT, { quote_id: 'q-euro' }, 'eur');
   await take('acct_two', elsewhere);
   await take('acct_new', euros);
   const found = await reconcile();
