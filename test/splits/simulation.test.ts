@@ -5,8 +5,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
-import type { Month } from '../../src/month.ts';
 import { isZero } from '../../src/money.ts';
+import type { Month } from '../../src/month.ts';
 import { planSplit, type Routing } from '../../src/processors/stripe/splits/plan.ts';
 import { countOpenQuotes } from '../../src/splits/account-health.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';

@@ -4,9 +4,9 @@
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { verify } from '../../src/audit/verify.ts';
+import { isZero } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { countOpenQuotes, readAccountHealth } from '../../src/splits/account-health.ts';
-import { isZero } from '../../src/money.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import {
