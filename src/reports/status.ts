@@ -235,9 +235,12 @@ function readGaps(tx: Transaction): Promise<Status['gaps'][number][]> {
 const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
   query(
     tx,
-    `SELECT d.number, d.partner_id, s.status, s.reason
-     FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
-     ORDER BY d.series, d.sequence LIMIT :listed`,
+    // First what is unfinished: else all documents are read in the order of their numbers, until there are enough.
+    `WITH unfinished AS MATERIALIZED (
+       SELECT d.number, d.partner_id, s.status, s.reason, d.series, d.sequence
+       FROM unfinished_emails JOIN document_emails s USING (email_id, document_id) JOIN documents d USING (document_id)
+     )
+     SELECT number, partner_id, status, reason FROM unfinished ORDER BY series, sequence LIMIT :listed`,
     { listed: LISTED },
   );
 

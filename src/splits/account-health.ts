@@ -1,6 +1,6 @@
 /** Health of the connected accounts, for operations: how far each was read, and what the latest statements leave open. */
 import type { DateTime } from 'luxon';
-import type { Transaction } from '../database/transaction.ts';
+import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
@@ -75,10 +75,19 @@ export async function countOpenQuotes(
   now: DateTime<true>,
   months: readonly Month[],
 ): Promise<Record<Month, number>> {
-  const open: Record<Month, number> = {};
-  for (const { month, ...position } of await readUnevenPositions(tx, { months, lateAfterDays: LATE_AFTER_DAYS })) {
+  await raiseWorkMemory(tx);
+  const { positions, statements } = await readUnevenPositions(tx, { months, lateAfterDays: LATE_AFTER_DAYS });
+  const keyOf = ({ partner_id, quote_id }: { partner_id: string; quote_id: string }) => `${partner_id} ${quote_id}`;
+  const positionsOf = new Map<string, number>();
+  for (const position of positions) {
     const { status } = judgeQuote(position, now.toMillis());
-    if (status !== 'matched' && status !== 'awaited') open[month] = (open[month] ?? 0) + 1;
+    const key = keyOf(position);
+    if (status !== 'matched' && status !== 'awaited') positionsOf.set(key, (positionsOf.get(key) ?? 0) + 1);
+  }
+  const open: Record<Month, number> = {};
+  for (const { month, ...quote } of statements) {
+    const count = positionsOf.get(keyOf(quote)) ?? 0;
+    if (count > 0) open[month] = (open[month] ?? 0) + count;
   }
   return open;
 }

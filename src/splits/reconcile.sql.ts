@@ -174,15 +174,17 @@ export async function readPositions(
 }
 
 /**
- * The quotes on the statements of these months, the earliest first, of which more or less was received than expected. A
- * quote is listed with each month that has a row of it. Of all quotes only sums are compared: the few that differ are
- * looked at.
+ * The quotes on the statements of these months, the earliest first, of which more or less was received than expected, and
+ * which months have a row of each. Of all quotes only sums are compared: the few that differ are looked at.
  */
 export function readUnevenPositions(
   tx: Transaction,
   question: { readonly months: readonly Month[]; readonly lateAfterDays: number },
-): Promise<(QuotePosition & { readonly month: Month })[]> {
-  return query(
+): Promise<{
+  positions: QuotePosition[];
+  statements: { readonly partner_id: string; readonly quote_id: string; readonly month: Month }[];
+}> {
+  return queryOne(
     tx,
     `WITH own AS MATERIALIZED (
        SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
@@ -191,28 +193,31 @@ export function readUnevenPositions(
          AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
      ), uneven AS MATERIALIZED (
        SELECT partner_id, quote_id FROM (
-         SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount AS amount FROM own
+         SELECT partner_id, quote_id, currency, kind, invoice_amount AS amount FROM own
          UNION ALL
-         SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM share_allocations
+         SELECT partner_id, quote_id, currency, NULL, -amount FROM share_allocations
          WHERE posted_month = ANY (:months::text[])
          UNION ALL
-         SELECT r.partner_id, r.quote_id, r.currency, NULL, NULL, p.amount
+         SELECT r.partner_id, r.quote_id, r.currency, NULL, p.amount
          FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
          WHERE r.posted_month = ANY (:months::text[])
          UNION ALL
-         SELECT partner_id, quote_id, currency, NULL, NULL, -amount FROM live_missing_shares
+         SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
        ) AS facts
        GROUP BY partner_id, quote_id, currency
        -- Of a quote without its acceptance here, earlier months have more.
        HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
-     ), on_statements AS MATERIALIZED (
+     ), statements AS MATERIALIZED (
        SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
        WHERE posted_month = ANY (:months::text[])
      ), scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM on_statements
+       SELECT DISTINCT partner_id, quote_id FROM statements
      ), ${POSITIONS}
-     SELECT month, ${POSITION} FROM positions JOIN on_statements USING (partner_id, quote_id)
-     WHERE accepted - reversed <> received - transfers_reversed - paid + billed`,
+     SELECT coalesce((
+              SELECT json_agg(p) FROM (
+                SELECT ${POSITION} FROM positions
+                WHERE accepted - reversed <> received - transfers_reversed - paid + billed) AS p), '[]') AS positions,
+            coalesce((SELECT json_agg(s) FROM statements s), '[]') AS statements`,
     question,
   );
 }
