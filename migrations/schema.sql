@@ -2257,7 +2257,7 @@ CREATE UNIQUE INDEX books_seal_email_once ON emails USING btree (month) WHERE ki
 CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_number) WHERE kind = 'checkpoint' AND asked_for IS NULL;
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
-CREATE INDEX emails_unfinished ON emails USING btree (status, document_id) WHERE status <> 'sent';
+CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email(); -- enabled: A
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails FOR EACH ROW WHEN (new.status = 'sending' AND old.status <> 'sending') EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON emails FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
@@ -2368,19 +2368,19 @@ CREATE VIEW latest_other_emails AS
 GRANT SELECT ON latest_other_emails TO reckoner_app;
 
 CREATE VIEW unfinished_emails AS
- SELECT e.email_id, e.document_id
+ SELECT email_id, document_id
    FROM emails e
-  WHERE (e.status <> ALL (ARRAY['sent', 'withdrawn'])) AND e.dismissal_reason IS NULL AND e.document_id IS NOT NULL AND NOT (EXISTS ( SELECT
-           FROM voids v
-          WHERE v.document_id = e.document_id)) AND NOT (EXISTS ( SELECT
-           FROM emails later
-          WHERE later.document_id = e.document_id AND later.email_id > e.email_id))
-UNION ALL
- SELECT e.email_id, NULL::bigint AS document_id
-   FROM emails e
-  WHERE (e.status <> ALL (ARRAY['sent', 'withdrawn'])) AND e.dismissal_reason IS NULL AND e.document_id IS NULL AND NOT (EXISTS ( SELECT
-           FROM emails later
-          WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)));
+  WHERE (status <> ALL (ARRAY['sent', 'withdrawn'])) AND dismissal_reason IS NULL AND
+        CASE
+            WHEN document_id IS NULL THEN NOT (EXISTS ( SELECT
+               FROM emails later
+              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind AND NOT (later.partner_id IS DISTINCT FROM e.partner_id OR later.month IS DISTINCT FROM e.month OR later.day IS DISTINCT FROM e.day OR later.payment_id IS DISTINCT FROM e.payment_id OR later.credit_refund_id IS DISTINCT FROM e.credit_refund_id OR later.checkpoint_number IS DISTINCT FROM e.checkpoint_number OR later.approval_request_id IS DISTINCT FROM e.approval_request_id)))
+            ELSE NOT (EXISTS ( SELECT
+               FROM voids v
+              WHERE v.document_id = e.document_id)) AND NOT (EXISTS ( SELECT
+               FROM emails later
+              WHERE later.document_id = e.document_id AND later.email_id > e.email_id))
+        END;
 GRANT SELECT ON unfinished_emails TO reckoner_app;
 
 CREATE VIEW document_email_history AS
