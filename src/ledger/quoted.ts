@@ -169,9 +169,9 @@ export async function readDifferingCuts(
 }
 
 /**
- * Of the rows that post after a month. Only partners can have any of which an import of these rows reported them, or that
- * were changed since: the rows of all others are not read. No row is recorded before its own month, and one of an earlier
- * month posts later only if that had ended.
+ * Of the rows that post after a month. Only partners of which an import reported such rows since that month ended, or that
+ * were changed since, can have any: the rows of all others are not read. No row is recorded before its own month, and one
+ * of an earlier month posts later only if that had ended.
  */
 export async function readOpenDifferingCuts(tx: Transaction, after: Month | null): Promise<DifferingCuts[]> {
   const rows = `(
