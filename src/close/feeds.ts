@@ -35,8 +35,8 @@ export async function readPartnerFeeds(
   if (allowed === true) return { month, expected: [], empty: false };
   const expected = await query<ExpectedFeed>(
     tx,
-    // The documents of closed months say whose rows they bill; what came late may not be billed yet. A
-    // scalar subquery is one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
+    // The documents of closed months say whose rows they bill; what came late may not be billed yet. A scalar subquery is
+    // one probe of the primary key for each partner and month; EXISTS may read the whole ledger.
     `WITH compared AS MATERIALIZED (
        SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
      ), billed AS MATERIALIZED (

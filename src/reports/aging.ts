@@ -238,9 +238,8 @@ function tiesOf(currency: string, partners: readonly Sums[], journal: readonly T
   const postings = new Map(journal.filter((row) => row.currency === currency).map((row) => [row.partner_id, row]));
   return ACCOUNTS.map(([column, name, account]) => {
     const compared = own.map((each) => {
-      const text = postings.get(each.partnerId)?.[name] ?? '0';
-      const posted = isZero(text) ? Amount.zero(currency) : Amount.of(text, currency);
-      return { ...each.identity, open: each.value(column), posted };
+      const posted = postings.get(each.partnerId);
+      return { ...each.identity, open: each.value(column), posted: Amount.of(posted?.[name] ?? '0', currency) };
     });
     const sum = (pick: (each: (typeof compared)[number]) => Amount) =>
       compared.reduce((total, each) => total.plus(pick(each)), Amount.zero(currency)).toString();

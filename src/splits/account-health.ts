@@ -6,7 +6,14 @@ import { readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readStatementMonths, readUnevenPositions } from './reconcile.sql.ts';
-import { judgePayout, judgeQuote, LATE_AFTER_DAYS, PAID_OUT_WITHIN_DAYS, payoutNeedsWork } from './verdicts.ts';
+import {
+  isException,
+  judgePayout,
+  judgeQuote,
+  LATE_AFTER_DAYS,
+  PAID_OUT_WITHIN_DAYS,
+  payoutNeedsWork,
+} from './verdicts.ts';
 
 /** The latest months with statements that are checked: late transfers arrive within them. */
 export const RECONCILED_MONTHS = 3;
@@ -80,9 +87,8 @@ export async function countOpenQuotes(
   const keyOf = ({ partner_id, quote_id }: { partner_id: string; quote_id: string }) => `${partner_id} ${quote_id}`;
   const positionsOf = new Map<string, number>();
   for (const position of positions) {
-    const { status } = judgeQuote(position, now.toMillis());
     const key = keyOf(position);
-    if (status !== 'matched' && status !== 'awaited') positionsOf.set(key, (positionsOf.get(key) ?? 0) + 1);
+    if (isException(judgeQuote(position, now.toMillis()).status)) positionsOf.set(key, (positionsOf.get(key) ?? 0) + 1);
   }
   const open: Record<Month, number> = {};
   for (const { month, ...quote } of statements) {

@@ -24,13 +24,14 @@ import {
   type Age,
   ageOf,
   daysSince,
+  type ExceptionStatus,
+  isException,
   judgePayout,
   judgeQuote,
   LATE_AFTER_DAYS,
   PAID_OUT_WITHIN_DAYS,
   type PayoutStatus,
   payoutNeedsWork,
-  type QuoteStatus,
 } from './verdicts.ts';
 
 /**
@@ -41,7 +42,7 @@ export type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
 /** Of one quote, or of a balance transaction without one. Amounts are texts with exactly the currency's digits. */
 export interface Exception {
-  readonly status: Exclude<QuoteStatus, 'matched' | 'awaited'> | UnknownStatus;
+  readonly status: ExceptionStatus | UnknownStatus;
   readonly partner_id: string | null;
   readonly quote_id: string | null;
   readonly currency: string;
@@ -224,7 +225,7 @@ interface Judged extends ReturnType<typeof judgeQuote> {
 }
 
 function quoteException({ position, status, open }: Judged, now: DateTime<true>): Exception[] {
-  if (status === 'matched' || status === 'awaited') return [];
+  if (!isException(status)) return [];
   const { partner_id, quote_id, currency, first_accepted_at: since } = position;
   const { expected, routed } = sumsOf(position);
   const days = daysSince(since, now.toMillis());

@@ -28,6 +28,10 @@ export type QuoteStatus =
   | 'reversed'
   | 'disputed';
 
+export type ExceptionStatus = Exclude<QuoteStatus, 'matched' | 'awaited'>;
+export const isException = (status: QuoteStatus): status is ExceptionStatus =>
+  status !== 'matched' && status !== 'awaited';
+
 export interface QuoteVerdict {
   readonly status: QuoteStatus;
   /** Expected and not billed; below zero where too much was received. */

@@ -10,7 +10,7 @@ import type { Sheet } from '../../sheet.ts';
 import { type AccountHealth, readAccountReadings } from '../../splits/account-health.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
-import { plural } from '../../text.ts';
+import { counted, plural } from '../../text.ts';
 import { ActLink, MoreActs, mayDo, type RareAct, type Seer } from '../act-link.tsx';
 import {
   addressOf,
@@ -215,7 +215,7 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
       number: true,
       cell: ({ quotes, matched, awaited }) => (
         <>
-          {`${matched.toLocaleString('en-US')} of ${quotes.toLocaleString('en-US')}`}
+          {`${counted(matched)} of ${counted(quotes)}`}
           {awaited > 0 && <span class="soft">{`, ${awaited} awaited`}</span>}
         </>
       ),

@@ -7,7 +7,7 @@ import { instructionsToAdopt } from '../../documents/instructions.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
-import { plural } from '../../text.ts';
+import { counted, plural } from '../../text.ts';
 import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -247,9 +247,9 @@ const Issuer = ({ settings: { issuer, public_url, time_zone } }: { settings: Set
 );
 
 function Mail({ view: { settings, mailServer, signsMail, documents, others, mailFailing } }: { view: SettingsView }) {
-  const counted = ({ sent, pending, held, failed, uncertain }: EmailCounts) =>
+  const howTheyStand = ({ sent, pending, held, failed, uncertain }: EmailCounts) =>
     [
-      `${sent.toLocaleString('en-US')} sent`,
+      `${counted(sent)} sent`,
       ...(
         [
           [pending, 'pending'],
@@ -281,8 +281,8 @@ function Mail({ view: { settings, mailServer, signsMail, documents, others, mail
           ['From', settings.mail_from],
           ['Reply to', settings.reply_to],
           ['Signed', signsMail ? `DKIM, selector ${settings.dkim.selector}` : 'no DKIM key'],
-          ['Documents', counted(documents)],
-          ['Other e-mails', counted(others)],
+          ['Documents', howTheyStand(documents)],
+          ['Other e-mails', howTheyStand(others)],
           ['Finance', settings.finance_email],
           ['Auditor', settings.auditor_email],
           ['Operations', settings.operations_email],
