@@ -237,11 +237,12 @@ CALL make_fact('share_allocations');
 -- looked for among everything that ever moved. It is derived, and no backup has it; verify derives it again.
 
 -- The balance transactions that their allocations do not add up to: those of shares without any, and those of which a part
--- is not allocated.
+-- is not allocated; and whether finance closed what is not.
 CREATE TABLE unallocated_balance_transactions (
-  balance_transaction_id bigint PRIMARY KEY REFERENCES balance_transactions
+  balance_transaction_id bigint PRIMARY KEY REFERENCES balance_transactions,
+  closed boolean NOT NULL DEFAULT false
 );
-CALL grant_to_app('SELECT, INSERT, DELETE', 'unallocated_balance_transactions');
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'unallocated_balance_transactions');
 
 -- What an account was credited with in each month, in UTC, less what was taken from it; payouts apart.
 CREATE TABLE account_months (
@@ -268,35 +269,15 @@ $$;
 CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
 
-CREATE FUNCTION keep_unallocated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  WITH allocated AS (
-    SELECT t.balance_transaction_id, t.net = sum(s.settled_amount) AS is_whole
-    FROM balance_transactions t JOIN share_allocations s USING (balance_transaction_id)
-    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
-    GROUP BY t.balance_transaction_id
-  ), ended AS (
-    DELETE FROM unallocated_balance_transactions u USING allocated a
-    WHERE a.balance_transaction_id = u.balance_transaction_id AND a.is_whole
-  )
-  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
-  SELECT balance_transaction_id FROM allocated WHERE NOT is_whole
-  ON CONFLICT DO NOTHING;
-  RETURN NULL;
-END
-$$;
-CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
-
 -- Balance transactions of shares without an allocation. What the processor lists for a month whose source is the
 -- settlement files only explains payouts, and one that was imported for a wrong account counts once.
 CREATE VIEW unattributed_balance_transactions AS
-SELECT t.* FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
+SELECT t.*, closed FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
 WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id = t.balance_transaction_id)
   AND NOT (
     t.reported_by = 'processor'
-    AND t.account IN (
-      SELECT connected_account_id FROM partner_arrangements WHERE balance_transactions_from = 'settlement_file')
+    AND EXISTS (SELECT FROM partner_arrangements a
+                WHERE a.connected_account_id = t.account AND a.balance_transactions_from = 'settlement_file')
     AND account_source(t.account, to_char(t.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM')) = 'settlement_file')
   AND NOT EXISTS (
     SELECT FROM balance_transactions other
@@ -321,6 +302,31 @@ CREATE TABLE balance_transaction_closings (
 );
 CALL make_fact('balance_transaction_closings');
 
+CREATE FUNCTION keep_unallocated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  WITH rest AS (
+    SELECT t.balance_transaction_id, t.net - coalesce(sum(s.settled_amount), 0) AS unexplained
+    FROM balance_transactions t LEFT JOIN share_allocations s USING (balance_transaction_id)
+    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
+    GROUP BY t.balance_transaction_id
+  ), allocated AS (
+    DELETE FROM unallocated_balance_transactions u USING rest r
+    WHERE r.balance_transaction_id = u.balance_transaction_id AND r.unexplained = 0
+  )
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id, closed)
+  SELECT r.balance_transaction_id, EXISTS (
+           SELECT FROM balance_transaction_closings c
+           WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)
+  FROM rest r WHERE r.unexplained <> 0
+  ON CONFLICT (balance_transaction_id) DO UPDATE SET closed = excluded.closed;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
+CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
+
 -- Balance transactions that no quote explains, in whole or in part. `ended` says why that needs nothing: `returned`, a
 -- payment and what was taken from it come to zero in the currency that was sent; `closed`, by finance. NULL: it is open.
 -- Everything is looked up by the key of the transaction, so that those of a month are found without reading all others.
@@ -329,16 +335,14 @@ WITH rest AS NOT MATERIALIZED (
   SELECT t.*, t.net AS unexplained, t.share_currency AS rest_currency, t.share_amount AS rest_amount
   FROM unattributed_balance_transactions t
   UNION ALL
-  SELECT t.*, t.net - s.settled, t.currency, t.net - s.settled
+  SELECT t.*, closed, t.net - s.settled, t.currency, t.net - s.settled
   FROM unallocated_balance_transactions JOIN balance_transactions t USING (balance_transaction_id)
   CROSS JOIN LATERAL (SELECT sum(settled_amount) AS settled FROM share_allocations s
                       WHERE s.balance_transaction_id = t.balance_transaction_id) AS s
   WHERE t.net <> s.settled
 )
 SELECT r.*,
-       CASE WHEN EXISTS (SELECT FROM balance_transaction_closings c
-                         WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)
-              THEN 'closed'
+       CASE WHEN r.closed THEN 'closed'
             WHEN (SELECT sum(own.rest_amount) = 0 AND min(own.rest_currency) = max(own.rest_currency)
                   FROM rest own
                   WHERE own.account = r.account

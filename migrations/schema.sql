@@ -4780,10 +4780,11 @@ GRANT SELECT ON SEQUENCE share_allocations_share_allocation_id_seq TO reckoner_a
 
 CREATE TABLE unallocated_balance_transactions (
   balance_transaction_id bigint NOT NULL,
+  closed boolean NOT NULL DEFAULT false,
   CONSTRAINT unallocated_balance_transactions_pkey PRIMARY KEY (balance_transaction_id),
   CONSTRAINT unallocated_balance_transactions_balance_transaction_id_fkey FOREIGN KEY (balance_transaction_id) REFERENCES balance_transactions(balance_transaction_id)
 );
-GRANT DELETE, INSERT, SELECT ON unallocated_balance_transactions TO reckoner_app;
+GRANT DELETE, INSERT, SELECT, UPDATE ON unallocated_balance_transactions TO reckoner_app;
 
 CREATE TABLE account_months (
   account text COLLATE "C" NOT NULL,
@@ -4810,39 +4811,18 @@ BEGIN
 END
 $function$;
 
-CREATE FUNCTION keep_unallocated()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  WITH allocated AS (
-    SELECT t.balance_transaction_id, t.net = sum(s.settled_amount) AS is_whole
-    FROM balance_transactions t JOIN share_allocations s USING (balance_transaction_id)
-    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
-    GROUP BY t.balance_transaction_id
-  ), ended AS (
-    DELETE FROM unallocated_balance_transactions u USING allocated a
-    WHERE a.balance_transaction_id = u.balance_transaction_id AND a.is_whole
-  )
-  INSERT INTO unallocated_balance_transactions (balance_transaction_id)
-  SELECT balance_transaction_id FROM allocated WHERE NOT is_whole
-  ON CONFLICT DO NOTHING;
-  RETURN NULL;
-END
-$function$;
-
 CREATE VIEW unattributed_balance_transactions AS
  SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee, t.net,
     t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount, t.occurred_at, t.payment,
     t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload, t.recorded_at, t.event_id,
-    t.fact_id
+    t.fact_id, unallocated_balance_transactions.closed
    FROM unallocated_balance_transactions
      JOIN balance_transactions t USING (balance_transaction_id)
   WHERE NOT (EXISTS ( SELECT
            FROM share_allocations s
-          WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (t.reported_by = 'processor' AND (t.account IN ( SELECT partner_arrangements.connected_account_id
-           FROM partner_arrangements
-          WHERE partner_arrangements.balance_transactions_from = 'settlement_file')) AND account_source(t.account, to_char((t.occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
+          WHERE s.balance_transaction_id = t.balance_transaction_id)) AND NOT (t.reported_by = 'processor' AND (EXISTS ( SELECT
+           FROM partner_arrangements a
+          WHERE a.connected_account_id = t.account AND a.balance_transactions_from = 'settlement_file')) AND account_source(t.account, to_char((t.occurred_at AT TIME ZONE 'UTC'), 'YYYY-MM')) = 'settlement_file') AND NOT (EXISTS ( SELECT
            FROM balance_transactions other
           WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account AND (( SELECT sum(s.amount) AS sum
                    FROM share_allocations s
@@ -4869,25 +4849,51 @@ CREATE TABLE balance_transaction_closings (
 CREATE UNIQUE INDEX balance_transaction_closings_fact ON balance_transaction_closings USING btree (fact_id);
 CREATE TRIGGER append_only_rows BEFORE DELETE OR UPDATE ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER append_only_table BEFORE TRUNCATE ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON balance_transaction_closings FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal(); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON balance_transaction_closings FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused(); -- enabled: A
 GRANT INSERT, SELECT ON balance_transaction_closings TO reckoner_app;
 GRANT SELECT ON SEQUENCE balance_transaction_closings_balance_transaction_closing_id_seq TO reckoner_app;
 
+CREATE FUNCTION keep_unallocated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  WITH rest AS (
+    SELECT t.balance_transaction_id, t.net - coalesce(sum(s.settled_amount), 0) AS unexplained
+    FROM balance_transactions t LEFT JOIN share_allocations s USING (balance_transaction_id)
+    WHERE t.balance_transaction_id IN (SELECT balance_transaction_id FROM added)
+    GROUP BY t.balance_transaction_id
+  ), allocated AS (
+    DELETE FROM unallocated_balance_transactions u USING rest r
+    WHERE r.balance_transaction_id = u.balance_transaction_id AND r.unexplained = 0
+  )
+  INSERT INTO unallocated_balance_transactions (balance_transaction_id, closed)
+  SELECT r.balance_transaction_id, EXISTS (
+           SELECT FROM balance_transaction_closings c
+           WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)
+  FROM rest r WHERE r.unexplained <> 0
+  ON CONFLICT (balance_transaction_id) DO UPDATE SET closed = excluded.closed;
+  RETURN NULL;
+END
+$function$;
+
 CREATE VIEW unexplained_balance_transactions AS
  WITH rest AS NOT MATERIALIZED (
          SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
-            t.recorded_at, t.event_id, t.fact_id, t.net AS unexplained, t.share_currency AS rest_currency,
+            t.recorded_at, t.event_id, t.fact_id, t.closed, t.net AS unexplained, t.share_currency AS rest_currency,
             t.share_amount AS rest_amount
            FROM unattributed_balance_transactions t
         UNION ALL
          SELECT t.balance_transaction_id, t.account, t.id, t.reported_by, t.type, t.kind, t.currency, t.amount, t.fee,
             t.net, t.source_currency, t.source_amount, t.exchange_rate, t.share_currency, t.share_amount,
             t.occurred_at, t.payment, t.of_payment, t.transfer, t.quote_id, t.requote_id, t.enrollment_id, t.payload,
-            t.recorded_at, t.event_id, t.fact_id, t.net - s.settled, t.currency, t.net - s.settled
+            t.recorded_at, t.event_id, t.fact_id, unallocated_balance_transactions.closed, t.net - s.settled,
+            t.currency, t.net - s.settled
            FROM unallocated_balance_transactions
              JOIN balance_transactions t USING (balance_transaction_id)
              CROSS JOIN LATERAL ( SELECT sum(s_1.settled_amount) AS settled
@@ -4897,11 +4903,10 @@ CREATE VIEW unexplained_balance_transactions AS
         )
  SELECT balance_transaction_id, account, id, reported_by, type, kind, currency, amount, fee, net, source_currency,
     source_amount, exchange_rate, share_currency, share_amount, occurred_at, payment, of_payment, transfer, quote_id,
-    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id, unexplained, rest_currency, rest_amount,
+    requote_id, enrollment_id, payload, recorded_at, event_id, fact_id, closed, unexplained, rest_currency,
+    rest_amount,
         CASE
-            WHEN (EXISTS ( SELECT
-               FROM balance_transaction_closings c
-              WHERE c.balance_transaction_id = r.balance_transaction_id AND c.amount = r.unexplained)) THEN 'closed'
+            WHEN closed THEN 'closed'
             WHEN ( SELECT sum(own.rest_amount) = 0::numeric AND min(own.rest_currency) = max(own.rest_currency)
                FROM rest own
               WHERE own.account = r.account AND COALESCE(own.of_payment, own.payment, own.id) = COALESCE(r.of_payment, r.payment, r.id)) THEN 'returned'

@@ -140,7 +140,7 @@ const BY_PAYMENT = `
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
-    `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE ended IS NULL`,
+    `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
 }

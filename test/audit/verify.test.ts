@@ -504,6 +504,11 @@ const DAMAGES: readonly Damage[] = [
     'shares_kept',
     `INSERT INTO unallocated_balance_transactions SELECT min(balance_transaction_id) FROM share_allocations`,
   ],
+  [
+    'a transaction that finance closed and that is kept as open',
+    'shares_kept',
+    'UPDATE unallocated_balance_transactions SET closed = NOT closed',
+  ],
   ['another sum of an account and month', 'shares_kept', 'UPDATE account_months SET amount = amount + 1'],
   ['a reversed transfer missing from the journal', 'processor_account_ties', JOURNAL_WITHOUT_REVERSED_TRANSFERS],
   [

@@ -160,11 +160,15 @@ export const SHARE_PAYMENTS_MATCH_ALLOCATIONS = `inspected AS (
 )`;
 
 /**
- * What is kept beside the balance transactions is what they and their allocations say: which are not allocated, and the
+ * What is kept beside the balance transactions is what they, their allocations and closings say: which are open, and the
  * sums of each account and month. Always checked over everything.
  */
 export const SHARES_KEPT = `unallocated AS (
-  SELECT t.balance_transaction_id FROM balance_transactions t
+  SELECT t.balance_transaction_id, EXISTS (
+           SELECT FROM balance_transaction_closings c
+           WHERE c.balance_transaction_id = t.balance_transaction_id
+             AND c.amount = t.net - coalesce(s.settled, 0)) AS closed
+  FROM balance_transactions t
   LEFT JOIN (SELECT balance_transaction_id, sum(settled_amount) AS settled FROM share_allocations
              GROUP BY balance_transaction_id) AS s USING (balance_transaction_id)
   WHERE CASE WHEN s.settled IS NULL THEN t.kind <> 'other' AND t.net <> 0 ELSE t.net <> s.settled END
@@ -173,8 +177,8 @@ export const SHARES_KEPT = `unallocated AS (
   FROM balance_transactions WHERE type NOT LIKE 'payout%' GROUP BY account, currency, month
 ), inspected AS MATERIALIZED (
   SELECT format('balance transaction %s of %s', t.id, t.account) AS subject,
-         CASE WHEN k.balance_transaction_id IS NULL THEN 'allocated' ELSE 'not allocated' END AS kept,
-         CASE WHEN u.balance_transaction_id IS NULL THEN 'allocated' ELSE 'not allocated' END AS found
+         CASE k.closed WHEN true THEN 'closed' WHEN false THEN 'not allocated' ELSE 'allocated' END AS kept,
+         CASE u.closed WHEN true THEN 'closed' WHEN false THEN 'not allocated' ELSE 'allocated' END AS found
   FROM unallocated u FULL JOIN unallocated_balance_transactions k USING (balance_transaction_id)
   JOIN balance_transactions t USING (balance_transaction_id)
   UNION ALL
