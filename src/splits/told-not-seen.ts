@@ -10,7 +10,10 @@ export interface ToldNotSeen {
   readonly account: string;
   readonly currency: string;
   readonly amount: string;
-  /** The day of the oldest money that is not in the bank, payouts and refunds taken as taking the oldest first. */
+  /**
+   * The day of the oldest money that is not in the bank, payouts and refunds taken as taking the oldest first. Months are
+   * compared by their sums: money of an earlier month that a later month took back and brought again keeps its own day.
+   */
   readonly since: string;
 }
 
@@ -37,26 +40,26 @@ export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
        FROM months LEFT JOIN seen s USING (account, currency)
        GROUP BY account, currency, s.amount HAVING sum(told) > coalesce(s.amount, 0)
      ), latest AS (
-       -- The latest month that brought, with those after it, all that is not seen: its day is in it or after it.
-       SELECT DISTINCT ON (account, currency) account, currency, u.amount, month
+       -- The latest month that brought, with those after it, all that is not seen.
+       SELECT DISTINCT ON (account, currency) account, currency, u.amount, month, later
        FROM unseen u JOIN (
-         SELECT account, currency, month, sum(told) OVER (PARTITION BY account, currency ORDER BY month DESC) AS since
-         FROM months) AS m USING (account, currency)
-       WHERE since >= u.amount
+         SELECT *, sum(told) OVER later - told AS later FROM months
+         WINDOW later AS (PARTITION BY account, currency ORDER BY month DESC)) AS m USING (account, currency)
+       WHERE later + told >= u.amount
        ORDER BY account, currency, month DESC
      )
      SELECT account, currency, amount, since.day::text AS since
      FROM latest l
      CROSS JOIN LATERAL (
        SELECT max(on_day) AS day FROM (
-         SELECT on_day, sum(sum(amount)) OVER (ORDER BY on_day DESC) AS told FROM (
+         SELECT on_day, l.later + sum(sum(amount)) OVER (ORDER BY on_day DESC) AS told FROM (
            SELECT (occurred_at AT TIME ZONE 'UTC')::date AS on_day, net AS amount FROM balance_transactions t
            WHERE t.account = l.account AND t.currency = l.currency AND t.type NOT LIKE 'payout%'
              AND t.occurred_at >= (l.month || '-01Z')::timestamptz
+             AND t.occurred_at < (month_after(l.month) || '-01Z')::timestamptz
            UNION ALL
            SELECT on_day, amount FROM links
-           WHERE links.account = l.account AND links.currency = l.currency
-             AND to_char(on_day, 'YYYY-MM') COLLATE "C" >= l.month
+           WHERE links.account = l.account AND links.currency = l.currency AND to_char(on_day, 'YYYY-MM') = l.month
          ) AS told GROUP BY on_day) AS days
        WHERE told >= l.amount) AS since
      ORDER BY account, currency`,

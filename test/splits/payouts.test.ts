@@ -75,15 +75,6 @@ test('what a processor or a partner told is named until a payout brings it to th
   expect(await told()).toEqual([{ account: 'acct_1', currency: 'USD', amount: '3.00', since: '2026-07-20' }]);
 });
 
-test('what was taken back in a later month counts against the oldest that was told', async () => {
-  world.at('2026-10-01T10:00:00Z');
-  const again = share(700, '2026-08-10T12:00:00Z', { quote_id: 'q-2' });
-  const text = ndjson([share(700, SOLD, { quote_id: 'q-1' }), accountFee(700, '2026-08-01T12:00:00Z'), again]);
-  await world.database.transaction((tx) => importBalanceTransactions(tx, world, { name: 'moved', text }, 'acct_1'));
-  const { told_not_seen } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(told_not_seen).toEqual([{ account: 'acct_1', currency: 'USD', amount: '7.00', since: '2026-08-10' }]);
-});
-
 /** Balance transactions of an account, one of which may be the payout of the others. */
 function moves(account: string, balance_transactions: readonly Told[], by?: Told): void {
   for (const each of balance_transactions) {
