@@ -140,6 +140,7 @@ const BY_PAYMENT = `
 export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
   const { unknown } = await queryOne<{ unknown: number }>(
     tx,
+    // Those that are closed have ended too; said apart, that leaves them out before anything is looked up for them.
     `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
   );
   return unknown;
