@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { projects } from './test/support/projects.ts';
+import { SEED } from './test/support/random.ts';
 
 /** The longest by CPU: begun last, they would keep one worker busy while the others had nothing left to do. */
 const LONGEST_FIRST = [
@@ -28,15 +29,19 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const { unit, pdf, database } = projects();
+const { unit, pdf, database, programs } = projects();
+const globalSetup = ['test/support/server.ts'];
 
 export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: [...unit] } },
       { extends: true, test: { name: 'pdf', include: [...pdf] } },
-      { extends: true, test: { name: 'database', include: [...database], globalSetup: ['test/support/server.ts'] } },
+      { extends: true, test: { name: 'database', include: [...database], globalSetup } },
+      { extends: true, test: { name: 'programs', include: [...programs], globalSetup } },
     ],
+    // One for the run, also where it is random: what a red run prints repeats it.
+    env: { RECKONER_SEED: String(SEED) },
     reporters: ['default', './test/support/report.ts'],
     // Each file has a database of its own, cloned from one migrated template; two cores are enough for three files.
     maxWorkers: 3,

@@ -42,16 +42,17 @@ BEGIN
 END
 $$;
 
--- With an exception, an UPDATE or DELETE is allowed of the rows that its condition on OLD and NEW is true for
--- (`reckoner purge`). It calls a function whose body is parsed here, so that a temporary table of a name in it changes nothing.
-CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL)
+-- A statement is refused as a whole, even if it would touch no row. With an exception, an UPDATE or DELETE is allowed of the
+-- rows that its condition on OLD and NEW is true for (`reckoner purge`). It calls a function whose body is parsed here, so
+-- that a temporary table of a name in it changes nothing.
+CREATE PROCEDURE make_append_only(target regclass, allowed text DEFAULT NULL, condition text DEFAULT NULL,
+                                  of_app text DEFAULT 'SELECT, INSERT')
 LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER append_only_rows BEFORE %s ON %s FOR EACH ROW EXECUTE FUNCTION refuse_change()',
+  EXECUTE format('CREATE TRIGGER append_only BEFORE %s OR TRUNCATE ON %s
+                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
                  CASE allowed WHEN 'DELETE' THEN 'UPDATE' WHEN 'UPDATE' THEN 'DELETE' ELSE 'UPDATE OR DELETE' END, target);
-  EXECUTE format('CREATE TRIGGER append_only_table BEFORE TRUNCATE ON %s
-                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', target);
-  CALL grant_to_app('SELECT, INSERT', target);
+  CALL grant_to_app(of_app, target);
   IF allowed IS NOT NULL THEN
     EXECUTE format('CREATE TRIGGER kept_rows BEFORE %s ON %s FOR EACH ROW WHEN ((%s) IS NOT TRUE)
                     EXECUTE FUNCTION refuse_change()', allowed, target, condition);
@@ -75,6 +76,30 @@ BEGIN
 END
 $$;
 
+-- PostgreSQL lets everybody call a new function. Ours are the program's. Views call functions with the rights of whoever asks,
+-- so the role for reports (roles.sql) may call those that only read. The program calls this after each migration, too.
+CREATE PROCEDURE close_functions() LANGUAGE plpgsql AS $$
+DECLARE
+  routine record;
+BEGIN
+  FOR routine IN
+    SELECT p.oid::regprocedure AS name, p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype AS is_called,
+           p.provolatile <> 'v' AND NOT p.prosecdef AS reads
+    FROM pg_proc p WHERE p.pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND NOT EXISTS (SELECT FROM pg_depend d
+                      WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+  LOOP
+    EXECUTE format('REVOKE EXECUTE ON ROUTINE %s FROM PUBLIC', routine.name);
+    IF routine.is_called AND to_regrole('reckoner_app') IS NOT NULL THEN
+      EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO reckoner_app', routine.name);
+    END IF;
+    IF routine.is_called AND routine.reads AND to_regrole('reckoner_reader') IS NOT NULL THEN
+      EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO reckoner_reader', routine.name);
+    END IF;
+  END LOOP;
+END
+$$;
+
 -- Facts: append-only rows that a seal covers. Each has a number, fact_id, in the order of recording over all tables, and
 -- a seal covers the facts after the last one of the seal before. USAGE without UPDATE: the app cannot set the sequence.
 CREATE SEQUENCE fact_numbers;
@@ -94,20 +119,16 @@ BEGIN
 END
 $$;
 
--- A close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until the commit, so
--- that no fact with a lower number can appear after the close has read the last number.
-CREATE FUNCTION wait_for_seal() RETURNS trigger LANGUAGE plpgsql AS $$
+-- in_order: a close holds the ledger's lock exclusively (src/database/ledger-lock.ts). Recording a fact holds it shared until
+-- the commit, so that no fact with a lower number can appear after the close has read the last number.
+-- not_while_paused: while the ledger is paused (002_people.sql) nothing closes, is issued, sent or recorded. `pause` holds the
+-- ledger's lock exclusively, too: a writer that waited for it sees the pause.
+CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 2);
-  RETURN NULL;
-END
-$$;
-
--- While the ledger is paused (002_people.sql) nothing closes, is issued, sent or recorded. The name sorts after that of the
--- trigger that waits for the ledger's lock, which `pause` holds exclusively: a writer that waited for it sees the pause.
-CREATE FUNCTION refuse_while_paused() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF is_paused() THEN
+  IF 'in_order' = ANY (TG_ARGV) THEN
+    PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  END IF;
+  IF 'not_while_paused' = ANY (TG_ARGV) AND is_paused() THEN
     RAISE EXCEPTION '% of % is refused: the ledger is paused', TG_OP, TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'not_while_paused',
             DETAIL = (SELECT json_build_object('since', paused_at, 'reason', reason)
@@ -120,7 +141,7 @@ $$;
 CREATE PROCEDURE refuse_rows_while_paused(target regclass) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TRIGGER not_while_paused BEFORE INSERT ON %s
-                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_while_paused()', target);
+                  FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(not_while_paused)', target);
 END
 $$;
 
@@ -132,12 +153,10 @@ BEGIN
                  target || '_fact_positive');
   EXECUTE format('CREATE UNIQUE INDEX %I ON %s (fact_id)', target || '_fact', target);
   EXECUTE format('CREATE TRIGGER facts_in_order BEFORE INSERT ON %s
-                  FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal()', target);
+                  FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(%s)', target,
+                 CASE WHEN while_paused THEN 'in_order' ELSE 'in_order, not_while_paused' END);
   EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
                   FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
-  IF NOT while_paused THEN
-    CALL refuse_rows_while_paused(target);
-  END IF;
   CALL make_append_only(target);
 END
 $$;
@@ -173,6 +192,17 @@ CREATE TABLE installation (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 CALL make_append_only('installation');
+
+-- What the migrations made on this server, for `verify` to compare with (src/database/schema.ts). Only the owner adds to it,
+-- and an event names each row by its SHA-256. A property of this database: no backup has it.
+CREATE TABLE schema_records (
+  schema_record_id bigint PRIMARY KEY,
+  recorded_at timestamptz NOT NULL DEFAULT now(),
+  program text NOT NULL,
+  server_version integer NOT NULL,
+  objects jsonb NOT NULL
+);
+CALL make_append_only('schema_records', of_app => 'SELECT');
 
 -- When each scheduled job ran. A run may be deleted after 400 days, but never the last of its job or the last that succeeded.
 CREATE TABLE job_runs (

@@ -181,7 +181,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_of_user ON sessions (user_id);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sessions');
 
--- Pauses: while one is open, nothing closes, is issued, sent or recorded (refuse_while_paused). A restore leaves one: the
+-- Pauses: while one is open, nothing closes, is issued, sent or recorded (begin_recording). A restore leaves one: the
 -- ledger as it was at `state_of`, and what happened later may have been seen outside.
 CREATE TABLE pauses (
   pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

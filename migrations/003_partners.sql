@@ -79,6 +79,8 @@ CREATE TABLE partner_arrangements (
   connected_account_id text,
   merchant_of_record text CONSTRAINT merchant_known CHECK (merchant_of_record IN ('platform', 'third_party')),
   split text CONSTRAINT split_known CHECK (split IN ('real_time', 'sequential')),
+  -- In which the partner's platform is paid out; NULL: not stated.
+  settlement_currencies text[],
   connected_account_type text
     CONSTRAINT connected_account_type_known CHECK (connected_account_type IN ('standard', 'express', 'custom')),
   connected_account_state text CONSTRAINT connected_account_state_known
@@ -96,7 +98,7 @@ CREATE TABLE partner_arrangements (
   CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
   CONSTRAINT onboarding_is_of_a_connected_account CHECK (
     arrangement = 'connected_account'
-    OR num_nonnulls(connected_account_type, connected_account_state, balance_transactions_from) = 0)
+    OR num_nonnulls(settlement_currencies, connected_account_type, connected_account_state, balance_transactions_from) = 0)
 );
 CREATE INDEX partner_arrangements_of_account ON partner_arrangements (connected_account_id)
   WHERE connected_account_id IS NOT NULL;
@@ -235,3 +237,11 @@ CREATE TABLE partner_sessions (
 );
 CREATE INDEX partner_sessions_ended ON partner_sessions (ends_at);
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'partner_sessions');
+
+-- What we are (settings.json, we_are): the supplier of our partners, whose sales are the invoice amounts, or the principal,
+-- whose sales are the whole prices and whose partners' cuts are an expense. The journal follows it, so it is recorded with the
+-- first partners and stays once there is a row.
+CREATE TABLE presentation (
+  only_one boolean PRIMARY KEY DEFAULT true CONSTRAINT presentation_only_one CHECK (only_one),
+  we_are text NOT NULL CONSTRAINT presentation_known CHECK (we_are IN ('supplier_to_partner', 'principal'))
+);

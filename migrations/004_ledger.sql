@@ -182,7 +182,10 @@ CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, part
 -- nothing.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month) WITH (autosummarize = on);
 CALL make_append_only('ledger_rows');
-CALL refuse_rows_while_paused('ledger_rows');
+-- Whoever records a row holds the ledger's lock, shared, from before the row has its id until the commit. So the publisher
+-- (013_partner_events.sql) can tell when every row up to an id is committed or never will be. Facts do the same (make_fact).
+CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
 -- Verification compares the ids with the last one given.
 CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
 
@@ -250,3 +253,9 @@ END
 $$;
 CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();
+
+-- What we are can change until there is a row.
+CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
+RETURN NOT EXISTS (SELECT FROM ledger_rows);
+CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');
+CALL grant_to_app('UPDATE', 'presentation');

@@ -132,7 +132,8 @@ CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails
 -- No e-mail is queued or begun while the ledger is paused; one that is under way ends.
 CALL refuse_rows_while_paused('emails');
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails
-  FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending') EXECUTE FUNCTION refuse_while_paused();
+  FOR EACH ROW WHEN (NEW.status = 'sending' AND OLD.status <> 'sending')
+  EXECUTE FUNCTION begin_recording(not_while_paused);
 
 -- The log, under the seals: how each attempt ended. `refused` is for good, `deferred` is certainly not accepted, `unclear`
 -- may have arrived.

@@ -544,13 +544,19 @@ CREATE INDEX disputes_of_payment ON disputes (payment_id);
 CALL make_fact('disputes');
 
 CREATE TABLE dispute_outcomes (
-  dispute_id bigint PRIMARY KEY REFERENCES disputes,
+  dispute_id bigint NOT NULL REFERENCES disputes,
   outcome text NOT NULL CONSTRAINT dispute_outcome_known CHECK (outcome IN ('won', 'lost', 'closed')),
   decided_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  event_id bigint NOT NULL REFERENCES audit_events,
+  -- A dispute that was lost may be won by an appeal: the outcome that was recorded last counts.
+  PRIMARY KEY (dispute_id, outcome)
 );
 CALL make_fact('dispute_outcomes');
+
+CREATE VIEW last_dispute_outcomes AS
+SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, fact_id DESC;
+CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
 -- Closes an exception that nothing else resolves: a bank line that looks like a return of no known payment, an event that
 -- could not be read, a possible duplicate that is another payment and pays nothing yet.
@@ -804,8 +810,13 @@ CALL grant_to_app('SELECT', 'payment_cash');
 
 -- The accounts that payers have paid from, with the partners that they paid as. An account is learned from a payment
 -- that is applied, or whose payer was named, after the account was last forgotten. Link money comes from the processor's.
+-- `by_finance`: finance said who paid some of them, because it named the payer, applied the payment or entered it.
 CREATE VIEW payer_accounts AS
-SELECT p.payer_account, array_agg(DISTINCT b.partner_id ORDER BY b.partner_id) AS partners,
+SELECT p.payer_account, b.partner_id, p.payer_name,
+       bool_or(p.source = 'hand'
+         OR EXISTS (SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')
+         OR EXISTS (SELECT FROM live_payment_applications a
+                    WHERE a.payment_id = p.payment_id AND a.evidence->>'rule' = 'by_hand')) AS by_finance,
        count(*) AS payments, max(p.received_on) AS last_received_on
 FROM payments p JOIN payment_balances b USING (payment_id)
 WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> 'link'
@@ -813,7 +824,7 @@ WHERE p.payer_account IS NOT NULL AND b.partner_id IS NOT NULL AND p.method <> '
         (SELECT max(a.event_id) FROM live_payment_applications a WHERE a.payment_id = p.payment_id),
         (SELECT max(g.event_id) FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0)
     > coalesce((SELECT max(f.event_id) FROM forgotten_payer_accounts f WHERE f.payer_account = p.payer_account), 0)
-GROUP BY p.payer_account;
+GROUP BY p.payer_account, b.partner_id, p.payer_name;
 CALL grant_to_app('SELECT', 'payer_accounts');
 
 -- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance

@@ -1,11 +1,11 @@
 -- The journal: every fact as a balanced journal entry. Views derive it from the facts; it is never stored beside them.
 --
---   journal_of_rows     ledger rows, three postings each
+--   journal_of_rows     ledger rows, two postings each, and three where we are the principal
 --   journal_entries     documents, corrections and payments: one row per entry, with its debit and its credit
 --   journal_of_facts    the same as two postings each
 --   journal             all postings: a debit is above zero, a credit below
 --   journal_months      all postings, summed by month and account. Rows are grouped before they are posted, so that
---                       millions of them are read only once.
+--                       millions of them are read only once. An account that only moved within a month has a sum of zero.
 --
 -- An entry's month is the month where it stands for good: a row's is the month that it posts to, another fact's the month
 -- of its entry_on. A statement has no entry: its money goes from the processor to the partner.
@@ -280,6 +280,19 @@ CROSS JOIN LATERAL (VALUES
   (j.debit, j.debit_detail, j.debit_partner, j.amount),
   (j.credit, j.credit_detail, j.credit_partner, -j.amount)) AS p (control, detail, partner_id, amount);
 
+-- What a row, or a sum of rows, is posted to. To our partners we supply what we invoice, whoever routes the money; the cut is
+-- theirs. As principal we sell at the whole price, and the cut is an expense. PostgreSQL inlines it.
+CREATE FUNCTION row_postings(text, text, text, numeric, numeric, numeric)
+RETURNS TABLE (control text, detail text, amount numeric) STABLE LANGUAGE sql AS $$
+  SELECT p.control, p.detail, p.amount
+  FROM (VALUES
+    (CASE $1 WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END, $2, $6),
+    ('expenses:partner-cut', $2, $5),
+    ('income:sales', $3, -CASE WHEN (SELECT we_are FROM presentation) = 'principal' THEN $4 ELSE $6 END)
+  ) AS p (control, detail, amount)
+  WHERE p.control <> 'expenses:partner-cut' OR (SELECT we_are FROM presentation) = 'principal'
+$$;
+
 -- A row is dated the day of its acceptance where it was accepted, so that its date lies in its own month. A late row is
 -- dated the first day of the month that it posts to. (Where clocks are set back at midnight, see src/month.ts, the first
 -- hour of the month still has the date of the day before.)
@@ -292,11 +305,7 @@ SELECT e.posted_month AS month,
        NULL::text AS document, own_id(e) AS reference
 FROM ledger_rows e
 CROSS JOIN LATERAL (SELECT (e.accepted_at AT TIME ZONE e.time_zone)::date AS dated_on) AS day
-CROSS JOIN LATERAL (VALUES
-  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
-   e.partner_id, e.invoice_amount),
-  ('expenses:partner-cut', e.partner_id, e.partner_cut),
-  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
+CROSS JOIN LATERAL row_postings(e.arrangement, e.partner_id, e.policy_id, e.spot_price, e.partner_cut, e.invoice_amount) AS p
 WHERE p.amount <> 0;
 
 CREATE VIEW journal AS
@@ -308,12 +317,7 @@ SELECT e.month, p.control, p.control || coalesce(':' || nullif(p.detail, ''), ''
 FROM (SELECT posted_month AS month, arrangement, partner_id, policy_id, currency, sum(spot_price) AS spot_price,
              sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
       FROM ledger_rows GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
-CROSS JOIN LATERAL (VALUES
-  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
-   e.partner_id, e.invoice_amount),
-  ('expenses:partner-cut', e.partner_id, e.partner_cut),
-  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
-WHERE p.amount <> 0
+CROSS JOIN LATERAL row_postings(e.arrangement, e.partner_id, e.policy_id, e.spot_price, e.partner_cut, e.invoice_amount) AS p
 GROUP BY e.month, p.control, p.detail, e.partner_id, e.currency
 UNION ALL
 SELECT month, control, account, partner_id, currency, sum(amount) AS amount
@@ -337,11 +341,7 @@ FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d
              sum(invoice_amount)
       FROM ledger_rows WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
       GROUP BY posted_month, arrangement, partner_id, policy_id, currency) AS e
-CROSS JOIN LATERAL (VALUES
-  (CASE e.arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
-   e.partner_id, e.invoice_amount),
-  ('expenses:partner-cut', e.partner_id, e.partner_cut),
-  ('income:sales', e.policy_id, -e.spot_price)) AS p (control, detail, amount)
+CROSS JOIN LATERAL row_postings(e.arrangement, e.partner_id, e.policy_id, e.spot_price, e.partner_cut, e.invoice_amount) AS p
 WHERE p.amount <> 0;
 
 CALL grant_to_app('SELECT', 'journal_entries');

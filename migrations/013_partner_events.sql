@@ -7,12 +7,6 @@
 -- block range index finds them and costs an import nothing.
 CREATE INDEX ledger_rows_by_entry ON ledger_rows USING brin (entry_id) WITH (autosummarize = on);
 
--- Whoever records a row holds the ledger's lock, shared, from before the row has its id until the commit. So the publisher
--- can tell when every row up to an id is committed or never will be. Facts do the same (make_fact).
-CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
-  FOR EACH STATEMENT EXECUTE FUNCTION wait_for_seal();
-CALL grant_to_app('SELECT', 'ledger_rows_entry_id_seq');
-
 CREATE FUNCTION row_event_type(kind text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
                  WHEN 'requote_accepted' THEN 'requote.accepted'

@@ -56,6 +56,16 @@ RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'pers
                       WHERE r.user_id = approver AND r.role = 'approver'
                         AND (r.partner_id IS NULL OR r.partner_id = touched.partner_id)));
 
+-- Who was an approver before a fact, and of which partner; null: of all.
+CREATE FUNCTION approvers_before(fact bigint) RETURNS TABLE (user_id bigint, partner_id text) STABLE LANGUAGE sql
+BEGIN ATOMIC
+  SELECT DISTINCT r.user_id, r.partner_id
+  FROM (SELECT DISTINCT ON (g.user_id, g.partner_id, g.source) g.user_id, g.partner_id, g.act FROM user_roles g
+        WHERE g.role = 'approver' AND g.fact_id < fact
+        ORDER BY g.user_id, g.partner_id, g.source, g.user_role_id DESC) AS r
+  WHERE r.act = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = r.user_id AND e.fact_id < fact);
+END;
+
 CREATE FUNCTION refuse_wrong_approver() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   request approval_requests;

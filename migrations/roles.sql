@@ -23,6 +23,7 @@ GRANT reckoner_app TO reckoner_owner, reckoner_runtime;
 DO $$
 DECLARE
   target regclass;
+  routine record;
 BEGIN
   -- An administrator that is no superuser gives the database away only to a role that it is a member of.
   IF NOT pg_has_role(current_user, 'reckoner_owner', 'SET') THEN
@@ -43,6 +44,18 @@ BEGIN
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
   LOOP
     EXECUTE format('GRANT SELECT ON %s TO reckoner_reader', target);
+  END LOOP;
+  -- It holds no lock of the program's. Functions of the server belong to a superuser: a hosted server may keep them open.
+  FOR routine IN
+    SELECT oid::regprocedure AS name, pg_has_role(current_user, proowner, 'USAGE') AS is_ours FROM pg_proc
+    WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'
+  LOOP
+    IF routine.is_ours THEN
+      EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', routine.name);
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO reckoner_app', routine.name);
+    ELSE
+      RAISE NOTICE '% stays open to everybody: only a superuser may close it', routine.name;
+    END IF;
   END LOOP;
   ALTER DEFAULT PRIVILEGES FOR ROLE reckoner_owner IN SCHEMA public GRANT SELECT ON TABLES TO reckoner_reader;
   ALTER DEFAULT PRIVILEGES FOR ROLE reckoner_owner IN SCHEMA public GRANT SELECT ON SEQUENCES TO reckoner_reader;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../src/package.ts';
+import { NEEDED } from '../src/processors/stripe/events.ts';
 
 /** The fields of the environment that are read from its variables STRIPE_…. */
 const FIELDS = 'stripe(Key|Base|WebhookSecrets)\\b';
@@ -32,4 +33,12 @@ test('only its own folder names Stripe', () => {
   );
   expect(named).toEqual([]);
   expect(files.length).toBeGreaterThan(100);
+});
+
+test('the settings name every event that the endpoint must send, and no other', () => {
+  const [, section = ''] = readFileSync(join(packageRoot, 'docs/settings.md'), 'utf8').split(
+    '### Events of the payment',
+  );
+  const named = section.split('\n## ')[0]?.match(/`[a-z_]+\.[a-z_.]+`/g) ?? [];
+  expect(named.map((each) => each.slice(1, -1)).sort()).toEqual([...NEEDED.keys()].sort());
 });

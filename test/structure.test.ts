@@ -6,12 +6,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
+import { UNIX } from './support/tools.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
 /** A folder imports only from itself and from the folders above it. Files directly in src come before all of them. */
 const ORDER = [
   'errors',
+  'reading',
   'processors',
   'config',
   'database',
@@ -253,6 +255,19 @@ describe('SQL', () => {
     );
     expect(wide.map(({ path }) => path)).toEqual([]);
   });
+});
+
+test('a test runs no program of others but by way of tools.ts, which skips it where the program is missing', () => {
+  const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  const literal = /\b(?:spawn|spawnSync|exec|execSync|execFile|execFileSync)\(\s*['"`]([^'"`]*)/g;
+  const named = files.flatMap((name) =>
+    [...readFileSync(join(ROOT, 'test', name), 'utf8').matchAll(literal)].map(([, program = '']) => program),
+  );
+  expect(named.length).toBeGreaterThan(5);
+  // npm comes with Node.
+  expect(named.filter((program) => ![...UNIX, 'npm'].includes(program))).toEqual([]);
 });
 
 describe('size', () => {

@@ -95,14 +95,17 @@ interface Parts<Input, Result, Followed, Json> {
   readonly role: Role;
   /** Whether this actor needs no role for it, such as to end sessions of one's own. */
   withoutRole?(tx: Transaction, context: ActContext, input: Input): Promise<boolean>;
-  /** While there are no users it is done by the shell, whatever the rules of approvals say. */
-  readonly makesFirstUser?: true;
   /** What it is done to: a document's number, a payment's id, a month. */
   subject(input: Input): string;
   /** The partners that it touches. 'all': only for a role that is not narrowed to partners. */
   partners(tx: Transaction, input: Input, context: ActContext): Promise<Partners>;
   /** Refuses fields that contradict each other, before anything is read. */
   check?(input: Input): void;
+  /**
+   * Reads the files of the input (contents.ts) and refuses what is wrong with them. Users who may not run the act are refused
+   * first, so `partners` opens no file. No transaction is open meanwhile.
+   */
+  read?(context: ActContext, input: Input): Promise<unknown>;
   /** Does it. Refuses what cannot be. */
   perform(tx: Transaction, context: ActContext, input: Input): Promise<Result>;
   /**

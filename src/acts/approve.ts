@@ -2,7 +2,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Decision, type RequestRow, readRequests } from '../people/approval-queries.ts';
-import { openRequest, recordDecision, requestNumbered } from '../people/approvals.ts';
+import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../people/approvals.ts';
 import { readActiveUser } from '../people/user-queries.ts';
 import { actAs } from '../people/users.ts';
 import type { Act, ActContext, Report } from './act.ts';
@@ -61,10 +61,7 @@ export function withdrawDone(context: ActContext, act: Act, waiting: number | un
         Date.parse(expires_at) > environment.now().toMillis(),
     );
     if (done.length > 0) await actAs(tx, actor);
-    for (const { request_id } of done) {
-      const request = await openRequest(tx, context, request_id, 'withdraw');
-      await recordDecision(tx, context, request, { decision: 'withdraw', reason: 'it was done meanwhile' });
-    }
+    await withdrawAll(tx, context, done, 'it was done meanwhile');
     return done.map(({ request_id }) => request_id);
   });
 }

@@ -5,6 +5,7 @@ import {
   type Feeds,
   isIncomplete,
   missingFeeds,
+  optionsToClose,
   readPartnerFeeds,
   undecidedFeeds,
 } from '../close/feeds.ts';
@@ -183,7 +184,7 @@ async function reportPreview(
         : []),
       ...describeOtherCurrencies(others),
       ...describeHolds(holds),
-      ...missing.map((each) => describeMissing(each, decisionFor(each.month, input))),
+      ...missing.map((each) => describeMissing(each, decisionFor(each, input))),
       'Preview only: nothing was written.',
     ].join('\n\n'),
   };
@@ -203,12 +204,12 @@ const describeDocuments = (documents: readonly DocumentRow[], width: number | un
     width,
   );
 
-/** The month with the documents that would be held counted as held. */
+/** Of the documents that the preview issued, those that would be held, also by a rule of the close, and the others. */
 function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
   const { pending, held } = facts.deliveries;
   const numbers = new Set(holds.map(({ number }) => number));
   const count = documents.filter(({ month, number }) => month === facts.month && numbers.has(number)).length;
-  return { ...facts, deliveries: { ...facts.deliveries, pending: pending - count, held: held + count } };
+  return { ...facts, deliveries: { ...facts.deliveries, pending: pending + held - count, held: count } };
 }
 
 const describeHolds = (holds: readonly ForeseenHold[]): string[] =>
@@ -244,15 +245,14 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
   const { month } = feeds;
   const missing = missingFeeds(feeds);
   const { partners, empty } = undecidedFeeds(feeds, decision);
-  const needed = missing.length > 0 ? missing.map((each) => `--without ${each.partner_id}`).join(' ') : '--allow-empty';
   return [
-    missing.length > 0
+    missing.length > 0 && !feeds.empty
       ? `${month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
-      : `${month} has no rows of any partner.`,
+      : `${month} has no rows of any partner.${missing.length > 0 ? ' Rows were expected of:' : ''}`,
     ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
     partners.length > 0 || empty
-      ? `It closes only with 'reckoner close ${month} ${needed}'.`
-      : `It closes without ${missing.length === 0 ? 'rows' : 'them'}, as given.`,
+      ? `It closes only with 'reckoner close ${month} ${optionsToClose(feeds)}'.`
+      : `It closes without ${feeds.empty ? 'rows' : 'them'}, as given.`,
   ].join('\n');
 }
 
@@ -293,7 +293,9 @@ function describeMonths(
   verb: (facts: MonthFacts) => string,
   seals: ReadonlyMap<Month, SignedSeal> = new Map(),
 ): string {
-  if (months.length === 0) return 'Nothing to do: all months that have ended in every time zone are closed.';
+  if (months.length === 0) {
+    return 'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
+  }
   return months.map((facts) => describeMonth(facts, verb(facts), seals.get(facts.month))).join('\n\n');
 }
 

@@ -1,10 +1,11 @@
 /** Recording e-mails that mail servers returned (mail/bounces.ts). */
 import { failpoint } from '../failpoint.ts';
-import { bouncesIn, messagesOf, type ReportedBounce } from '../mail/bounce-report.ts';
+import { bounceFile } from '../mail/bounce-report.ts';
 import { recordBounces } from '../mail/bounces.ts';
 import { plural } from '../text.ts';
 import { printable, table } from '../text-table.ts';
 import { defineAct, type Facts } from './act.ts';
+import { contentsOf } from './contents.ts';
 import { type FileInput, file, several } from './fields.ts';
 
 export const emailBounces = defineAct({
@@ -14,12 +15,12 @@ export const emailBounces = defineAct({
   input: { files: several(file('Report', 'A report of a mail server: an mbox file or a single message.')) },
   subject: ({ files }) => namesOf(files),
   partners: async () => 'all',
+  read: (_context, { files }) => readReports(files),
   async perform(tx, context, { files }) {
-    const messages = files.flatMap(({ bytes }) => messagesOf(bytes));
-    const reports: ReportedBounce[] = [];
-    for (const message of messages) reports.push(...(await bouncesIn(message)));
+    const read = await readReports(files);
+    const reports = read.flatMap((each) => each.reports);
     const recorded = await recordBounces(tx, context, { source: namesOf(files), reports });
-    return { messages: messages.length, ...recorded };
+    return { messages: read.reduce((sum, { messages }) => sum + messages, 0), ...recorded };
   },
   committed: () => failpoint('bounces.committed'),
   facts: async (_tx, _input, recorded): Promise<Facts> =>
@@ -55,6 +56,8 @@ export const emailBounces = defineAct({
     };
   },
 });
+
+const readReports = (files: readonly FileInput[]) => contentsOf(files, bounceFile);
 
 const namesOf = (files: readonly FileInput[]): string =>
   files.map(({ name }) => (name === '-' ? 'stdin' : name)).join(', ');

@@ -3,6 +3,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
+import { openingFile } from '../opening/file.ts';
 import { importOpening, type OpeningImport } from '../opening/import.ts';
 import { type CarriedItem, type OpeningTotal, readItems } from '../opening/queries.ts';
 import { reverseOpening } from '../opening/reverse.ts';
@@ -10,6 +11,7 @@ import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { defineAct, type Facts } from './act.ts';
+import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';
 import { date, file, line, onLatestDate, reason, several, text, whole } from './fields.ts';
 
@@ -25,7 +27,9 @@ export const openingImport = defineAct({
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
-  perform: (tx, context, { cutOver: cutOverOn, ...request }) => importOpening(tx, context, { cutOverOn, ...request }),
+  read: (_context, { file, cutOver: cutOverOn }) => contentOf(file, openingFile, { cutOverOn }),
+  perform: async (tx, context, { cutOver: cutOverOn, ...request }) =>
+    importOpening(tx, context, { cutOverOn, ...request }, await contentOf(request.file, openingFile, { cutOverOn })),
   committed: () => failpoint('opening.committed'),
   async after(context, { result }) {
     const invoices = result.items.filter(({ kind }) => kind === 'invoice');

@@ -2,30 +2,28 @@
 import { createHash } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
 import type { PartnerChange } from '../partners/changes.ts';
-import { type PartnerRecord, parsePartners } from '../partners/file.ts';
+import { type PartnerRecord, partnerFile } from '../partners/file.ts';
 import { importPartners, type PartnerImport } from '../partners/import.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
 import { table } from '../text-table.ts';
 import { defineAct, type Facts } from './act.ts';
+import { contentOf } from './contents.ts';
 import { type FileInput, file } from './fields.ts';
 
-const partnersIn = ({ name, bytes }: FileInput): PartnerRecord[] => parsePartners(bytes.toString('utf8'), name);
+const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
 
 export const partnerImport = defineAct({
   name: 'partner.import',
   title: 'Create and change partners',
   role: 'finance',
   input: { file: file('File', 'A JSON array of partners.') },
-  check({ file }) {
-    refuseUnsplittable(partnersIn(file), file.name);
-  },
   subject: ({ file }) => file.name,
-  partners: async (_tx, { file }) =>
-    partnersIn(file).flatMap(({ partner_id, parent }) => (parent === null ? [partner_id] : [partner_id, parent])),
-  perform: (tx, { actor, environment }, { file }) =>
-    importPartners(tx, partnersIn(file), {
-      ...{ file: file.name, actor, now: environment.now() },
+  partners: async () => 'all',
+  read: async (_context, { file }) => refuseUnsplittable(await partnersIn(file), file.name),
+  perform: async (tx, { actor, environment, settings }, { file }) =>
+    importPartners(tx, await partnersIn(file), {
+      ...{ file: file.name, actor, now: environment.now(), settings },
       sha256: createHash('sha256').update(file.bytes.toString('utf8')).digest('hex'),
     }),
   facts: async (_tx, _input, imported): Promise<Facts> =>
@@ -43,7 +41,7 @@ export const partnerImport = defineAct({
   amounts: () => [],
   async report(_tx, { environment, width }, { input: { file }, result }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
-    const partners = partnersIn(file);
+    const partners = await partnersIn(file);
     return {
       json: report,
       text: describeImport(report, width),

@@ -1,7 +1,8 @@
 /**
  * Whether an act may be done now: its user has the role, over all partners that it touches, it does what was confirmed, and
- * a second person approves where the settings ask for one. Refusals: role_needed, approval_needed, approval_needs_users, approval_outdated, and those
- * of deciding (people/approvals.ts).
+ * a second person approves where the settings ask for one. While nobody but the user could approve, a rule does not bind, and
+ * the act's events say so. Refusals: role_needed, approval_needed, approval_outdated, and those of deciding
+ * (people/approvals.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/approvals.ts';
@@ -9,7 +10,14 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import { actUnderApproval, type PreviewedChange, type RequestRow, readApprovers } from '../people/approval-queries.ts';
+import {
+  actAsOnePerson,
+  actUnderApproval,
+  type OnePerson,
+  type PreviewedChange,
+  type RequestRow,
+  readApprovers,
+} from '../people/approval-queries.ts';
 import {
   actAsCompared,
   COMPARED_DAYS,
@@ -17,10 +25,17 @@ import {
   type Comparison,
   readAmountsBefore,
 } from '../people/approval-thresholds.ts';
-import { askForApproval, openRequest, partnersApproved, recordDecision } from '../people/approvals.ts';
+import {
+  askForApproval,
+  lockOpenRequests,
+  openRequest,
+  partnersApproved,
+  recordDecision,
+  withdrawAll,
+} from '../people/approvals.ts';
 import type { Actor } from '../people/audit-events.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
-import { actAs } from '../people/users.ts';
+import { actAs, lockUsers } from '../people/users.ts';
 import type { Act, ActContext, Partners } from './act.ts';
 import { type Consequence, consequenceAside, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
@@ -50,6 +65,8 @@ export interface Permission {
   /** All that the act was going to change; undefined where nothing was compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
+  /** Nobody else could approve it. A later transaction asks again: there may be somebody by then. */
+  readonly alone?: OnePerson | undefined;
 }
 
 /**
@@ -103,8 +120,7 @@ export async function permit<Input>(
   { approval, shown, earlier }: Agreed & { readonly earlier?: Permission | undefined } = {},
 ): Promise<Refusal | Permission> {
   await admit(tx, context, act, input, { isAsked: approval !== undefined });
-  const isFirstUser = act.makesFirstUser === true && context.actor.user === undefined;
-  const rule = isFirstUser ? undefined : context.settings.approvals[act.name];
+  const rule = context.settings.approvals[act.name];
   if (approval === undefined && shown === undefined && rule === undefined) return {};
   const request =
     approval === undefined || earlier !== undefined
@@ -121,7 +137,7 @@ export async function permit<Input>(
     await actUnderApproval(tx, approval.requestId, approval.approver.user?.login ?? '');
     return earlier ?? { digest, changes: consequence.changes };
   }
-  if (isRest) {
+  if (isRest && earlier.alone === undefined) {
     if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
     return earlier;
   }
@@ -162,7 +178,10 @@ export const inWords = (changes: readonly PreviewedChange[]): string =>
   changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
   'no figure changes';
 
-/** Makes the request, or finds the one that waits, where the rule applies. Else the events say what was compared. */
+/**
+ * Makes the request, or finds the one that waits, where the rule applies and somebody else may approve. Else the events say
+ * what was compared, or that nobody else could approve it.
+ */
 async function ask<Input>(
   tx: Transaction,
   context: ActContext,
@@ -178,17 +197,33 @@ async function ask<Input>(
     await actAsCompared(tx, compared);
     return { changes: consequence.changes, compared };
   }
-  if (user === undefined) return refuse('approval_needs_users', { act: act.name });
-  const { reason } = input as { readonly reason?: unknown };
   const partnerIds = partnersApproved(touched);
+  const asked = { act: act.name, input: inputJson(input) };
+  let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
+  let waiting: readonly { readonly request_id: number }[] = [];
+  if (approvers.length === 0) {
+    // Before the users, as whoever decides does.
+    const now = context.environment.now().toISO();
+    if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
+    // Nobody becomes an approver until the act is done.
+    await lockUsers(tx);
+    approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
+  }
+  if (approvers.length === 0) {
+    await withdrawAll(tx, context, waiting, 'done alone: nobody else could approve it any more');
+    const alone = { act: act.name, partners: partnerIds };
+    await actAsOnePerson(tx, alone);
+    return { changes: consequence.changes, alone };
+  }
+  if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  const { reason } = input as { readonly reason?: unknown };
   const subject = act.subject(input);
   const request = await askForApproval(tx, context, {
-    ...{ act: act.name, input: inputJson(input), subject, partnerIds },
+    ...{ ...asked, subject, partnerIds },
     ...{ preview: storedPreview(act, input, consequence), hash: digestOf(consequence), userId: user.user_id },
     reason: typeof reason === 'string' ? reason : null,
   });
   failpoint('approval.requested');
-  const approvers = await readApprovers(tx, { partnerIds, besides: user.user_id });
   const logins = approvers.map(({ login }) => login);
   const above = compared?.amounts.filter((each) => !isWithin(each)) ?? [];
   return refuse('approval_needed', { ...request, title: act.title, subject, approvers: logins, above });

@@ -4,6 +4,7 @@ import { failpoint } from '../failpoint.ts';
 import { type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat } from '../ledger/read.ts';
+import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { defineAct, type Facts, type Report } from './act.ts';
@@ -25,6 +26,10 @@ export const ledgerImport = defineAct({
     ).optional(),
   },
   subject: ({ files }) => files.map(({ name }) => name).join(' '),
+  // Nothing more: the rows are read piece by piece as they are staged (ledger/read.ts).
+  async read(_context, { files }) {
+    for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
+  },
   partners: async () => 'all',
   perform(tx, { environment, actor }, { files, format, skipInvalid = false, acceptDiffering = false }) {
     const sources = files.map(({ name, bytes }) => ({

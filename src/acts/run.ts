@@ -28,6 +28,7 @@ export async function runAct<Input, Result, Followed, Json>(
   { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions = {},
 ): Promise<Report<Json>> {
   const input = readInput(act, given);
+  await readFiles(context, act, input, { isAsked: approval !== undefined });
   const heard = { ...context, reporter };
   const deliver = follows && later === undefined;
   const result = act.run
@@ -107,17 +108,30 @@ async function performAsAgreed<Input, Result, Followed, Json>(
 }
 
 /** Does an act in a transaction that is undone. Refuses as the act does. `isAsked`: a request for approval has its input. */
-export function previewAct<Input, Result, Followed, Json>(
+export async function previewAct<Input, Result, Followed, Json>(
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   given: Input,
   { isAsked = false }: { isAsked?: boolean } = {},
 ): Promise<Consequence<Json>> {
   const input = readInput(act, given);
+  await readFiles(context, act, input, { isAsked });
   return context.database.preview(async (tx) => {
     await admit(tx, context, act, input, { isAsked });
     return consequenceOf(tx, context, act, input);
   });
+}
+
+/** Reads the files of an input, for a user who may do the act: other users are refused after one query. */
+async function readFiles<Input>(
+  context: ActContext,
+  act: Act<Input>,
+  input: Input,
+  asked: { readonly isAsked: boolean },
+): Promise<void> {
+  if (act.read === undefined) return;
+  await context.database.reading((tx) => admit(tx, context, act, input, asked));
+  await act.read(context, input);
 }
 
 /** The input as the act takes it. Refuses what cannot be read by the name of its option. */

@@ -9,7 +9,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
 import { partnerExists } from '../partners/client-queries.ts';
 import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
-import { readActiveUser, readUsers } from '../people/user-queries.ts';
+import { loginOf, readActiveUser, readUsers } from '../people/user-queries.ts';
 import {
   changeRoles,
   deactivateUser,
@@ -48,10 +48,9 @@ export const userInvite = defineAct({
     if (!emailAddress.safeParse(login).success)
       throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is not one e-mail address' });
   },
-  subject: ({ login }) => login.toLowerCase(),
+  subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: isShellWithoutAdministrator,
-  makesFirstUser: true,
   async perform(tx, context, { login, name, roles = [], partnerId }) {
     await checkPartner(tx, partnerId);
     return inviteUser(tx, context, { login, name, roles, partnerId });
@@ -71,7 +70,7 @@ export const userLink = defineAct({
   title: 'Make a new sign-in link',
   role: 'administrator',
   input: { login: LOGIN(), noMail: NO_MAIL() },
-  subject: ({ login }) => login.toLowerCase(),
+  subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: isShellWithoutAdministrator,
   perform: (tx, context, { login }) => linkUser(tx, context, { login }),
@@ -147,7 +146,7 @@ export const userRole = defineAct({
     const missing = { argument: '--grant', value: '', reason: 'names no role, and neither does --revoke' };
     if (grant.length + revoke.length === 0) throw refuse('argument_invalid', missing);
   },
-  subject: ({ login }) => login.toLowerCase(),
+  subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: isShellWithoutAdministrator,
   async perform(tx, context, { login, grant = [], revoke = [], partnerId }) {
@@ -184,7 +183,7 @@ export const userDeactivate = defineAct({
   title: 'Deactivate a user for good',
   role: 'administrator',
   input: { login: LOGIN(), reason: reason().optional() },
-  subject: ({ login }) => login.toLowerCase(),
+  subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: isShellWithoutAdministrator,
   perform: (tx, context, { login, reason: why }) => deactivateUser(tx, context, { login, reason: why ?? null }),
@@ -205,13 +204,13 @@ export const userSignOut = defineAct({
   title: 'End all sessions of a user',
   role: 'administrator',
   input: { login: LOGIN() },
-  subject: ({ login }) => login.toLowerCase(),
+  subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: async (tx, context, { login }) =>
-    context.actor.user?.login === login.toLowerCase() || isShellWithoutAdministrator(tx, context),
+    context.actor.user?.login === loginOf(login) || isShellWithoutAdministrator(tx, context),
   perform: (tx, context, { login }) => signOutUser(tx, context, login),
   async facts(tx, { login }, _ended, { environment }): Promise<Facts> {
-    const [user] = await readUsers(tx, { login: login.toLowerCase(), now: environment.now().toISO() });
+    const [user] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
     return user === undefined ? {} : { [user.login]: { 'signed in': user.sessions > 0 ? 'yes' : null } };
   },
   amounts: () => [],

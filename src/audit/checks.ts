@@ -3,6 +3,7 @@
  * It counts the items inspected and names every item that is wrong.
  */
 import { createHash } from 'node:crypto';
+import type { SchemaComparison } from '../database/schema.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import type { HashedAgain } from '../seals/checkpoint.ts';
@@ -40,11 +41,14 @@ export interface Difference {
 export interface Finding {
   readonly inspected: number;
   readonly differences: readonly Difference[];
+  /** What could not be compared here, and what a person can do. */
+  readonly note?: string;
 }
 
 export interface CheckContext extends CheckScope {
   /** Those of this installation: PDFs that need others cannot be rendered again. */
   readonly fonts: readonly AddedFont[];
+  readonly schema: () => Promise<SchemaComparison>;
   /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
   readonly rows: () => Promise<RowFindings>;
   readonly journal: () => Promise<JournalFindings>;

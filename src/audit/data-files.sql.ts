@@ -190,8 +190,8 @@ const partners = (): string =>
           p.inactive_since IS NULL AS active, p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement,
           p.e_invoice, p.buyer_reference, p.electronic_address,
           a.arrangement, nullif(a.from_month, '0001-01') AS arrangement_from, a.connected_account_id,
-          a.merchant_of_record, a.split, a.connected_account_type, a.connected_account_state,
-          a.balance_transactions_from
+          a.merchant_of_record, a.split, to_jsonb(a.settlement_currencies) AS settlement_currencies,
+          a.connected_account_type, a.connected_account_state, a.balance_transactions_from
    FROM partners p
    CROSS JOIN LATERAL (
      SELECT * FROM partner_arrangements a WHERE a.partner_id = p.partner_id ORDER BY a.from_month DESC LIMIT 1) AS a

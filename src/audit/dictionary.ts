@@ -305,6 +305,7 @@ const PARTNERS = {
   connected_account_id: ['text', 'Connected account at the processor'],
   merchant_of_record: ['text', 'platform or third_party'],
   split: ['text', 'real_time or sequential'],
+  settlement_currencies: ['list', 'Currencies in which its platform is paid out; empty: not stated'],
   connected_account_type: ['text', 'standard, express or custom'],
   connected_account_state: ['text', 'State of its onboarding'],
   balance_transactions_from: ['text', 'processor or settlement_file'],

@@ -159,7 +159,22 @@ export const BEANCOUNT: JournalFormat = {
       ...postings.map(beancountLine),
       '\n',
     ].join(''),
-  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit.
-  closing: (day, balances) =>
-    `${balances.map((each) => `${dayAfter(day)} balance ${beancountAccount(each)}  ${Amount.of(each.amount, each.currency)} ~ 0 ${each.currency}\n`).join('')}\n`,
+  // beancount asserts at the start of a day, and without `~ 0` tolerates a difference in the last digit. Its balance of an
+  // account includes the accounts below: that of Liabilities:Unapplied, which has the cash of unknown payers, all partners'.
+  closing: (day, balances) => {
+    const totals = new Map<string, Amount>();
+    for (const { currency, amount, ...account } of balances) {
+      const words = beancountAccount(account).split(':');
+      for (const at of words.keys()) {
+        const key = `${words.slice(0, at + 1).join(':')}  ${currency}`;
+        const value = Amount.of(amount, currency);
+        totals.set(key, totals.get(key)?.plus(value) ?? value);
+      }
+    }
+    const lines = balances.map((each) => {
+      const name = beancountAccount(each);
+      return `${dayAfter(day)} balance ${name}  ${totals.get(`${name}  ${each.currency}`)} ~ 0 ${each.currency}\n`;
+    });
+    return `${lines.join('')}\n`;
+  },
 };

@@ -62,7 +62,7 @@ export async function verifyAndTell(
   onCheck: (report: CheckReport) => void,
 ): Promise<Verification> {
   const fonts = installedFonts(environment);
-  const found = await database.readingBeside((tx, beside) => verify(tx, undefined, onCheck, fonts, beside));
+  const found = await database.readingBeside((tx, beside) => verify(tx, undefined, { onCheck, fonts, beside }));
   const items = found.checks.flatMap(({ check, differences }) =>
     differences.length > 0 ? [{ item: check, count: differences.length }] : [],
   );

@@ -2,6 +2,7 @@
  * `verify`: runs every check in one snapshot of the database. A check that the damage does not let run is a difference of
  * its own. Refusals: nothing_to_verify, month_not_closed.
  */
+import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import {
   execute,
   isFaultOfOne,
@@ -11,7 +12,6 @@ import {
   sqlstate,
   type Transaction,
 } from '../database/transaction.ts';
-import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { hashAgain } from '../seals/checkpoint.ts';
@@ -23,6 +23,7 @@ export interface CheckReport {
   readonly check: string;
   readonly inspected: number;
   readonly differences: readonly Difference[];
+  readonly note?: string;
 }
 
 export interface Verification {
@@ -33,19 +34,30 @@ export interface Verification {
   readonly differences: number;
 }
 
+/** What the caller of checks hands to them. */
+export interface CheckOptions {
+  /** Those that the installation adds: without them, PDFs that need one are verified by their hashes alone. */
+  readonly fonts?: CheckContext['fonts'];
+  /** For whoever compared the schema already and lets nobody change it: tests do so once for all clones of a database. */
+  readonly schema?: SchemaComparison | undefined;
+}
+
+export interface VerifyOptions extends CheckOptions {
+  readonly onCheck?: (report: CheckReport) => void;
+  /** A second transaction of the same snapshot, in which rows are hashed beside the other checks. */
+  readonly beside?: Transaction | undefined;
+}
+
 /**
  * Runs all checks in the caller's transaction, which must be one snapshot, and reports each in the order of the list.
- * Refuses an empty ledger. `fonts` are those that the installation adds: without them, PDFs that need one are verified by
- * their hashes alone. `beside` is a second transaction of the same snapshot, in which rows are hashed beside the other checks.
+ * Refuses an empty ledger.
  */
 export async function verify(
   tx: Transaction,
   month: Month | undefined,
-  onCheck?: (report: CheckReport) => void,
-  fonts: readonly AddedFont[] = [],
-  beside?: Transaction,
+  { onCheck, beside, ...options }: VerifyOptions = {},
 ): Promise<Verification> {
-  const context = await checkContext(tx, month ?? null, fonts);
+  const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
@@ -63,7 +75,7 @@ export async function verify(
   };
   if (beside === undefined) await run(tx, CHECKS, context);
   else {
-    const hashing = checkContext(beside, month ?? null, fonts).then((own) => run(beside, HASHING, own));
+    const hashing = checkContext(beside, month ?? null, options).then((own) => run(beside, HASHING, own));
     const others = run(tx, OTHERS, context);
     // Waits for both even if one fails: its caller then ends the transactions.
     for (const each of await Promise.allSettled([hashing, others])) if (each.status === 'rejected') throw each.reason;
@@ -127,12 +139,13 @@ const unchecked =
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  fonts: readonly AddedFont[] = [],
+  { fonts = [], schema }: CheckOptions = {},
 ): Promise<CheckContext> {
   const scope = { month, after: month === null ? ('' as const) : await readMonthBefore(tx, month) };
   return {
     ...scope,
     fonts,
+    schema: once(async () => schema ?? compareSchema(tx)),
     rows: once(() => checkRows(tx, scope)),
     journal: once(() => checkJournal(tx, scope)),
     hashedAgain: once(() => hashAgain(tx, month)),

@@ -19,8 +19,8 @@ interface ContextOptions extends DatabaseOptions {
   readonly job?: boolean;
   /** Runs without anybody: it is the user `cron` unless `--by` or RECKONER_USER says otherwise. */
   readonly unattended?: boolean;
-  /** A dry run: changes of the settings are not recorded either. */
-  readonly dryRun?: boolean;
+  /** Reads the primary and writes nothing, changes of the settings neither: nobody needs to say who runs it. */
+  readonly writesNothing?: boolean;
 }
 
 /**
@@ -36,7 +36,8 @@ export async function withContext<Result>(
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   return withDatabase(environment, options, async (database) => {
     const inForce = () => settingsInForce(database, settings);
-    if (options.readOnly || options.dryRun) return work({ environment, settings: await inForce(), database, actor });
+    if (options.readOnly || options.writesNothing)
+      return work({ environment, settings: await inForce(), database, actor });
     // The name of a job is no login.
     const login = (options.job ? undefined : options.by) ?? environment.user;
     const unattended = options.job === true || options.unattended === true;
@@ -61,6 +62,12 @@ export const reading =
   (output: Output, ...given: Given): Done =>
     withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { readOnly: true });
 
+/** Like `reading`, but from the primary, for results that must be current. */
+export const readingNow =
+  <Given extends unknown[]>(work: (context: CommandContext, ...given: Given) => Done) =>
+  (output: Output, ...given: Given): Done =>
+    withContext((context) => work({ ...context, output }, ...given) as Promise<void>, { writesNothing: true });
+
 /**
  * A command that changes something. Its events name the value of `--by`, a user with the role if one is named. A dry run
  * writes nothing.
@@ -74,7 +81,7 @@ export const acting =
         if (role !== undefined && user?.kind === 'person') requireRole(user, role);
         return work({ ...context, output }, ...given) as Promise<void>;
       },
-      { by: output.by, dryRun: isDryRun(given) },
+      { by: output.by, writesNothing: isDryRun(given) },
     );
 
 const isDryRun = (given: readonly unknown[]): boolean =>

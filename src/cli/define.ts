@@ -4,7 +4,7 @@ import { dateArgument, reasonArgument } from './arguments.ts';
 import type { Done } from './context.ts';
 import type { Output } from './output.ts';
 
-export { acting, type CommandContext, type Done, reading } from './context.ts';
+export { acting, type CommandContext, type Done, reading, readingNow } from './context.ts';
 
 /** Makes a commander action of a function that gets the output, the arguments and the options, and may give the exit status. */
 export type Act = <Arguments extends unknown[]>(

@@ -8,6 +8,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import nodemailer from 'nodemailer';
+import { describeNotCompared } from '../audit/checks/schema.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { type Database, openDatabase } from '../database/database.ts';
@@ -122,6 +123,7 @@ interface ServerFacts {
   readonly megabytes: number;
 }
 
+/** Asked as the login role: reckoner_app cannot see its connection's TLS state. */
 const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>
   queryOne<ServerFacts>(
     tx,
@@ -147,8 +149,8 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
     return [problem('database', reasonOf(error))];
   }
   try {
+    const facts = await database.asOwner(readServerFacts, { readOnly: true });
     return await database.reading(async (tx) => {
-      const facts = await readServerFacts(tx);
       const found = facts === undefined ? [] : describeServer(facts, environment);
       found.push(...(await checkSchema(tx)));
       if (settings === undefined) return found;
@@ -171,11 +173,14 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   }
 }
 
-/** A restore that went wrong, a change by hand, or a build before the first release. */
+/** A restore that went wrong, or a change by hand. */
 async function checkSchema(tx: Transaction): Promise<Finding[]> {
-  const { differences } = await compareSchema(tx);
+  const { inspected, differences, notCompared } = await compareSchema(tx);
   const [first] = differences;
-  if (first === undefined) return [];
+  if (first === undefined) {
+    if (notCompared > 0) return [warning('schema', describeNotCompared(notCompared))];
+    return [ok('schema', `${plural(inspected, 'object')} as the migrations make them`)];
+  }
   const says = `${plural(differences.length, 'difference')} from what the migrations make, first ${first.object}`;
   return [problem('schema', `${says}: see 'reckoner verify'`)];
 }
@@ -184,7 +189,8 @@ async function checkSchema(tx: Transaction): Promise<Finding[]> {
 function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment): Finding[] {
   const { version, login, tls, local, most_connections: most, connections, megabytes } = facts;
   const production = name === 'production' && databaseUrl !== undefined;
-  const found = [ok('database', `PostgreSQL ${version}, ${megabytes} MB, clock as here, login ${login}`)];
+  const encrypted = tls === null ? '' : `, ${tls}`;
+  const found = [ok('database', `PostgreSQL ${version}${encrypted}, ${megabytes} MB, clock as here, login ${login}`)];
   if (production && facts.superuser) {
     found.push(problem('database', `${login} is a superuser: whoever runs Reckoner could change the ledger unseen`));
   } else if (production && facts.owns) {

@@ -14,13 +14,17 @@ export interface RunFlags {
 
 /** The action of a command that does an act. What cannot be read is refused before the database is opened. */
 export const doing =
-  <Given extends unknown[], Input>(act: Act<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
+  <Given extends unknown[], Input>(
+    act: Act<Input>,
+    inputOf: (...given: Given) => NoInfer<Input> & RunFlags,
+    { unattended = false }: { unattended?: boolean } = {},
+  ) =>
   (output: Output, ...given: Given): Done => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
     const input = readInput(act, rest);
     return withContext((context) => runCommand({ ...context, output }, act, input, { deliver, dryRun }), {
-      by: output.by,
-      ...(dryRun && { dryRun }),
+      ...{ by: output.by, unattended },
+      ...(dryRun && { writesNothing: true }),
     });
   };
 

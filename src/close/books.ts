@@ -14,6 +14,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
+import { settleWeAre } from '../partners/presentation.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
 import { readLastFact } from '../seals/queries.ts';
@@ -121,6 +122,7 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
   const { month } = request;
   await lockLedgerWhole(tx);
   failpoint('books.locked');
+  await settleWeAre(tx, context.settings);
   const state = await readBooksState(tx);
   const [obstacle] = await findObstacles(tx, context, request);
   if (obstacle !== undefined) throw obstacle;

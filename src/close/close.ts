@@ -2,7 +2,7 @@
  * Closing months: one transaction chooses a month, totals its rows, issues its documents and seals it. A preview is the
  * same transaction, rolled back. `run.ts` runs it; `src/month-end/month-end.ts` does what follows.
  * Refusals: month_not_ended, earlier_month_open, first_month_fixed, before_first_month, clock_behind,
- * settings_incomplete, tax_rule_missing, and those of `feeds.ts`.
+ * settings_incomplete, tax_rule_missing, we_are_fixed, and those of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -18,6 +18,8 @@ import { failpoint } from '../failpoint.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
+import { settleWeAre } from '../partners/presentation.ts';
+import { countApprovers } from '../people/approval-queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
 import { signSeal } from '../seals/signature.ts';
@@ -61,20 +63,28 @@ export async function planClose(
   checkFirstMonth(state, request);
   const months = await monthsOfPlan(tx, { environment, settings }, request, state);
   const [first] = months;
-  if (first !== undefined) {
-    const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
-    check(await readPartnerFeeds(tx, settings, first), decisionFor(first, request));
+  if (first === undefined) return months;
+  const check = request.forecast ? refuseStrangers : refuseMissingFeeds;
+  const feeds = await readPartnerFeeds(tx, settings, first);
+  check(feeds, decisionFor(feeds, request));
+  // No earlier month closes on the way to one that is refused.
+  const { month, allowEmpty } = request;
+  if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
+    if ((await readPartnerFeeds(tx, settings, month)).empty) throw refuse('month_empty', { month });
   }
   return months;
 }
 
-/** What the operator said is about the month that was named, not about an earlier one that closes with it. */
+/**
+ * What the operator said is about the month that was named. An earlier one, which has no rows, closes with it if nobody's
+ * rows were expected.
+ */
 export function decisionFor(
-  month: Month,
-  request: Pick<CloseRequest, 'month' | 'without' | 'allowEmpty'>,
+  feeds: Feeds,
+  { month, without, allowEmpty }: Pick<CloseRequest, 'month' | 'without' | 'allowEmpty'>,
 ): FeedDecision {
-  const { without, allowEmpty } = request;
-  return month === request.month ? { without, allowEmpty } : {};
+  if (feeds.month === month) return { without, allowEmpty };
+  return { allowEmpty: month !== undefined && missingFeeds(feeds).length === 0 };
 }
 
 async function monthsOfPlan(
@@ -110,6 +120,7 @@ export async function closeNext(
   // Enough to group a month's rows by hashing, and to sort a million hashes in memory.
   await raiseWorkMemory(tx);
   failpoint('close.locked');
+  await settleWeAre(tx, context.settings);
   const [month] = await planClose(tx, context, request);
   if (month === undefined) return undefined;
   const previous = await readLastClosed(tx);
@@ -119,7 +130,9 @@ export async function closeNext(
     ? { without: missingFeeds(feeds).map(({ partner_id }) => partner_id), empty: feeds.empty }
     : {};
   // What closed it, for an auditor to compare.
-  const details = request.preview ? missing : { ...missing, ...(await identity(tx)) };
+  const details = request.preview
+    ? missing
+    : { ...missing, ...(await identity(tx, context)), ...(await approvalsAt(tx, context)) };
   const batch = await beginIssue(tx, context, { month, purpose: 'month', askedFor: 'close' }, (now) =>
     recordEvent(tx, context.actor, { action: 'month.close', subject: month, details, now }),
   );
@@ -139,7 +152,16 @@ export async function closeNext(
 }
 
 /** The program's version, and the SHA-256 of the schema's objects as found (src/database/schema.ts). */
-const identity = async (tx: Transaction) => ({ program: packageVersion, schema: (await compareSchema(tx)).sha256 });
+const identity = async (tx: Transaction, { schema }: IssueContext) => ({
+  program: packageVersion,
+  schema: (schema ?? (await compareSchema(tx))).sha256,
+});
+
+/** Who could approve everything or a part of it, and what had to be approved, for the report of the close and the verifiers. */
+const approvalsAt = async (tx: Transaction, { settings }: IssueContext) => ({
+  ...(await countApprovers(tx)),
+  approval_rules: Object.keys(settings.approvals).sort(),
+});
 
 /** The instant at which a month has ended in all of these zones, and the zone in which it ends last. */
 export function endOfMonthEverywhere(month: Month, zones: readonly string[]): { at: DateTime<true>; zone: string } {

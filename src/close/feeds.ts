@@ -22,7 +22,7 @@ export interface Feeds {
   readonly month: Month;
   /** In the order of their ids; without those that the setting `allow_empty` names. */
   readonly expected: readonly ExpectedFeed[];
-  /** Whether the month has no rows of any partner, although a partner is active and an earlier month is closed. */
+  /** Whether no row of any partner posts to the month. */
   readonly empty: boolean;
 }
 
@@ -59,13 +59,10 @@ export async function readPartnerFeeds(
   );
   const { empty } = await queryOne<{ empty: boolean }>(
     tx,
-    `SELECT EXISTS (SELECT FROM closed_months WHERE month < :month)
-            AND EXISTS (SELECT FROM partners WHERE inactive_since IS NULL)
-            -- The first partner with rows ends it.
-            AND (SELECT true FROM partners p
-                 WHERE (SELECT true FROM ledger_rows r
-                        WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL
-            AS empty`,
+    // The first partner with rows ends it.
+    `SELECT (SELECT true FROM partners p
+             WHERE (SELECT true FROM ledger_rows r
+                    WHERE r.partner_id = p.partner_id AND r.posted_month = :month LIMIT 1) LIMIT 1) IS NULL AS empty`,
     { month },
   );
   return { month, expected, empty };
@@ -97,16 +94,26 @@ export function undecidedFeeds(
   { without = [], allowEmpty = false }: FeedDecision,
 ): { readonly partners: readonly ExpectedFeed[]; readonly empty: boolean } {
   if (allowEmpty) return { partners: [], empty: false };
-  const missing = missingFeeds(feeds);
-  const partners = missing.filter(({ partner_id }) => !without.includes(partner_id));
-  return { partners, empty: feeds.empty && missing.length === 0 };
+  return {
+    partners: missingFeeds(feeds).filter(({ partner_id }) => !without.includes(partner_id)),
+    empty: feeds.empty,
+  };
 }
 
-/** Refuses a month that lacks an expected feed, or has no rows at all, unless the operator accepted that. */
+/** The options by which an incomplete month closes. */
+export const optionsToClose = (feeds: Feeds): string =>
+  feeds.empty
+    ? '--allow-empty'
+    : missingFeeds(feeds)
+        .map(({ partner_id }) => `--without ${partner_id}`)
+        .join(' ');
+
+/** Refuses a month that has no rows at all, or lacks an expected feed, unless the operator accepted that. */
 export function refuseMissingFeeds(feeds: Feeds, decision: FeedDecision): void {
   const { month } = feeds;
-  refuseStrangers(feeds, decision);
   const { partners, empty } = undecidedFeeds(feeds, decision);
+  if (empty) throw refuse('month_empty', { month });
+  refuseStrangers(feeds, decision);
   if (partners.length > 0) {
     throw refuse('feeds_missing', {
       month,
@@ -114,5 +121,4 @@ export function refuseMissingFeeds(feeds: Feeds, decision: FeedDecision): void {
       ...(decision.without && { without: [...new Set(decision.without)] }),
     });
   }
-  if (empty) throw refuse('month_empty', { month });
 }

@@ -20,7 +20,21 @@ export const APPROVABLE_ACTS: readonly string[] = [
   ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
 ];
 
+/**
+ * The rules that production should have once two people can approve: what moves money to somebody else, or decides who may ask
+ * for it, where e-mails go and where money is sent; and the acts by which one administrator could make the second person, or
+ * (`user.deactivate`, from a third approver on: see advisedRules) remove one.
+ */
+export const ADVISED_RULES: readonly string[] = [
+  ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
+  ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
+];
+
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
+
+/** Of two approvers, each has to be able to remove the other: a rule would need the one who has left. */
+export const advisedRules = (approvers: number): readonly string[] =>
+  approvers < 2 ? [] : ADVISED_RULES.filter((act) => act !== 'user.deactivate' || approvers > 2);
 
 /** With `always`, whatever the amount. It is written as `{}` too; the history of the settings shows no empty object. */
 const rule = z

@@ -63,7 +63,10 @@ export function reasonCodeProblem(code: string, category: string): string | unde
 export const electronicAddress = line(130).refine((text) => {
   const [, scheme = '', id = ''] = /^([^:]*):(\S+)$/.exec(text) ?? [];
   return ADDRESS_SCHEMES.has(scheme) && id !== '';
-}, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574 or EM:ap@partner.example');
+}, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
+
+/** The schemes of the EAS code list that Peppol does not take. XRechnung and Factur-X do. */
+export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
 /** `0002:732829320`, or an id alone: a register's code of ISO 6523, a colon and the id there. */
 export const registrationId = line(100).refine((text) => {

@@ -92,11 +92,6 @@ const PRODUCTION: SettingsFile = {
   auditor_email: '',
   operations_email: '',
   instructions: { USD: { ach: {}, wire: {} }, '*': { wire: {} } },
-  // What moves money to somebody else, or decides who may ask for it, where e-mails go and where money is sent.
-  approvals: {
-    ...{ 'partner.import': {}, 'client.create': {}, 'credit.refund': {}, 'invoice.write_off': {} },
-    'instructions.adopt': {},
-  },
 };
 
 export const firstSettings = (environment: EnvironmentName): SettingsFile =>

@@ -100,93 +100,103 @@ const retentionSchema = z.strictObject({
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
-export const settingsSchema = z.strictObject({
-  issuer: z.strictObject({
-    legal_name: line().default(''),
-    address: addressSchema.prefault({}),
-    email: optional(emailAddress).default(''),
-    phone: line(40).default(''),
-    tax_id: line(60).default(''),
-    /** What e-invoices say besides; left out: nothing. */
-    e_invoice: eInvoiceSellerSchema.optional(),
-    /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
-    logo: line(1000).default(''),
-  }),
-  time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
-  /** Production's word that its ledger is in the server under RECKONER_HOME; without it, production demands DATABASE_URL. */
-  database: z.enum(['', 'embedded']).default(''),
-  payment_terms_days: z.int().min(0).max(365).default(30),
-  public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
-  mail_from: optional(emailAddress).default(''),
-  reply_to: optional(emailAddress).default(''),
-  finance_email: optional(emailAddress).default(''),
-  auditor_email: optional(emailAddress).default(''),
-  operations_email: optional(emailAddress).default(''),
-  /** Whom /.well-known/security.txt names: an address or an https URL; the issuer's address if empty. */
-  security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
-  /** A time-stamping authority (RFC 3161). Its answers are signed, so that plain http does. */
-  time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
-  /** Under which name e-mails are signed; an empty domain is that of mail_from. */
-  dkim: z
-    .strictObject({
-      domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
-      selector: z.string().regex(DOMAIN, 'must be a name such as reckoner').default('reckoner'),
-    })
-    .prefault({}),
-  sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
-  instructions: z
-    .record(
-      z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
-      instructionsSchema,
-    )
-    .check(({ value, issues }) => {
-      for (const [currency, { ach }] of Object.entries(value)) {
-        if (ach === undefined || currency === 'USD' || currency === '*') continue;
-        const message = 'ACH is for US dollars only: omit it here';
-        issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
-      }
+export const settingsSchema = z
+  .strictObject({
+    issuer: z.strictObject({
+      legal_name: line().default(''),
+      address: addressSchema.prefault({}),
+      email: optional(emailAddress).default(''),
+      phone: line(40).default(''),
+      tax_id: line(60).default(''),
+      /** What e-invoices say besides; left out: nothing. */
+      e_invoice: eInvoiceSellerSchema.optional(),
+      /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
+      logo: line(1000).default(''),
     }),
-  /** On this day of the following month the job closes a month's books; null: only `books close` does. */
-  books_close_day: z.int().min(1).max(28).nullable().default(null),
-  /** Bank accounts that report no more, by account with the reason: no close of books waits for them. */
-  ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
-  payment_link: paymentLinkSchema.default({ provider: 'page' }),
-  bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
-  small_difference: smallDifferenceSchema.default({}),
-  /** Which invoices a close holds for finance to look at; by default none. */
-  holds: holdsSchema.prefault({}),
-  /** Names in bank lines that mark payouts of the processor. */
-  payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
-  /** Partners that a month may close without rows of; true: no feed is expected. */
-  allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
-  /** Whether the jobs take a checkpoint of the open month once a day. */
-  checkpoints: z.enum(['daily', 'off']).default('daily'),
-  /** Dunning levels: days after the due date, or before it if negative. */
-  reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
-  /** Whether a payment that pays invoices is acknowledged to its payer by e-mail. */
-  payment_receipts: z.boolean().default(true),
-  /** Whether a refund of credit is announced to its partner by e-mail. */
-  refund_notices: z.boolean().default(true),
-  /**
-   * Which open credit an invoice takes when it is issued: all, only that of months below zero, or none. The rest waits for
-   * `credit apply` or a payment that names it.
-   */
-  credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
-  /** The tax that finance configured (docs/tax.md); null: documents carry none. */
-  tax: taxSchema.nullable().default(null),
-  partner_id_header: z
-    .string()
-    .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
-    .default('X-Service-Partner-Id'),
-  quotes: quotesSchema.prefault({}),
-  retention: retentionSchema.prefault({}),
-  http: httpSchema.prefault({}),
-  console: consoleSchema.prefault({}),
-  /** Acts that need a second person, by name. */
-  approvals: approvalsSchema.default({}),
-  /** How long a request for approval can be approved. */
-  approvals_expire_days: z.int().min(1).max(366).default(14),
-});
+    time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
+    /** Production's word that its ledger is in the server under RECKONER_HOME; without it, production demands DATABASE_URL. */
+    database: z.enum(['', 'embedded']).default(''),
+    payment_terms_days: z.int().min(0).max(365).default(30),
+    public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
+    mail_from: optional(emailAddress).default(''),
+    reply_to: optional(emailAddress).default(''),
+    finance_email: optional(emailAddress).default(''),
+    auditor_email: optional(emailAddress).default(''),
+    operations_email: optional(emailAddress).default(''),
+    /** Whom /.well-known/security.txt names: an address or an https URL; the issuer's address if empty. */
+    security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
+    /** A time-stamping authority (RFC 3161). Its answers are signed, so that plain http does. */
+    time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
+    /** Under which name e-mails are signed; an empty domain is that of mail_from. */
+    dkim: z
+      .strictObject({
+        domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
+        selector: z.string().regex(DOMAIN, 'must be a name such as reckoner').default('reckoner'),
+      })
+      .prefault({}),
+    sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
+    instructions: z
+      .record(
+        z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
+        instructionsSchema,
+      )
+      .check(({ value, issues }) => {
+        for (const [currency, { ach }] of Object.entries(value)) {
+          if (ach === undefined || currency === 'USD' || currency === '*') continue;
+          const message = 'ACH is for US dollars only: omit it here';
+          issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
+        }
+      }),
+    /** On this day of the following month the job closes a month's books; null: only `books close` does. */
+    books_close_day: z.int().min(1).max(28).nullable().default(null),
+    /** Bank accounts that report no more, by account with the reason: no close of books waits for them. */
+    ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
+    payment_link: paymentLinkSchema.default({ provider: 'page' }),
+    bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
+    small_difference: smallDifferenceSchema.default({}),
+    /** Which invoices a close holds for finance to look at; by default none. */
+    holds: holdsSchema.prefault({}),
+    /** Names in bank lines that mark payouts of the processor. */
+    payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
+    /** Partners that a month may close without rows of; true: no feed is expected. */
+    allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
+    /** Whether the jobs take a checkpoint of the open month once a day. */
+    checkpoints: z.enum(['daily', 'off']).default('daily'),
+    /** Dunning levels: days after the due date, or before it if negative. */
+    reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
+    /** Whether a payment that pays invoices is acknowledged to its payer by e-mail. */
+    payment_receipts: z.boolean().default(true),
+    /** Whether a refund of credit is announced to its partner by e-mail. */
+    refund_notices: z.boolean().default(true),
+    /**
+     * Which open credit an invoice takes when it is issued: all, only that of months below zero, or none. The rest waits for
+     * `credit apply` or a payment that names it.
+     */
+    credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
+    /** The supplier of our partners, who sell at a price of their own, or the principal (docs/settings.md). */
+    we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
+    /** The tax that finance configured (docs/tax.md); null: documents carry none. */
+    tax: taxSchema.nullable().default(null),
+    partner_id_header: z
+      .string()
+      .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
+      .default('X-Service-Partner-Id'),
+    quotes: quotesSchema.prefault({}),
+    retention: retentionSchema.prefault({}),
+    http: httpSchema.prefault({}),
+    console: consoleSchema.prefault({}),
+    /** Acts that need a second person, by name. */
+    approvals: approvalsSchema.default({}),
+    /** How long a request for approval can be approved. */
+    approvals_expire_days: z.int().min(1).max(366).default(14),
+  })
+  .superRefine(({ we_are: weAre, tax }, context) => {
+    if (weAre !== 'principal' || tax === null) return;
+    const message =
+      'cannot be principal where tax is configured: a principal owes tax on the whole price, and tax is calculated on the ' +
+      'invoice amount, which is what a supplier_to_partner sells for';
+    context.addIssue({ code: 'custom', path: ['we_are'], message });
+  });
 
 export type WrittenSettings = z.output<typeof settingsSchema>;
 /** The shape of settings.json as it is written. */

@@ -192,10 +192,11 @@ export interface Sale {
   readonly date: string;
 }
 
+const isFor = (rule: TaxRule, sale: Sale): boolean =>
+  SELECTORS.every((selector) => rule[selector] === undefined || rule[selector] === sale[selector]);
+
 const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
-  SELECTORS.every((selector) => rule[selector] === undefined || rule[selector] === sale[selector]) &&
-  (rule.from ?? '') <= sale.date &&
-  sale.date <= (rule.until ?? '9999-12-31');
+  isFor(rule, sale) && (rule.from ?? '') <= sale.date && sale.date <= (rule.until ?? '9999-12-31');
 
 const weightOf = (rule: TaxRule): number =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
@@ -208,4 +209,18 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
       (best, rule) => (best === undefined || weightOf(rule) > weightOf(best) ? rule : best),
       undefined,
     );
+}
+
+/**
+ * The rules that a sale without one would have on other days: `rule 3 begins on 2026-11-01`. Rules are counted from 1. Empty
+ * where there are none.
+ */
+export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
+  return rules
+    .flatMap((rule, at) => {
+      if (!isFor(rule, sale)) return [];
+      const days = (rule.from ?? '') > sale.date ? `begins on ${rule.from}` : `ended on ${rule.until}`;
+      return [`rule ${at + 1} ${days}`];
+    })
+    .join(', ');
 }

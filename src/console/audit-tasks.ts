@@ -11,11 +11,11 @@ import type { FastifyInstance } from 'fastify';
 import { EXPORT_KINDS, exportFormats } from '../audit/export.ts';
 import { finishTask, insertTask, readTasks, type TaskKind } from '../audit/tasks.sql.ts';
 import { type ExportInput, type ExportResult, packFolder, runTask } from '../audit/tasks.ts';
+import { COMPILED } from '../compiled.ts';
 import { openDatabase } from '../database/database.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { CAN_START_THREADS } from '../thread.ts';
 import { choiceAsked, idAsked, monthAsked } from './parameters.ts';
 import type { Access, Routes, Transact, Visit } from './route.ts';
 import { CHECKS_PATH, PACKS_PATH } from './screens/audit-tasks.tsx';
@@ -98,7 +98,7 @@ function startTask(
 ): void {
   const failed = (err: unknown) => log.error({ err, kind, task: taskId }, 'a task of an auditor failed');
   // Node 20 cannot start a process from TypeScript.
-  if (!CAN_START_THREADS) {
+  if (!COMPILED) {
     void openDatabase(environment)
       .then((own) => runTask({ database: own, environment }, kind, taskId).finally(own.close))
       .catch(failed);

@@ -8,8 +8,9 @@ export const PAGE_HEADERS = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
-  // With no-referrer a browser hides the origin of a form, which is checked.
-  'Referrer-Policy': 'same-origin',
+  // The path can be a secret, so only the origin is sent as Referer. `no-referrer` would also hide the origin of a form,
+  // which is checked.
+  'Referrer-Policy': 'strict-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',
   'X-Robots-Tag': 'noindex, nofollow',

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as oidc from 'openid-client';
 import type { OidcSettings } from '../config/console.ts';
 import type { Environment } from '../config/environment.ts';
+import { emailAddress, line } from '../config/validation.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { thisProcess } from '../people/audit-events.ts';
@@ -58,7 +59,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await database.transaction((tx) => takeChallenge(tx, shared, { secret, kind: 'provider' }));
     if (asked === undefined) return refused(shared, request, 'this browser did not ask for it, or too long ago');
-    const given = { place, asked, rolesClaim: settings.roles_claim };
+    const given = { place, asked, settings };
     const claims = await claimsOf(configuration, request, given).catch(async (error: unknown) => {
       log.warn({ reason: reasonOf(error) }, 'sign-in by the identity provider refused');
       return refused(shared, request, reasonFor(error));
@@ -133,7 +134,7 @@ type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readon
 async function claimsOf(
   configuration: oidc.Configuration,
   request: FastifyRequest,
-  { place, asked, rolesClaim }: { place: Place; asked: Readonly<Record<string, string>>; rolesClaim: string },
+  { place, asked, settings }: { place: Place; asked: Readonly<Record<string, string>>; settings: OidcSettings },
 ): Promise<Claims> {
   const tokens = await oidc.authorizationCodeGrant(configuration, new URL(request.url, place.origin), {
     expectedState: asked['state'] ?? '',
@@ -142,7 +143,12 @@ async function claimsOf(
     idTokenExpected: true,
   });
   const claims = tokens.claims() as unknown as Claims;
-  const lacks = ['email', 'email_verified', rolesClaim].some((name) => name !== '' && claims[name] === undefined);
+  // OpenID Connect Core 2 and 3.1.3.7: the subject is ASCII, and azp, if present, must be this client.
+  if (!/^[!-~]{1,255}$/.test(claims.sub)) throw new Error('sub is not of 1 to 255 ASCII characters without spaces');
+  if (claims['azp'] !== undefined && claims['azp'] !== settings.client_id) throw new Error('azp is another client');
+  const lacks = ['email', 'email_verified', settings.roles_claim].some(
+    (name) => name !== '' && claims[name] === undefined,
+  );
   if (!lacks || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
   // Whether an address is verified is said of the address beside it.
@@ -152,12 +158,13 @@ async function claimsOf(
   return { ...more, ...claims, email, email_verified };
 }
 
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= 254 ? value : undefined;
+const NAME = line().trim().min(1);
 
+/** Addresses and names that we would refuse from a person are dropped. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
-    ...{ issuer: claims.iss, subject: claims.sub, email: textOf(claims['email']), name: textOf(claims['name']) },
+    ...{ issuer: claims.iss, subject: claims.sub },
+    ...{ email: emailAddress.safeParse(claims['email']).data, name: NAME.safeParse(claims['name']).data },
     emailVerified: isVerified(settings, claims['email_verified']),
     roles: settings.roles_claim === '' ? null : rolesOf(settings, claims[settings.roles_claim]),
   };
@@ -182,6 +189,23 @@ function proofBy(secret: string): oidc.ClientAuth {
   };
 }
 
+/** The library reads each answer whole. No genuine answer is longer. */
+const MOST_BYTES = 1_000_000;
+
+const fetchLimited: oidc.CustomFetch = async (url, options) => {
+  const response = await fetch(url, options as RequestInit);
+  if (response.body === null) return response;
+  let bytes = 0;
+  const limit = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes > MOST_BYTES) throw new Error(`the answer is longer than ${MOST_BYTES} bytes`);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(limit), response);
+};
+
 /** Discovery once for the settings; again after it failed. */
 function remembered(environment: Environment): (settings: OidcSettings) => Promise<oidc.Configuration> {
   let known: { key: string; configuration: Promise<oidc.Configuration> } | undefined;
@@ -196,6 +220,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       secret === undefined ? oidc.None() : proofBy(secret),
       {
         timeout: TIMEOUT_SECONDS,
+        [oidc.customFetch]: fetchLimited,
         // The signature of the ID token is checked too, although TLS says already whose it is. Plain http: for tests.
         execute: [
           oidc.enableNonRepudiationChecks,

@@ -29,7 +29,7 @@ import type { Encrypt } from './backup-encryption.ts';
 import { signatureOf } from './backup-signature.ts';
 import { copyOut, countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
-import { doneMigrations, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
+import { doneMigrations, migrationName, pendingMigrations, whileNobodyMigrates } from './migrate.ts';
 import { execute, query, type Transaction } from './transaction.ts';
 
 export const FORMAT = 'reckoner-backup';
@@ -85,7 +85,8 @@ export async function writeBackup(
 /** An older schema is backed up as it is: a backup matters most before an upgrade. */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
   const pending = await pendingMigrations(tx.knex);
-  if ((await doneMigrations(tx.knex)).length === 0) throw refuse('database_not_migrated', { pending });
+  if ((await doneMigrations(tx.knex)).length === 0)
+    throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
   await checkEnvironment(tx.knex, environment);
 }
 
@@ -99,14 +100,15 @@ export interface Table {
   readonly bytes: number;
 }
 
-/** The objects of the current schema that belong to the owner of our tables and not to an extension. */
+/** The objects of the current schema that the owner of our tables owns, except extensions' objects and the schema record. */
 const OURS = `
   FROM pg_class c
   WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     AND c.relowner = (SELECT relowner FROM pg_class WHERE oid = to_regclass('migrations'))
     AND NOT EXISTS (
       SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-    AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq')`;
+    AND c.relname NOT IN ('migrations', 'migrations_id_seq', 'migrations_lock', 'migrations_lock_index_seq',
+                          'schema_records')`;
 
 /** The order that triggers demand beyond foreign keys: a row's policy and event exist, and no row posts to a closed month. */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
@@ -135,7 +137,7 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
                   UNION ALL
                   -- Nothing is recorded during a pause, so a backup of a paused ledger has its pause last.
                   SELECT g.tgrelid::regclass::text FROM pg_trigger g
-                  WHERE g.tgname = 'not_while_paused' AND c.relname = 'pauses') AS after
+                  WHERE position('not_while_paused' IN g.tgargs) > 0 AND c.relname = 'pauses') AS after
      ${OURS} AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL (:filled)
      ORDER BY c.relname COLLATE "C"`,
     { filled: FILLED_BY_TRIGGERS },

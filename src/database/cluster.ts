@@ -213,11 +213,12 @@ export async function isStopping(cluster: Cluster): Promise<boolean> {
 
 /**
  * A fast shutdown, waited for. One that takes long does no harm: the next command waits for it or uses the server. The
- * server signals itself: a process number means nothing in another container, and root must not trust a user's file.
+ * server signals itself: a process number means nothing in another container, and root must not trust a user's file. Its
+ * shell needs no other program: a small machine may have none.
  */
 export async function stopServer(cluster: Cluster, client: pg.Client): Promise<void> {
   const [pid] = await readServerLock(cluster);
-  const stopped = client.query(`COPY (SELECT) TO PROGRAM 'kill -INT "$(head -n 1 postmaster.pid)"'`);
+  const stopped = client.query(`COPY (SELECT) TO PROGRAM 'read -r pid <postmaster.pid && kill -INT "$pid"'`);
   await stopped.catch(() => {}); // The shutdown ends this connection, too.
   const since = performance.now();
   while ((await readServerLock(cluster))[0] === pid && performance.now() - since < PATIENCE_MS) await sleep(5);

@@ -2,7 +2,8 @@
  * The database: DATABASE_URL, or the embedded server under RECKONER_HOME; for what only reads, the replica that
  * DATABASE_URL_READ names (replica.ts). Opening checks its version, its migrations and that it belongs to this
  * environment, and what is checked again before each transaction that writes (fitness.ts). Refusals:
- * database_unreachable, database_too_old, database_not_migrated, database_newer, database_environment,
+ * database_unreachable, database_too_old, database_not_migrated, database_newer, database_unreleased, database_foreign,
+ * database_environment,
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
@@ -14,12 +15,12 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { connectionUrl } from './address.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
-import { migrate, pendingMigrations } from './migrate.ts';
+import { type Migrated, migrate, migrationName, pendingMigrations } from './migrate.ts';
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
 import { openPool, type Patience, SESSION } from './session.ts';
-import { execute, inTransaction, readBeside, type Transaction } from './transaction.ts';
+import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
   /** Does work in a transaction of the app's role, retried where the server undid it. */
@@ -48,7 +49,10 @@ export interface Database {
   readonly connection: pg.ClientConfig;
   /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
-  readonly migrations: { readonly run: () => Promise<string[]> };
+  /** `settle` does what belongs to the migration, in its transaction. Gives the names of the migrations that ran. */
+  readonly migrations: {
+    readonly run: (settle?: (tx: Transaction, done: Migrated) => Promise<void>) => Promise<readonly string[]>;
+  };
   /** Throws the refusal of whatever would keep a transaction from writing now. */
   readonly checkWritable: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -102,7 +106,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await checkUnmigrated(owner, server.name);
     if (!options.unmigrated) {
       const pending = await pendingMigrations(owner);
-      if (pending.length > 0) throw refuse('database_not_migrated', { pending });
+      if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
       await checkEnvironment(owner, environment);
     }
   } catch (error) {
@@ -116,11 +120,15 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     connection: server.connection,
     pools: () => ({ transactions: stateOf(app), acceptances: stateOf(trips), owner: stateOf(owner) }),
     migrations: {
-      run: async () => {
+      run: async (settle = async () => {}) => {
         await checkUnmigrated(owner, server.name, environment);
         await pendingMigrations(owner);
-        const done = await migrate(owner, server.connection);
-        await owner.raw(`INSERT INTO installation (environment) VALUES (?) ON CONFLICT DO NOTHING`, [environment.name]);
+        const done = await migrate(owner, server.connection, async (tx, migrated) => {
+          const { name } = environment;
+          await query(tx, 'INSERT INTO installation (environment) VALUES (:name) ON CONFLICT DO NOTHING', { name });
+          await checkEnvironment(tx.knex, environment);
+          await settle(tx, migrated);
+        });
         await checkEnvironment(owner, environment);
         return done;
       },
@@ -163,7 +171,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     const { databaseUrl } = environment;
     await awaitReplica(app, server.name, databaseUrl === undefined ? undefined : serverAt('DATABASE_URL', databaseUrl));
     const pending = await pendingMigrations(app);
-    if (pending.length > 0) throw refuse('database_not_migrated', { pending });
+    if (pending.length > 0) throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
     await checkEnvironment(app, environment);
   } catch (error) {
     await close();

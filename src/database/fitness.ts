@@ -2,12 +2,12 @@
  * What a database must be before anything is written to it: a server that takes writes, with the migrations that this
  * version knows, and with a clock that agrees with this machine's. Checked before the first transaction that writes, and then
  * every 30 seconds, and at once after this machine's clock was set.
- * Refusals: clock_differs, database_read_only, database_newer.
+ * Refusals: clock_differs, database_read_only, database_newer, database_unreleased.
  */
 import type { Knex } from 'knex';
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
-import { refuseNewer } from './migrate.ts';
+import { refuseOthers } from './migrate.ts';
 import { queryOne, type Transaction } from './transaction.ts';
 
 export type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
@@ -49,7 +49,7 @@ export function fitnessOf(pool: Knex, name: string, clock: Clock): Fitness {
     const { rows } = (await pool.raw(WITH_MIGRATIONS)) as { rows: Answer[] };
     const answer = rows[0] as Answer;
     refuseReadOnly(answer, name);
-    refuseNewer(answer.migrations);
+    refuseOthers(answer.migrations);
     if (!clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
     [checkedAt, clockBase] = [performance.now(), base];
   };

@@ -4,12 +4,11 @@
  * compares with what the migrations make. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { refuse } from '../errors/refusals.ts';
-import { packageRoot } from '../package.ts';
+import { SCHEMA_FILE } from './schema.ts';
 
-const GRANTS: readonly string[] = readFileSync(join(packageRoot, 'migrations', 'schema.sql'), 'utf8')
+const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
   .split('\n')
   .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
 
@@ -48,6 +47,7 @@ export async function grantToApp(owner: Knex): Promise<void> {
   const whole = [
     `GRANT USAGE ON SCHEMA ${home} TO reckoner_app;`,
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
+    'CALL close_functions();',
   ];
   await owner.raw([...whole, ...GRANTS, QUEUE].join('\n'));
 }

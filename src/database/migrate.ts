@@ -1,7 +1,8 @@
 /**
  * Migrations: the SQL files of the folder `migrations` in the order of their names, after those of the queue.
- * Refusals: database_not_migrated, database_newer, database_unreleased, database_not_owner, database_busy.
+ * Refusals: database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
  */
+import { createHash } from 'node:crypto';
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +12,10 @@ import { refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
 import { grantToApp, ownsTables, refuseUnlessOwner } from './grants.ts';
 import { LOCKS } from './locks.ts';
-import { readMigratedColumns } from './schema.ts';
+import { type Recording, readMigrated, recordSchema } from './schema.ts';
+import type { SchemaObject } from './schema-objects.ts';
 import { connectClient, openClientPool } from './session.ts';
-import { LOCK_TIMEOUT, sqlstate } from './transaction.ts';
+import { execute, inTransaction, LOCK_TIMEOUT, sqlstate, type Transaction, within } from './transaction.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 
@@ -23,15 +25,29 @@ export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
   .map((file) => file.replace(/\.sql$/, ''))
   .sort();
 
+const readMigration = (name: string): string => readFileSync(join(FOLDER, `${name}.sql`), 'utf8');
+
+/** A migration as a database remembers it: its name, and what it said when it ran, comments aside. */
+const idOf = (name: string): string => {
+  const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
+  return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
+};
+
+/** `001_foundation` of `001_foundation.5fe2…`. Builds before the first release remembered names alone. */
+export const migrationName = (id: string): string => id.replace(/\.[0-9a-f]{12}$/, '');
+
+/** Our migrations in their order, as a database remembers them. */
+export const MIGRATIONS: readonly string[] = MIGRATION_NAMES.map(idOf);
+
 const TABLE = 'migrations';
 
-const sourceOf = (names: readonly string[]): Knex.MigrationSource<string> => ({
-  getMigrations: async () => MIGRATION_NAMES.filter((name) => names.includes(name)),
-  getMigrationName: (name) => name,
-  getMigration: async (name) => ({
+const sourceOf = (ids: readonly string[]): Knex.MigrationSource<string> => ({
+  getMigrations: async () => MIGRATIONS.filter((id) => ids.includes(id)),
+  getMigrationName: (id) => id,
+  getMigration: async (id) => ({
     up: async (knex) => {
       // Without bindings knex leaves `:name` alone, but a question mark must be escaped.
-      await knex.raw(readFileSync(join(FOLDER, `${name}.sql`), 'utf8').replaceAll('?', '\\?'));
+      await knex.raw(readMigration(migrationName(id)).replaceAll('?', '\\?'));
     },
     down: async () => {
       throw new Error('migrations go forward only');
@@ -85,37 +101,64 @@ async function holders(asking: { query: (sql: string) => Promise<{ rows: { who: 
   return (await asking.query(sql)).rows.map(({ who }) => who);
 }
 
+export interface Migrated {
+  /** Names of the migrations that ran. */
+  readonly migrations: readonly string[];
+  readonly schema: Recording;
+}
+
 /**
- * Runs the pending migrations as the database's owner and returns their names, and grants again what the app's role
- * needs. Safe to repeat and to run concurrently. Refusals: database_not_owner, database_busy.
+ * Runs the pending migrations as the database's owner, grants again what the app's role needs, and records what the
+ * migrations make: all of it, with what `settle` does, or nothing. Safe to repeat and to run concurrently.
+ * Refusals: database_not_owner, database_busy, and those of pendingMigrations.
  */
-export async function migrate(owner: Knex, connection: pg.ClientConfig, patience = PATIENCE): Promise<string[]> {
+export async function migrate(
+  owner: Knex,
+  connection: pg.ClientConfig,
+  settle: (tx: Transaction, done: Migrated) => Promise<void>,
+  patience = PATIENCE,
+): Promise<readonly string[]> {
   const work = async () => {
     const isOwner = await ownsTables(owner);
     const pending = await pendingMigrations(owner);
-    if (pending.length === 0) await refuseUnreleased(owner);
     if (!isOwner && pending.length === 0) return [];
     await refuseUnlessOwner(owner, 'migrate');
     await prepareQueue(connection);
-    const done = await migrateTo(owner, MIGRATION_NAMES);
-    await grantToApp(owner);
-    return done;
+    return inTransaction(owner, async (tx) => {
+      const migrated = await migrateWhole(tx);
+      await settle(tx, { migrations: migrated.names, schema: await recordSchema(tx, migrated.objects) });
+      return migrated.names;
+    });
   };
   return whileNobodyMigrates(connection, 'alone', () => withPatience(owner, patience, work), patience);
 }
 
-/** Builds before the first release had migrations of these names with less in them. Nothing upgrades their databases. */
-async function refuseUnreleased(owner: Knex): Promise<void> {
-  const { rows } = (await owner.raw(
-    `SELECT c.relname || '.' || a.attname AS name
-     FROM pg_class home JOIN pg_class c ON c.relnamespace = home.relnamespace
-     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-     WHERE home.oid = to_regclass(?)`,
-    [TABLE],
-  )) as { rows: { name: string }[] };
-  const there = new Set(rows.map(({ name }) => name));
-  const missing = readMigratedColumns().filter((name) => !there.has(name));
-  if (missing.length > 0) throw refuse('database_unreleased', { missing });
+/** Runs what is pending and grants. Gives the names of what ran, and the objects that all migrations make on this server. */
+export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; objects: SchemaObject[] }> {
+  const done = await migrateTo(tx.knex, MIGRATIONS);
+  await grantToApp(tx.knex);
+  const isNew = done.length === MIGRATIONS.length;
+  return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
+}
+
+/** Runs all migrations in a schema of its own, which is undone. What was changed by hand is not in it. */
+async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
+  let made: SchemaObject[] = [];
+  const undone = new Error('a schema made to look at is undone');
+  await tx.knex
+    .transaction(async (savepoint) => {
+      const inner = within(savepoint);
+      await execute(inner, 'CREATE SCHEMA reckoner_migrated');
+      await execute(inner, `SET LOCAL search_path TO reckoner_migrated`);
+      await migrateTo(savepoint, MIGRATIONS);
+      await grantToApp(savepoint);
+      made = await readMigrated(inner);
+      throw undone;
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error;
+    });
+  return made;
 }
 
 /** Without limit, a migration that waits for a table makes everybody else wait for it, too. */
@@ -155,27 +198,57 @@ export async function migrateTo(owner: Knex, names: readonly string[]): Promise<
   if (await hasMigrations(owner)) await owner.migrate.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await owner.raw(`CALL grant_to_app('SELECT', ?)`, [TABLE]);
-  await owner.raw('CALL enable_triggers_always()');
+  await owner.raw('CALL enable_triggers_always(); CALL close_functions()');
   return done;
 }
 
-/** Names of the migrations that the database is missing. Refusal: database_newer. */
+/** The migrations that the database is missing. Refusals: database_newer, database_unreleased, database_foreign. */
 export async function pendingMigrations(owner: Knex): Promise<string[]> {
   const done = await doneMigrations(owner);
-  refuseNewer(done);
-  return MIGRATION_NAMES.filter((name) => !done.includes(name));
+  refuseOthers(done);
+  return missingMigrations(done);
 }
 
-/** Refuses a database whose migrations this version does not know. */
-export function refuseNewer(done: readonly string[]): void {
-  const unknown = done.filter((name) => !MIGRATION_NAMES.includes(name));
-  if (unknown.length > 0) throw refuse('database_newer', { unknown });
+export const missingMigrations = (done: readonly string[]): string[] => MIGRATIONS.filter((id) => !done.includes(id));
+
+/** Refuses a database with migrations that are not this version's. */
+export function refuseOthers(done: readonly string[]): void {
+  const { changed, unknown } = otherMigrations(done);
+  if (changed.length > 0) throw refuse('database_unreleased', { changed });
+  if (unknown.length === 0) return;
+  if (unknown.length === done.length) throw refuse('database_foreign', { tables: [TABLE] });
+  throw refuse('database_newer', { unknown });
 }
 
-/** Names of the migrations that the database has, in the order in which they ran. */
+/** The names of those that said something else when they ran, and of those that this version does not have. */
+export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
+  const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
+  return {
+    changed: names.filter((name) => MIGRATION_NAMES.includes(name)),
+    unknown: names.filter((name) => !MIGRATION_NAMES.includes(name)),
+  };
+}
+
+/** The migrations that the database has, in the order in which they ran. Refusal: database_foreign. */
 export async function doneMigrations(owner: Knex): Promise<string[]> {
-  return (await hasMigrations(owner)) ? owner(TABLE).orderBy('id').pluck('name') : [];
+  const { rows } = (await owner.raw(TABLES_THERE)) as { rows: { tables: string[]; is_list: boolean }[] };
+  const [{ tables, is_list } = { tables: [], is_list: false }] = rows;
+  const done: string[] = is_list ? await owner(TABLE).orderBy('id').pluck('name') : [];
+  const others = tables.filter((name) => !is_list || !name.startsWith(TABLE));
+  if (done.length === 0 && others.length > 0) throw refuse('database_foreign', { tables: others });
+  return done;
 }
+
+/** The tables that are there and of no extension, and whether one is the list that knex keeps. */
+const TABLES_THERE = `
+  SELECT ARRAY(SELECT c.relname::text FROM pg_class c
+               WHERE c.relkind IN ('r', 'p')
+                 AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+                 AND NOT EXISTS (SELECT FROM pg_depend d
+                                 WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+               ORDER BY c.relname COLLATE "C") AS tables,
+         (SELECT count(*) = 3 FROM pg_attribute
+          WHERE attrelid = to_regclass('${TABLE}') AND attname IN ('id', 'name', 'batch')) AS is_list`;
 
 async function hasMigrations(owner: Knex): Promise<boolean> {
   const { rows } = (await owner.raw(`SELECT to_regclass(?) IS NOT NULL AS there`, [TABLE])) as {

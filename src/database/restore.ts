@@ -1,6 +1,6 @@
 /**
  * Restore of a backup into an empty database in one transaction: complete and verified, or not at all.
- * Refusals: file_unreadable, backup_invalid, backup_encrypted, backup_newer, backup_environment, database_not_empty, database_newer, database_environment.
+ * Refusals: file_unreadable, backup_*, database_not_empty, database_environment, and those of pendingMigrations.
  *
  * The file is read twice: first without a database, to compare its content with its hash and counts; then to load it.
  */
@@ -29,17 +29,19 @@ import { type Decrypt, decryptionOf } from './backup-encryption.ts';
 import { refuseUnlessSigned } from './backup-signature.ts';
 import { countLines } from './copy.ts';
 import { checkEnvironment, type Database } from './database.ts';
-import { grantToApp, refuseUnlessOwner } from './grants.ts';
+import { refuseUnlessOwner } from './grants.ts';
 import {
-  doneMigrations,
-  MIGRATION_NAMES,
+  MIGRATIONS,
   migrateTo,
+  migrateWhole,
+  otherMigrations,
   pendingMigrations,
   prepareQueue,
   whileNobodyMigrates,
 } from './migrate.ts';
 import { alterGuards } from './restore-guards.ts';
 import { fillTable } from './restore-indexes.ts';
+import { type Recording, recordSchema } from './schema.ts';
 import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
@@ -102,13 +104,14 @@ export async function checkBackup(
   const decrypt = await decryptionOf(file, identities);
   // The whole file before its header counts: a bit flipped in a migration's name must not look like a newer program.
   const { header, trailer } = await readBackup({ file, decrypt }, onProgress, (_, rows) => passOver(rows));
-  const unknown = header.migrations.filter((name) => !MIGRATION_NAMES.includes(name));
+  const { changed, unknown } = otherMigrations(header.migrations);
+  if (changed.length > 0) throw refuse('backup_unreleased', { file, program: header.program, changed });
   if (unknown.length > 0) throw refuse('backup_newer', { file, program: header.program, unknown });
   if (header.environment !== environment) {
     throw refuse('backup_environment', { file, backup: header.environment, program: environment });
   }
   // Later migrations need what the earlier ones did to the rows.
-  if (header.migrations.some((name, index) => name !== MIGRATION_NAMES[index])) {
+  if (header.migrations.some((id, index) => id !== MIGRATIONS[index])) {
     throw invalid(file, `its migrations are not the first of this program's: ${header.migrations.join(', ')}`);
   }
   if (sealKey !== undefined) refuseUnlessSigned(file, trailer, sealKey);
@@ -319,7 +322,7 @@ function problemOf(file: string, error: unknown): unknown {
 export function restoreBackup<Proof>(
   database: Database,
   backup: CheckedBackup,
-  prove: (tx: Transaction) => Promise<Proof>,
+  prove: (tx: Transaction, schema: Recording) => Promise<Proof>,
   onProgress: OnProgress = () => {},
 ): Promise<Restored<Proof>> {
   return whileNobodyMigrates(database.connection, 'alone', async () => {
@@ -330,19 +333,18 @@ export function restoreBackup<Proof>(
     await prepareQueue(database.connection);
     return database.asOwner(async (tx) => {
       await prepareForCopy(tx);
-      await migrateTo(tx.knex, MIGRATION_NAMES);
-      await grantToApp(tx.knex);
+      const { objects } = await migrateWhole(tx);
       const tables = await readTables(tx);
       // Until the end, so that nobody else writes to the restored tables before they are verified.
       await query(tx, `LOCK TABLE ${tables.map(({ name }) => quoted(name)).join(', ')} IN ACCESS EXCLUSIVE MODE`);
       await refuseUnlessEmpty(tx, backup.environment);
       await clearFreshHome(tx);
-      const isCurrent = backup.migrations.length === MIGRATION_NAMES.length;
+      const isCurrent = backup.migrations.length === MIGRATIONS.length;
       const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
       await checkEnvironment(tx.knex, { name: backup.environment });
       // Without statistics the checks would be planned for empty tables.
       for (const { name } of tables) await query(tx, `ANALYZE ${quoted(name)}`);
-      return { rows: backup.rows, leftOut, proof: await prove(tx) };
+      return { rows: backup.rows, leftOut, proof: await prove(tx, await recordSchema(tx, objects)) };
     });
   });
 }
@@ -354,8 +356,7 @@ const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
-  await pendingMigrations(tx.knex);
-  if ((await doneMigrations(tx.knex)).length === 0) return;
+  if ((await pendingMigrations(tx.knex)).length === MIGRATIONS.length) return;
   const filled: string[] = [];
   for (const { name } of await readTables(tx)) {
     const rows = await query(tx, `SELECT FROM ${quoted(name)} ${name === 'audit_events' ? OF_USERS : ''} LIMIT 1`);
@@ -372,8 +373,8 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
  */
 async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const [table, guard] of Object.entries({
-    installation: 'append_only_rows',
-    audit_events: 'append_only_rows',
+    installation: 'append_only',
+    audit_events: 'append_only',
     job_runs: 'kept_rows',
   })) {
     await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER ${guard}`);
@@ -482,7 +483,7 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   await enter(older);
   await migrateTo(tx.knex, backup.migrations);
   const leftOut = await load(tx, backup, onProgress);
-  await migrateTo(tx.knex, MIGRATION_NAMES);
+  await migrateTo(tx.knex, MIGRATIONS);
   const sequences = await readSequences(tx);
   await enter(path);
   await whileLoading(tx, backup.file, async () => {

@@ -3,15 +3,13 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Piscina } from 'piscina';
+import { COMPILED } from '../compiled.ts';
 import type { AddedFont } from '../documents/pdf/added-fonts.ts';
 import type { RenderOptions } from '../documents/pdf/render.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { versionOfPackageAt } from '../package.ts';
 import type { RenderTask } from './render-task.ts';
-
-// Node 20 cannot start a thread from TypeScript.
-const COMPILED = import.meta.url.endsWith('.js');
 
 /** Two threads take 1.3 s of CPU to start and to load the fonts: this many are rendered here before either has begun. */
 const FEW = 24;

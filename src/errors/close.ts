@@ -38,18 +38,38 @@ export const CLOSE = {
   ),
   tax_rule_missing: refused<{
     month: string;
-    lines: readonly { partner_id: string; policy_id: string; country: string; date: string }[];
+    lines: readonly {
+      partner_id: string;
+      policy_id: string;
+      country: string;
+      /** The tax point. */
+      date: string;
+      /** The rules that it would have on other days. */
+      other_days: string;
+    }[];
   }>((f) => {
-    const named = f.lines.slice(0, 10).map(({ partner_id, policy_id, country, date }) => {
-      return `${partner_id} (${country || 'no country'}), policy ${policy_id}, on ${date}`;
+    const named = f.lines.slice(0, 10).map(({ partner_id, policy_id, country, date, other_days: other }) => {
+      const sale = `${partner_id} (${country || 'no country'}), policy ${policy_id}`;
+      return other === '' ? `${sale}, on ${date}` : `${sale}: ${other}; the sale's tax point is ${date}`;
     });
     const rest = f.lines.length - named.length;
-    return (
-      `No tax rule applies to ${f.lines.length === 1 ? 'a sale' : `${f.lines.length} sales`} billed in ${f.month}: ` +
-      `${named.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}. ` +
-      'Add a rule under tax.rules of settings.json for each, or one for all without partner, policy and country.'
-    );
+    const some = (isDated: boolean) => f.lines.some(({ other_days }) => (other_days !== '') === isDated);
+    return [
+      `No tax rule applies to ${f.lines.length === 1 ? 'a sale' : `${f.lines.length} sales`} billed in ${f.month}:`,
+      ...[...named, ...(rest > 0 ? [`and ${rest} more`] : [])].map((line) => `  ${line}`),
+      ...(some(true)
+        ? ['Change "from" or "until" of the rule in settings.json, or add a rule under tax.rules for those days.']
+        : []),
+      ...(some(false)
+        ? ['Add a rule under tax.rules of settings.json for each, or one for all without partner, policy and country.']
+        : []),
+    ].join('\n');
   }),
+  we_are_fixed: refused<{ asked: string; recorded: string }>(
+    (f) =>
+      `settings.json says we_are ${f.asked}, and the rows of this ledger are journaled as ${f.recorded}: what was posted ` +
+      `cannot change. Set "we_are" to "${f.recorded}". Only a ledger without rows can be ${f.asked}.`,
+  ),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
     (f) => `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit --first-month.`,
   ),

@@ -48,4 +48,23 @@ export interface LineProblem extends FieldProblem {
 
 /** One line for each problem; `whole` names what a problem without a field is about. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
-  problems.map((problem) => `  ${problem.path || whole}: ${problem.reason}`).join('\n');
+  problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
+
+/** A path and a reason may quote what a file has. What we say ourselves is shorter than a reason may be. */
+const LONGEST_QUOTE = 200;
+const LONGEST_REASON = 4000;
+
+const withShortQuotes = (reason: string): string =>
+  cut(
+    reason.replaceAll(/'([^']*)'/g, (_, value: string) => `'${cut(value, LONGEST_QUOTE)}'`),
+    LONGEST_REASON,
+  );
+
+const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+
+/** How long a command may read a file. A server may less. */
+export const COMMAND_SECONDS = 600;
+
+/** The first three names, and how many more there are. */
+export const someOf = (names: readonly string[]): string =>
+  names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');

@@ -1,6 +1,6 @@
 /** Refusals about arguments, files, backups and exports. */
 import type { AmountProblem } from '../money.ts';
-import { badInput, failed, refused } from './definition.ts';
+import { badInput, COMMAND_SECONDS, failed, refused, someOf } from './definition.ts';
 
 export type AmountFault = AmountProblem['code'] | 'amount_not_positive';
 
@@ -32,6 +32,21 @@ export const FILES = {
   file_unreadable: badInput<{ file: string; reason: string }>(
     (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,
   ),
+  file_items_too_many: badInput<{ file: string; most: number }>(
+    (f) =>
+      `Nothing was recorded: ${f.file} has more than ${f.most} items, the most that is read from one file. Split it.`,
+  ),
+  file_memory: badInput<{ file: string; mebibytes: number }>(
+    (f) =>
+      `Nothing was recorded: reading ${f.file} needs more than the ${f.mebibytes} MiB of memory that a file of its size ` +
+      'may take. Check that it is the right file, or split it.',
+  ),
+  file_takes_too_long: badInput<{ file: string; seconds: number }>(
+    (f) =>
+      `Nothing was recorded: reading ${f.file} was ended after ${f.seconds} s. Check that it is the right file. Split it` +
+      `${f.seconds < COMMAND_SECONDS ? `, or run the command at the shell, which may read for ${COMMAND_SECONDS / 60} minutes` : ''}.`,
+    422,
+  ),
   file_unwritable: failed<{ file: string; reason: string }>(
     (f) => `Cannot write ${f.file}: ${f.reason}. Check the path, its permissions and the free space.`,
   ),
@@ -56,6 +71,11 @@ export const FILES = {
     (f) =>
       `${f.file} was made by a newer version (${f.program}): this version does not know ${f.unknown.join(', ')}. ` +
       'Restore it with that version or a later one.',
+  ),
+  backup_unreleased: refused<{ file: string; program: string; changed: readonly string[] }>(
+    (f) =>
+      `A build from before the first release (${f.program}) made ${f.file}: its migrations ${someOf(f.changed)} are not ` +
+      "this version's. Restore it with that build.",
   ),
   backup_environment: refused<{ file: string; backup: string; program: string }>(
     (f) =>

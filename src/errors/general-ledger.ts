@@ -21,6 +21,12 @@ export const GENERAL_LEDGER = {
       `The books of ${f.month} are open, so its journal can still change. Run 'reckoner books close ${f.month}' first. ` +
       'Or export it with --preliminary: once the books are closed, another export gives what changed.',
   ),
+  gl_decimals_unsupported: badInput<{ month: string; format: string; currencies: readonly string[] }>(
+    (f) =>
+      `Nothing of ${f.month} was exported: these currencies have more than two decimals: ${f.currencies.join(', ')}. NetSuite takes ` +
+      'two in every currency (its setting "Currency Precision"), so the import would fail or round. Export the month with ' +
+      "'--format generic', which has the exact amounts, and enter the amounts of these currencies as your accountant decides.",
+  ),
   gl_name_unusable: refused<{ partners: readonly string[] }>(
     (f) =>
       `Nothing was exported: a spreadsheet could run the name of ${f.partners.join(', ')} as a formula. Say under "names" ` +

@@ -7,6 +7,9 @@ export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
     (f) => `Cannot recognize the format of ${f.file}. Choose one with --format: ${f.formats.join(', ')}.`,
   ),
+  bank_format_not_read: badInput<{ file: string; format: string; instead: string }>(
+    (f) => `Nothing was recorded: ${f.file} is ${f.format}, and Reckoner does not read these. ${f.instead}`,
+  ),
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
@@ -92,7 +95,7 @@ export const PAYMENTS = {
       'To record another refund, add --again.',
   ),
   processor_events_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
+    (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect this and send it again.`,
   ),
   processor_environment: refused<{ event: string; livemode: boolean; environment: string }>(
     (f) =>

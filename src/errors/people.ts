@@ -74,11 +74,6 @@ export const PEOPLE = {
     );
     return `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`;
   }),
-  approval_needs_users: refused<{ act: string }>(
-    (f) =>
-      `${f.act} needs the approval of a second person (settings.json: approvals), and there are no users yet. ` +
-      "'reckoner user invite EMAIL' makes the first one, and 'reckoner user invite OTHER --role approver' the second, who approves.",
-  ),
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
       `Nothing was changed: ${f.decided_by} rejected request ${f.request_id} for the same (${f.reason}). A program does not ask ` +
@@ -97,9 +92,12 @@ export const PEOPLE = {
     (f) =>
       `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. Whoever asked can do the same act again, which makes a new one.`,
   ),
-  approval_own: refused<{ request_id: number; login: string }>(
+  approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>
-      `${f.login} made request ${f.request_id}: another user decides. ` +
+      `${f.login} made request ${f.request_id}: ` +
+      (f.is_alone
+        ? `nobody else can approve it now. ${f.login} can do the same act again, which needs no approval. `
+        : 'another user decides. ') +
       `'reckoner approval withdraw ${f.request_id}' takes it back.`,
     403,
   ),

@@ -1,6 +1,6 @@
 /** Refusals about the environment, the settings, and the PostgreSQL server. */
 import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, refused } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, refused, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(
@@ -39,11 +39,15 @@ export const SETUP = {
       `The database was migrated by a newer version: this version does not know ${f.unknown.join(', ')}. ` +
       'Use that version or a later one.',
   ),
-  database_unreleased: refused<{ missing: readonly string[] }>(
+  database_unreleased: refused<{ changed: readonly string[] }>(
     (f) =>
-      `The database was made by a build before the first release, or changed by hand: it lacks ${f.missing.slice(0, 3).join(', ')}` +
-      `${f.missing.length > 3 ? ` and ${f.missing.length - 3} more columns` : ''}. Nothing upgrades it: use that build, or an ` +
-      'empty database.',
+      `A build from before the first release made this database: its migrations ${someOf(f.changed)} are not this ` +
+      "version's. Nothing upgrades it: use that build, or an empty database.",
+  ),
+  database_foreign: refused<{ tables: readonly string[] }>(
+    (f) =>
+      `The database has tables of another program (${someOf(f.tables)}) and no ledger. ` +
+      "Point DATABASE_URL at Reckoner's database, or at an empty one.",
   ),
   database_environment: refused<{ database: string; program: string }>(
     (f) =>

@@ -43,8 +43,6 @@ const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy
 
 const accountsSchema = z
   .strictObject({
-    /** Gross: as principal, sales are the whole price and the partner's cut an expense. Net: as agent, sales less the cut. */
-    sales: z.enum(['gross', 'net']).default('gross'),
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
     /** What a partner is called there, by partner_id; otherwise its name. */
     names: z.record(z.string(), name()).default({}),

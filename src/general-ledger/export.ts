@@ -2,7 +2,7 @@
  * Exporting a month's journal for the general ledger. All parts of a month in a format are together the month's journal:
  * the first is all of it, a later one what was posted since, or what moves to other accounts of theirs. What was exported
  * is never written differently again. Refusals: before_first_month, month_not_closed, books_open, accounts_missing,
- * accounts_invalid, accounts_unmapped, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
+ * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported, gl_not_tied.
  */
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -10,7 +10,7 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
+import { Amount, minorDigits } from '../money.ts';
 import { lastDay, type Month, monthBefore } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/journal.ts';
@@ -176,6 +176,8 @@ async function linesToExport(
   const checked = (lines: readonly GlLine[]) => {
     const partners = runnableNames(lines);
     if (partners.length > 0) throw refuse('gl_name_unusable', { partners });
+    const currencies = tooPrecise(request.format, lines);
+    if (currencies.length > 0) throw refuse('gl_decimals_unsupported', { ...request, currencies });
     const shared = lines.length === 0 ? [] : sharedNames(accounts, [...exported, ...lines]);
     if (shared.length > 0) throw refuse('gl_names_shared', { shared });
     return lines;
@@ -191,6 +193,12 @@ async function linesToExport(
   const lines = checked(usable(since));
   return { lines, kind: 'difference', movable: moved(now.lines, [...exported, ...lines]).filter(isMapped(now.lines)) };
 }
+
+/** The currencies of more decimals than a program takes. What QuickBooks and Xero do with such a currency is not known. */
+const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>
+  format === 'netsuite'
+    ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
+    : [];
 
 /** An account that the map no longer has is not said to move. */
 function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {

@@ -29,24 +29,18 @@ const keyOf = ({ account, partner_id, policy_id, currency }: Posted): string =>
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
-const SALES = 'income:sales';
-const CUT = 'expenses:partner-cut';
-
-/** Where a posting goes; undefined where no rule says it. As agent, the partner's cut goes where its sale goes. */
+/** Where a posting goes; undefined where no rule says it. */
 export function targetOf(accounts: Accounts, posted: Posted, partnerName: string | undefined): Target | undefined {
-  const net = accounts.sales === 'net';
-  const isCut = net && posted.control === CUT;
-  const asked = isCut ? { ...posted, control: SALES, account: `${SALES}:${posted.policy_id}` } : posted;
-  const rule = ruleOf(accounts.accounts, asked);
+  const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
-  const byPartner = rule.by_partner ?? asked.control.startsWith('assets:receivable:');
+  const byPartner = rule.by_partner ?? posted.control.startsWith('assets:receivable:');
   const { partner_id: partner } = posted;
   return {
     to_account: rule.to,
     class: rule.class,
     location: rule.location,
     name: byPartner ? nameOf(accounts, partner, partnerName) : '',
-    memo: net && asked.control === SALES ? `${SALES} less partner cut` : asked.control,
+    memo: posted.control,
   };
 }
 

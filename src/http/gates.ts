@@ -9,6 +9,8 @@ interface Bound {
   readonly atOnce: number;
   /** In all; one caller may have half of them. */
   readonly waiting: number;
+  /** How long a request waits for its turn; otherwise LONGEST_WAIT_MS. */
+  readonly longestWaitMs?: number;
 }
 
 /**
@@ -30,7 +32,8 @@ const BOUNDS = {
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  uploads: { atOnce: 1, waiting: 20 },
+  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
+  uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
   // They share transactions: see quotes/acceptances.ts.
   acceptances: { atOnce: 1000, waiting: 1000 },
 } as const satisfies Record<string, Bound>;
@@ -96,7 +99,7 @@ export class Gate {
 
   #turn(caller: string): Promise<void> {
     const own = this.#waiting.get(caller) ?? [];
-    const { waiting } = this.#bound;
+    const { waiting, longestWaitMs = LONGEST_WAIT_MS } = this.#bound;
     if (this.#queued >= waiting || own.length >= Math.ceil(waiting / 2)) throw busy();
     return new Promise((resolve, reject) => {
       const each: Waiting = {
@@ -109,7 +112,7 @@ export class Gate {
       const patience = setTimeout(() => {
         this.#forget(caller, each);
         reject(busy());
-      }, LONGEST_WAIT_MS);
+      }, longestWaitMs);
       own.push(each);
       this.#waiting.set(caller, own);
       this.#queued += 1;

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import { MIGRATION_NAMES } from '../database/migrate.ts';
+import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.ts';
@@ -22,7 +22,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   // ledger is paused: what reads is answered as always, and to send what records elsewhere would help nobody.
   const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
-    const pending = MIGRATION_NAMES.filter((name) => !done.includes(name));
+    const pending = missingMigrations(done).map(migrationName);
     if (pending.length > 0) throw refuse('database_not_migrated', { pending });
     await database.checkWritable();
     const [pause] = await database.reading(readPauses);

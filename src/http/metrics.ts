@@ -7,7 +7,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { execute } from '../database/transaction.ts';
 import { droppedLogLines } from '../log.ts';
-import { countDeliveries } from '../mail/queries.ts';
+import { countDeliveries, countOnHold } from '../mail/queries.ts';
 import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { isPaused } from '../people/pauses.ts';
@@ -101,7 +101,11 @@ function measureBacklog(
     await database.reading(async (tx) => {
       // A scrape must not take the cores that acceptances need.
       await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
-      for (const [status, count] of Object.entries(await countDeliveries(tx))) deliveries.set({ status }, count);
+      const counts = await countDeliveries(tx);
+      const onHold = await countOnHold(tx);
+      // What a person holds raises no alarm.
+      const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
+      for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);
       depth.set(facts.depth);
       age.set(Math.max(0, facts.age));

@@ -111,6 +111,10 @@ const split = named(
     split: z.enum(['real_time', 'sequential']),
     merchant_of_record: z.enum(['platform', 'third_party']),
     connected_account_id: z.string(),
+    settlement_currencies: z
+      .array(currency)
+      .nullable()
+      .meta({ description: 'In which your platform is paid out, as you told us; null: we do not know' }),
     share: amount('What must reach us: the invoiceAmount, or the incrementalInvoiceAmount'),
     requests: z.array(processorRequest).nullable().meta({
       description: 'The requests to make to the processor, in this order; null if the split cannot be planned',

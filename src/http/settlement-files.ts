@@ -6,7 +6,13 @@ import { thisProcess } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
 import type { SettlementReading } from '../splits/read-settlement.ts';
 import type { SettlementFileState } from '../splits/settlement-files.sql.ts';
-import { MOST_LINES, readSentFile, readSettlementFile, sendSettlementFile } from '../splits/settlement-files.ts';
+import {
+  MOST_LINES,
+  readSentFile,
+  readSettlementFile,
+  sendSettlementFile,
+  sentFile,
+} from '../splits/settlement-files.ts';
 import { Known, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
@@ -77,7 +83,7 @@ export function addSettlementFiles(app: FastifyInstance, shared: Shared): void {
       const { file, fresh } = await sendSettlementFile(tx, acting, body, caller, reading);
       return fresh ? answer(file) : new Known(answer(file));
     },
-    ({ body, caller }) => readSentFile(shared.database, acting, body, caller.partnerId),
+    ({ body, caller }) => readSentFile(shared.database, acting, sentFile(body), caller.partnerId),
   );
   serve(app, shared, readFile, async (tx, { params, caller: { partnerId } }) =>
     answer(await readSettlementFile(tx, { partnerId, sha256: params.sha256 })),

@@ -5,6 +5,7 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { setImmediate } from 'node:timers/promises';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson, repeatedName } from '../json.ts';
 import {
@@ -49,7 +50,7 @@ export async function* readRecords(
 ): AsyncGenerator<SourceRecord[]> {
   const chunks =
     file.text !== undefined
-      ? Readable.from([Buffer.from(file.text)])
+      ? Readable.from(pieces(Buffer.from(file.text)))
       : file.name === '-'
         ? process.stdin
         : createReadStream(file.name, { highWaterMark: 64 * 1024 });
@@ -72,6 +73,16 @@ export async function* readRecords(
   };
   const lines = readLines(counted());
   yield* file.format === 'csv' ? readCsv(lines) : readNdjson(lines);
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+/** Yields to the event loop between pieces; otherwise staging would block other requests. */
+async function* pieces(content: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < content.length; at += PIECE_BYTES) {
+    yield content.subarray(at, at + PIECE_BYTES);
+    await setImmediate();
+  }
 }
 
 const NO_TEXTS: RowTexts = Object.freeze(Object.fromEntries(ROW_FIELDS.map((field) => [field, ''])) as RowTexts);

@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
+import { readerOf } from '../reading/aside.ts';
+import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
 /** One recipient that a server gave up. */
@@ -23,6 +25,15 @@ export interface ReportedBounce {
 
 /** Larger than any report that returns a message of ours whole; what is larger is passed over. */
 const MOST_BYTES = 32 * 1024 * 1024;
+
+/** How many messages a file has, and what those of them report that are reports. */
+export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name, bytes }) => {
+  const messages = messagesOf(Buffer.from(bytes));
+  refuseTooMany(name, messages.length);
+  const reports: ReportedBounce[] = [];
+  for (const message of messages) for (const each of await bouncesIn(message)) reports.push(each);
+  return { messages: messages.length, reports };
+});
 
 /** The messages of an mbox file, or the one message that the bytes are. */
 export function messagesOf(content: Buffer): Buffer[] {

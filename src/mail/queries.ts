@@ -103,6 +103,21 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   );
 }
 
+/**
+ * The live documents whose e-mails wait because a person put the document on hold. Those that a rule of the close holds
+ * wait for a person and are not among them.
+ */
+export async function countOnHold(tx: Transaction): Promise<number> {
+  const { count } = await queryOne<{ count: number }>(
+    tx,
+    `SELECT count(*) FROM latest_emails e JOIN current_holds h USING (document_id)
+     JOIN audit_events v ON v.event_id = h.event_id
+     WHERE e.status = 'held' AND v.details->>'by' IS DISTINCT FROM 'close'
+       AND document_id IN (SELECT document_id FROM live_documents)`,
+  );
+  return count;
+}
+
 /** The same of the e-mails that carry no document, but for the status and for what was dismissed: the latest of each. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(

@@ -1,7 +1,7 @@
 /**
  * The open items of the system before, as CSV or a JSON array of objects with the same names (docs/files.md): open invoices, open
- * credits and unapplied cash. Read whole, or refused with every mistake, its line and the cure. Pure.
- * Refusal: opening_invalid.
+ * credits and unapplied cash. Read whole, or refused with its first mistakes, their lines and the cure. Pure.
+ * Refusals: opening_invalid, file_items_too_many.
  */
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
@@ -10,6 +10,8 @@ import { parseExactJson } from '../json.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isDate } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
+import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { LINE_TOO_LONG, PROBLEMS_TOLD, readUntilTold, refuseTooMany, tooLongLine } from '../reading/limits.ts';
 
 export const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 export type OpeningKind = (typeof OPENING_KINDS)[number];
@@ -53,16 +55,19 @@ const NUMBER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
 /** A number as we give them: of the year of the cut-over, or a later one, we may give it yet. */
 const OURS = /^(?:INV|CN|ST)-(\d{4})-\d{6,}$/i;
 
-export function parseOpening(
-  { name, bytes }: { readonly name: string; readonly bytes: Uint8Array },
-  cutOverOn: string,
-): OpeningItem[] {
+export const openingFile = readerOf(
+  import.meta.url,
+  'openingFile',
+  ({ cutOverOn, ...file }: GivenFile & { readonly cutOverOn: string }) => parseOpening(file, cutOverOn),
+);
+
+export function parseOpening({ name, bytes }: GivenFile, cutOverOn: string): OpeningItem[] {
   const text = decoded(name, bytes);
   const rows = /^\s*\[/.test(text) ? rowsOfJson(name, text) : rowsOfCsv(name, text);
   if (rows.length === 0) throw invalid(name, [whole('has no items')]);
-  if (rows.length > MOST_ITEMS) throw invalid(name, [whole(`has more than ${MOST_ITEMS} items: split it`)]);
+  refuseTooMany(name, rows.length, MOST_ITEMS);
   const problems: LineProblem[] = [];
-  const items = rows.map((row) => readItem(row, cutOverOn, problems));
+  const items = readUntilTold(rows, problems, (row) => readItem(row, cutOverOn, problems));
   problems.push(...repeatedNumbers(items));
   if (problems.length > 0)
     throw invalid(
@@ -73,7 +78,7 @@ export function parseOpening(
 }
 
 export const invalid = (file: string, problems: readonly LineProblem[]) =>
-  refuse('opening_invalid', { file, problems });
+  refuse('opening_invalid', { file, problems: problems.slice(0, PROBLEMS_TOLD) });
 
 export const problemAt = (line: number, field: string, code: string, reason: string): LineProblem => ({
   path: `line ${line}, ${field}`,
@@ -93,12 +98,15 @@ function decoded(name: string, bytes: Uint8Array): string {
 }
 
 function rowsOfCsv(name: string, text: string): Row[] {
+  const long = tooLongLine(text);
+  if (long !== undefined) throw invalid(name, [whole(LINE_TOO_LONG, long)]);
   let records: { record: string[]; info: { lines: number } }[];
   try {
     records = parse(text, {
       info: true,
       relax_column_count: true,
       skip_empty_lines: true,
+      to: MOST_ITEMS + 2,
       trim: true,
     }) as unknown as typeof records;
   } catch (error) {
@@ -149,8 +157,9 @@ function rowsOfJson(name: string, text: string): Row[] {
   } catch (error) {
     throw invalid(name, [whole(`is not JSON: ${reasonOf(error)}`)]);
   }
+  refuseTooMany(name, (value as unknown[]).length, MOST_ITEMS);
   const problems: LineProblem[] = [];
-  const rows = (value as unknown[]).map((each, index): Row => {
+  const rows = readUntilTold(value as unknown[], problems, (each, index): Row => {
     const read = JSON_ITEM.safeParse(each);
     if (!read.success) problems.push(whole(read.error.issues[0]?.message ?? 'is no item', index + 1));
     return { line: index + 1, cells: read.success ? (read.data as Cells) : {} };

@@ -50,15 +50,16 @@ export interface OpeningImport {
   readonly items: readonly OpeningItem[];
 }
 
+/** `items`: those of the file, as they were read before the transaction. */
 export async function importOpening(
   tx: Transaction,
   context: ActorContext,
   { file, cutOverOn, control, count }: OpeningRequest,
+  items: readonly OpeningItem[] = parseOpening(file, cutOverOn),
 ): Promise<OpeningImport> {
   const controls = readControls(control);
   const today = todayOf(context);
   if (cutOverOn > today) throw refuse('date_in_future', { argument: '--cut-over', value: cutOverOn, today });
-  const items = parseOpening(file, cutOverOn);
   const name = basename(file.name);
   refuseOtherControl(name, items, controls, count);
   refuseIncompleteSettings(context);

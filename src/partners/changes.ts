@@ -69,6 +69,7 @@ const OF_ARRANGEMENT = [
   'connected_account_id',
   'merchant_of_record',
   'split',
+  'settlement_currencies',
   'connected_account_type',
   'connected_account_state',
   'balance_transactions_from',

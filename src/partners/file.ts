@@ -1,11 +1,13 @@
 /** The shape of partners.json, an array of partners (contract, Partners), and its check. Refusal: partners_invalid. */
 import { z } from 'zod';
-import { E_INVOICE_FORMATS, electronicAddress } from '../config/e-invoice.ts';
+import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '../config/e-invoice.ts';
 import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
 import { amountProblem, isCurrency, isZero, minorDigits } from '../money.ts';
 import { isMonth, isTimeZone, type Month } from '../month.ts';
+import { readerOf } from '../reading/aside.ts';
+import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
 
 /** 1 to 128 of A-Z a-z 0-9 . _ : -, starting with a letter or digit. */
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
@@ -34,7 +36,16 @@ const policySchema = z.strictObject({
   largest_price: decimal.nullable().default(null),
 });
 
+const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');
+
 const text = z.union([z.literal(''), line(500)]).default('');
+
+const OPTIONAL_OF_ACCOUNT = [
+  'settlement_currencies',
+  'connected_account_type',
+  'connected_account_state',
+  'balance_transactions_from',
+] as const;
 
 const partnerSchema = z
   .strictObject({
@@ -48,7 +59,7 @@ const partnerSchema = z
         cc: z.array(emailAddress).max(20).default([]),
       })
       .prefault({}),
-    currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD'),
+    currency,
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
     payment_terms_days: days.nullable().default(null),
     active: z.boolean().default(true),
@@ -74,6 +85,12 @@ const partnerSchema = z
     connected_account_id: identifier.optional(),
     merchant_of_record: z.enum(['platform', 'third_party']).optional(),
     split: z.enum(['real_time', 'sequential']).optional(),
+    /** The currencies in which the partner's platform is paid out: it has a balance in no other. */
+    settlement_currencies: z
+      .array(currency)
+      .min(1, 'must name a currency')
+      .transform((codes) => [...new Set(codes)].sort())
+      .optional(),
     connected_account_type: z.enum(['standard', 'express', 'custom']).optional(),
     connected_account_state: z.enum(['invited', 'onboarding', 'active', 'restricted', 'disconnected']).optional(),
     balance_transactions_from: z.enum(['processor', 'settlement_file']).optional(),
@@ -86,7 +103,7 @@ const partnerSchema = z
       if (connected && partner[field] === undefined) complain(field, 'is needed for a connected_account');
       if (!connected && partner[field] !== undefined) complain(field, 'belongs to a connected_account only');
     }
-    for (const field of ['connected_account_type', 'connected_account_state', 'balance_transactions_from'] as const) {
+    for (const field of OPTIONAL_OF_ACCOUNT) {
       if (!connected && partner[field] !== undefined) complain(field, 'belongs to a connected_account only');
     }
     if (partner.connected_account_type === 'standard' && partner.balance_transactions_from === 'settlement_file') {
@@ -97,6 +114,19 @@ const partnerSchema = z
     }
     if (partner.split === 'real_time' && partner.merchant_of_record === 'third_party') {
       complain('split', 'cannot be real_time where a third party is the merchant of record (service.md 7.3.1)');
+    }
+    if (partner.split === 'sequential' && partner.settlement_currencies?.includes(partner.currency) === false) {
+      complain(
+        'settlement_currencies',
+        `must have ${partner.currency}, the partner's currency: a sequential share is sent from the platform's balance in it`,
+      );
+    }
+    if (partner.e_invoice === 'ubl' && isRefusedByPeppol(partner.electronic_address)) {
+      const scheme = partner.electronic_address.slice(0, 2);
+      complain(
+        'electronic_address',
+        `cannot have the scheme ${scheme} with e_invoice ubl: Peppol refuses it (PEPPOL-EN16931-CL008); xrechnung takes it`,
+      );
     }
     const minimumDigits = minorDigits(partner.currency) ?? 2;
     partner.policies.forEach((policy, index) => {
@@ -119,7 +149,11 @@ const partnerSchema = z
 export type PartnerRecord = z.output<typeof partnerSchema>;
 export type PolicyRecord = z.output<typeof policySchema>;
 
-/** Reads the text of a partners.json whole or refuses it with every mistake and its place. */
+export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, bytes }) =>
+  parsePartners(Buffer.from(bytes).toString('utf8'), name),
+);
+
+/** Reads the text of a partners.json whole or refuses it with its first mistakes and their places. */
 export function parsePartners(json: string, file: string): PartnerRecord[] {
   const text = json.replace(/^\uFEFF/, '');
   let value: unknown;
@@ -132,20 +166,31 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
   if (twice !== undefined) {
     throw refuse('partners_invalid', { file, problems: [{ path: twice, reason: 'is named twice in one object' }] });
   }
-  const parsed = z.array(partnerSchema, 'must be an array of partners').safeParse(value);
-  const problems = parsed.success
-    ? [
-        ...halfCharacters(value).map((path) => ({ path, reason: 'must be text: it holds half a character' })),
-        ...repeated(parsed.data.map((partner) => partner.partner_id)).map((id) => ({
-          path: 'partner_id',
-          reason: `partner ${id} appears twice`,
-        })),
-      ]
-    : fieldProblems(parsed.error);
-  if (!parsed.success || problems.length > 0) throw refuse('partners_invalid', { file, problems });
-  return parsed.data;
+  if (!Array.isArray(value)) {
+    throw refuse('partners_invalid', { file, problems: [{ path: '', reason: 'must be an array of partners' }] });
+  }
+  refuseTooMany(file, value.length);
+  const problems: FieldProblem[] = [];
+  const partners = readUntilTold(value, problems, (each, index) => {
+    const read = partnerSchema.safeParse(each);
+    if (read.success) return read.data;
+    const own = fieldProblems(read.error).slice(0, PROBLEMS_TOLD);
+    problems.push(...own.map(({ path, reason }) => ({ path: path === '' ? `${index}` : `${index}.${path}`, reason })));
+    return undefined;
+  });
+  if (problems.length === 0) {
+    const half = halfCharacters(value).map((path) => ({ path, reason: 'must be text: it holds half a character' }));
+    const twice = repeated(partners.map((partner) => partner.partner_id)).slice(0, PROBLEMS_TOLD);
+    problems.push(
+      ...half.slice(0, PROBLEMS_TOLD),
+      ...twice.map((id) => ({ path: 'partner_id', reason: `partner ${id} appears twice` })),
+    );
+  }
+  if (problems.length > 0) throw refuse('partners_invalid', { file, problems: problems.slice(0, PROBLEMS_TOLD) });
+  return partners;
 }
 
 function repeated(ids: readonly string[]): string[] {
-  return [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
+  const seen = new Set<string>();
+  return [...new Set(ids.filter((id) => seen.size === seen.add(id).size))];
 }

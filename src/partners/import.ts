@@ -2,10 +2,12 @@
  * Imports partners: adds new ones, updates known ones and deletes none. Records what changed, field by field. A new arrangement, or another account after one
  * that was used, needs a month without ledger rows. No import may change the source of an account in a month that has
  * balance transactions. A parent is another partner that this one does not pay for in turn.
- * Refusals: partners_invalid, partner_parent_invalid, arrangement_change.
+ * Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { basename } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
+import type { Settings } from '../config/settings.ts';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -13,6 +15,7 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import type { PartnerRecord } from './file.ts';
+import { settleWeAre } from './presentation.ts';
 import {
   type AccountUse,
   ALWAYS,
@@ -40,15 +43,17 @@ export interface ImportedFile {
   readonly sha256: string;
   readonly actor: Actor;
   readonly now: DateTime<true>;
+  readonly settings: Pick<Settings, 'we_are'>;
 }
 
 export async function importPartners(
   tx: Transaction,
   partners: readonly PartnerRecord[],
-  { file, sha256, actor, now: instant }: ImportedFile,
+  { file, sha256, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
   // No ledger import is between its checks and its commit: each sees all partners as before or all as now.
   await lockImporters(tx);
+  await settleWeAre(tx, settings);
   refuseParents(partners, await readParents(tx));
   const now = instant.toISO();
   const before = await readPartners(tx);
@@ -157,6 +162,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
     connected_account_id: partner.connected_account_id ?? null,
     merchant_of_record: partner.merchant_of_record ?? null,
     split: partner.split ?? null,
+    settlement_currencies: partner.settlement_currencies ?? null,
     connected_account_type: partner.connected_account_type ?? null,
     connected_account_state: partner.connected_account_state ?? null,
     balance_transactions_from: partner.balance_transactions_from ?? null,
@@ -260,5 +266,5 @@ function hasOtherSource(one: Wanted, before: Arrangement): boolean {
 }
 
 function sameArrangement(one: Arrangement, other: Arrangement | undefined): boolean {
-  return (Object.keys(one) as (keyof Arrangement)[]).every((field) => one[field] === other?.[field]);
+  return (Object.keys(one) as (keyof Arrangement)[]).every((field) => isDeepStrictEqual(one[field], other?.[field]));
 }

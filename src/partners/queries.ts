@@ -10,6 +10,7 @@ export interface Arrangement {
   readonly connected_account_id: string | null;
   readonly merchant_of_record: 'platform' | 'third_party' | null;
   readonly split: 'real_time' | 'sequential' | null;
+  readonly settlement_currencies: readonly string[] | null;
   readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
   readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
   /** Null if they come from the processor itself. */
@@ -198,6 +199,7 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
      ON CONFLICT (partner_id, from_month) DO UPDATE SET
        arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
        merchant_of_record = excluded.merchant_of_record, split = excluded.split,
+       settlement_currencies = excluded.settlement_currencies,
        connected_account_type = excluded.connected_account_type,
        connected_account_state = excluded.connected_account_state,
        balance_transactions_from = excluded.balance_transactions_from`,
@@ -219,8 +221,8 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
             p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement, p.e_invoice, p.buyer_reference,
             p.electronic_address, a.arrangement,
             nullif(a.from_month, '0001-01') AS arrangement_from,
-            a.connected_account_id, a.merchant_of_record, a.split, a.connected_account_type,
-            a.connected_account_state, a.balance_transactions_from,
+            a.connected_account_id, a.merchant_of_record, a.split, a.settlement_currencies,
+            a.connected_account_type, a.connected_account_state, a.balance_transactions_from,
             coalesce((
               SELECT json_agg(json_build_object('policy_id', o.policy_id, 'name', o.name, 'kind', o.kind,
                        'active', o.inactive_since IS NULL, 'partner_cut_rate', o.partner_cut_rate::text,

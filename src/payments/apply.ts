@@ -14,8 +14,10 @@ import { Amount, isZero } from '../money.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { Evidence } from './evidence.ts';
+import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
-import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { type PayableRow, readPayable, readPayers } from './open-items.sql.ts';
+import { OpenItems } from './open-items.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './queries.ts';
 import { isSmallDifference } from './small-difference.ts';
 
@@ -48,6 +50,11 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     subject: String(paymentId),
     details: { ...applied, less: request.creditNotes, fee: request.fee },
   });
+  await assumePayer(
+    context,
+    state,
+    parts.map(({ document }) => document),
+  );
   const whole = request.amount === undefined;
   const total = parts.reduce((sum, { document }) => sum.plus(money(document.balance, state)), money('0', state));
   for (const { document: invoice, amount, fee } of parts) {
@@ -154,9 +161,39 @@ export interface Application {
 }
 
 /**
- * Applies part of a payment. Where the payer was unknown, it becomes the document's partner. Otherwise the payer stays,
- * and what pays another partner's document is assigned to that partner.
+ * Where the payer is unknown, it becomes the partner that the receipt names, or the nearest that pays for all of the
+ * documents. What goes back when it is undone, the receipt e-mail and the account are that payer's. Refused where nobody
+ * pays for all of them.
  */
+export async function assumePayer(
+  context: PaymentContext,
+  state: PaymentState,
+  documents: readonly PayableRow[],
+): Promise<void> {
+  const { payment_id, partner_id: from_partner_id, unapplied } = state;
+  if (!payerIsOpen(state)) return;
+  const partner_id = await payerOf(context.tx, state, documents);
+  if (partner_id === from_partner_id) return;
+  await insertAssignments(context, [{ payment_id, from_partner_id, partner_id, kind: 'assumed', amount: unapplied }]);
+}
+
+async function payerOf(tx: Transaction, state: PaymentState, documents: readonly PayableRow[]): Promise<string> {
+  const items = new OpenItems([], await readPayers(tx), new Map(), {});
+  const [receipt] = await readExceptionalPayments(tx, [String(state.payment_id)]);
+  const payer_name = receipt?.payer_name ?? undefined;
+  const partners = [...new Set(documents.map(({ partner_id }) => partner_id))];
+  const possible = items.payersOfAll(partners);
+  const mentions = items.namesIn({ payer_name, text: receipt?.text ?? '' });
+  const related = mentions.flatMap(({ ids }) => possible.find((id) => ids.has(id)) ?? []);
+  // Finance may apply another company's payment here; the payer is still the one that the name shows.
+  const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
+  const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
+  if (payer !== undefined) return payer;
+  const reason = `its payer is not known, and nobody pays for both ${partners.slice(0, 2).join(' and ')}: name the payer with 'reckoner payment assign ${state.payment_id} --partner PARTNER'`;
+  throw notApplicable(state, documents.at(-1) as PayableRow, reason);
+}
+
+/** Applies part of a payment. What pays another partner's document is assigned to that partner. */
 export async function applyTo(
   context: PaymentContext,
   settings: Settings,
@@ -164,12 +201,6 @@ export async function applyTo(
   document: PayableRow,
   { amount, whole, owed, fee, evidence, appliedOn, confidence = '1' }: Application,
 ): Promise<void> {
-  if (state.partner_id !== document.partner_id && payerIsOpen(state)) {
-    const { payment_id, partner_id: from_partner_id, unapplied } = state;
-    await insertAssignments(context, [
-      { payment_id, from_partner_id, partner_id: document.partner_id, kind: 'assumed', amount: unapplied },
-    ]);
-  }
   const usedUp = amount.equals(money(state.unapplied, state));
   const balance = money(document.balance, state);
   const kept = fee ?? Amount.zero(state.currency);

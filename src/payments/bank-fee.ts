@@ -11,19 +11,25 @@ interface Owing {
   readonly currency: string;
 }
 
-/** The document that is paid less the fee: the one with the largest balance, so that each of them still gets something. */
+/** The document with the largest balance, of equal ones the first: less a fee, each of them still gets something. */
+export const bearerOf = <Document>(
+  documents: readonly Document[],
+  balanceOf: (document: Document) => Amount,
+): Document | undefined =>
+  documents.reduce<Document | undefined>(
+    (most, each) => (most === undefined || balanceOf(each).minus(balanceOf(most)).isPositive() ? each : most),
+    undefined,
+  );
+
+/** The document that is paid less the fee. */
 export function whoBearsFee<Document extends Owing>(
   { payment_id }: { payment_id: number },
   documents: readonly Document[],
   fee: Amount,
 ): Document | undefined {
   const balanceOf = ({ balance, currency }: Owing) => Amount.of(balance, currency);
-  const [first, ...others] = documents;
-  if (first === undefined) return undefined;
-  const bearer = others.reduce(
-    (most, each) => (balanceOf(each).minus(balanceOf(most)).isPositive() ? each : most),
-    first,
-  );
+  const bearer = bearerOf(documents, balanceOf);
+  if (bearer === undefined) return undefined;
   if (balanceOf(bearer).minus(fee).isPositive()) return bearer;
   const reason = `it is not less than the ${balanceOf(bearer).forPeople()} that is open. Name the fee alone`;
   throw refuse('bank_fee_not_applicable', { payment_id, fee: fee.forPeople(), reason });

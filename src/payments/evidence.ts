@@ -12,6 +12,8 @@ export interface Receipt {
   readonly payer_account: string | undefined;
   /** Everything that the bank wrote: it may contain the payer's name. */
   readonly text: string;
+  /** The payer that finance has named. It is as certain as one that is known by its account. */
+  readonly payer?: string | undefined;
 }
 
 /** Why: what was found where, who paid and how that is known, how the amounts compare. */
@@ -29,6 +31,8 @@ export interface Evidence {
   readonly less?: readonly string[];
   /** The documents that are suggested together: accepted by one command. */
   readonly set?: readonly string[];
+  /** What they are more than arrived, if a bank kept it. */
+  readonly fee?: string;
   /** The amount is the balance with two neighboring digits changed over. */
   readonly digits_swapped?: true;
   /** One sentence for finance. */
@@ -52,6 +56,7 @@ export const CONFIDENCE = {
   reference_and_account: '0.99',
   reference_and_name: '0.95',
   amount_and_account: '0.90',
+  numbers_add_up: '0.85',
   reference_alone: '0.80',
   short_references: '0.70',
   guessed_reference: '0.60',
@@ -59,6 +64,7 @@ export const CONFIDENCE = {
   amounts_add_up: '0.60',
   amounts_less_a_fee: '0.55',
   amount_and_payer: '0.60',
+  reference_not_amount: '0.50',
   possible_duplicate: '0.50',
   reference_of_another: '0.40',
   told_by_metadata: '0.30',

@@ -51,7 +51,7 @@ export interface ExceptionSuggestion {
   /** Open on the invoice. */
   readonly balance: string | null;
   readonly confidence: string;
-  readonly evidence: { readonly why: string; readonly set?: readonly string[] };
+  readonly evidence: { readonly why: string; readonly set?: readonly string[]; readonly fee?: string };
   /** The open credit notes that the remittance deducts. */
   readonly less: readonly { readonly number: string; readonly balance: string }[];
   /** Of a duplicate: whether reversing the payment as such is possible. */
@@ -68,8 +68,6 @@ export interface ExceptionalPayment {
   readonly payer_name: string | null;
   readonly payer_account: string | null;
   readonly partner_name: string | null;
-  /** The partner that the account is known by now. */
-  readonly account_partner: string | null;
   /** What the bank wrote. */
   readonly text: string | null;
   /** What of it may name documents; of a hand entry its reference. */
@@ -95,8 +93,6 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
      )
      SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
             p.reference, p.payer_name, p.payer_account, n.name AS partner_name,
-            (SELECT a.partners[1] FROM payer_accounts a
-             WHERE a.payer_account = p.payer_account AND cardinality(a.partners) = 1) AS account_partner,
             p.text,
             coalesce((
               SELECT json_agg(f.value ORDER BY o.ordinality, f.ordinality)

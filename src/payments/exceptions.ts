@@ -103,8 +103,8 @@ export async function describeExceptions(
   const present = await readPresentMatches(tx, settings, stored);
   const payments = new Map(
     stored.map((each) => {
-      const { suggestions, written_off } = present.get(each.payment_id) as PresentMatch;
-      const matched = { ...each, suggestions: [...each.suggestions, ...suggestions], written_off };
+      const { suggestions, ...matches } = present.get(each.payment_id) as PresentMatch;
+      const matched = { ...each, ...matches, suggestions: [...each.suggestions, ...suggestions] };
       return [`payment-${each.payment_id}`, inScope(matched, scope)];
     }),
   );
@@ -183,24 +183,29 @@ function paymentException(stored: PaymentException, payment: MatchedPayment): Li
   };
 }
 
-const apply = (paymentId: number, numbers: readonly string[], creditNotes: readonly string[] = []): string =>
+const apply = (
+  paymentId: number,
+  numbers: readonly string[],
+  { creditNotes = [], fee }: { creditNotes?: readonly string[]; fee?: string | undefined } = {},
+): string =>
   [
     `reckoner payment apply ${paymentId}`,
     ...numbers.map((number) => `--invoice ${number}`),
     ...creditNotes.map((number) => `--credit ${number}`),
+    ...(fee === undefined ? [] : [`--fee ${fee}`]),
   ].join(' ');
 
 /** Sets of invoices that are accepted by one command. */
 function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
   const sets = new Map<string, ListedException['sets'][number]>();
   for (const { evidence } of suggestions) {
-    const { set = [], why } = evidence;
+    const { set = [], fee, why } = evidence;
     const parts = suggestions.filter((each) => each.number !== null && set.includes(each.number));
     const amount = (value: string | null) => Amount.of(value ?? '0', currency);
     const open = parts.every((each) => !amount(each.balance).isLessThan(amount(each.amount)));
     const total = parts.reduce((sum, each) => sum.plus(amount(each.amount)), amount('0'));
     if (set.length < 2 || parts.length < set.length || !open || amount(unapplied).isLessThan(total)) continue;
-    sets.set(set.join(' '), { numbers: set, why, command: apply(payment_id, set) });
+    sets.set(set.join(' '), { numbers: set, why, command: apply(payment_id, set, { fee }) });
   }
   return [...sets.values()];
 }
@@ -209,7 +214,8 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
   const { payment_id } = payment;
   const { number, same_as, partner_id, amount, confidence, evidence, reversible } = suggestion;
   const duplicate = `reckoner payment reverse ${payment_id} --as duplicate --duplicate-of ${same_as} --reason 'recorded twice'`;
-  const applied = number === null ? undefined : apply(payment_id, [number], creditBeside(payment, suggestion));
+  const applied =
+    number === null ? undefined : apply(payment_id, [number], { creditNotes: creditBeside(payment, suggestion) });
   return {
     number,
     same_as,
@@ -233,7 +239,7 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
 
 function commandsWithoutSuggestion(
   { kind }: PaymentException,
-  { payment_id, account_partner, unapplied, currency }: ExceptionalPayment,
+  { payment_id, account_partner, unapplied, currency }: MatchedPayment,
 ): string[] {
   const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
   const assign = `reckoner payment assign ${payment_id} --partner`;

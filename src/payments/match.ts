@@ -1,11 +1,13 @@
 /**
  * Matching a payment to open items, with evidence. A payment is applied by itself only on a certain document number
- * together with a plausible payer, or on an exact amount that only one open document of a known account has. A payer pays
- * for itself and for the partners below it. Credit notes that it deducts are applied with it where the amount is exact.
- * Everything else is suggested (suggest.ts). Whether a payment is known already is `duplicates.ts`. Pure.
+ * together with a plausible payer, or on an exact amount that only one open document of a known account has, and only if
+ * nothing contradicts (contradictions.ts). A payer pays for itself and for the partners below it. Credit notes that it
+ * deducts are applied with it where the amount is exact. Everything else is suggested (suggest.ts). Whether a payment is
+ * known already is `duplicates.ts`. Pure.
  */
 import { howSettled } from '../documents/correctable.ts';
 import { Amount } from '../money.ts';
+import { balanceOf, contradictionOf, type FoundNumbers, isOfAnother } from './contradictions.ts';
 import {
   type Applied,
   CONFIDENCE,
@@ -17,10 +19,9 @@ import {
   type Suggested,
 } from './evidence.ts';
 import { byDueDate, type OpenItems, type Payable, type PlacedCredit } from './open-items.ts';
-import { namePlausible } from './payer-names.ts';
 import { MISSPELLED, type ShortReference } from './reference.ts';
 import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
-import { likelyPayers, suggest, suggestRest } from './suggest.ts';
+import { likelyPayers, suggest } from './suggest.ts';
 
 export interface Match {
   /** The partner that paid, where that is certain. */
@@ -45,58 +46,60 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   const inCurrency = named.filter(({ document }) => document.currency === currency);
   const certain = inCurrency.filter(({ reference }) => reference.guess === undefined);
   const partners = new Set(certain.map(({ document }) => document.partner_id));
-  const known = items.partnerOfAccount(receipt.payer_account);
-  const payer = partners.size === 0 ? undefined : plausiblePayer(receipt, [...partners], items);
+  const known = items.knownPayer(receipt);
+  const payer = partners.size === 0 ? undefined : plausiblePayer(receipt, certain, items);
+  const found = { named, certain, partial, short };
+  const question = { named: inCurrency, partial, short };
 
-  const remarked = (found: Match) => withOthersNamed(found, named);
-  if (payer !== undefined) return remarked(applyByReference(receipt, { certain, short }, payer, items));
-  // A number that is not certain may still contradict the only document of that amount.
-  if (known !== undefined && certain.length === 0) {
-    const exact = items.openPaidBy(known, currency).filter((each) => each.balance.equals(receipt.amount));
-    const only = exact[0];
-    const contradicted =
-      inCurrency.some(({ document }) => document.number !== only?.number) ||
-      partial.length > 0 ||
-      short.some(({ sequence }) => only?.number.endsWith(`-${sequence}`) === false);
-    if (only !== undefined && exact.length === 1 && !contradicted) return remarked(applyByAmount(receipt, only, known));
+  const decided =
+    payer === undefined
+      ? applyByAmount(receipt, found, items)
+      : applyByReference(receipt, { certain, short }, payer, items);
+  if (decided !== undefined) {
+    const contradiction = contradictionOf(receipt, decided, found, items);
+    if (contradiction === undefined) return decided;
+    const { why, payerIsCertain } = contradiction;
+    const suggested = suggest(receipt, question, items, 'doubted');
+    return {
+      ...{ partner_id: payerIsCertain ? decided.partner_id : undefined, applied: [], suggested },
+      why: `${why}${inWords(suggested)}`,
+    };
   }
-  const suggested = suggest(receipt, { named: inCurrency, partial, short }, items);
+  const suggested = suggest(receipt, question, items);
   const why = whyNotApplied(receipt, { named, certain, partners, known }, items);
-  const [best] = suggested;
-  const together = best?.evidence.set ?? (best === undefined ? [] : [best.document.number]);
-  const end = best === undefined ? '' : `; ${together.join(' and ')} ${together.length > 1 ? 'are' : 'is'} suggested`;
-  return { partner_id: known, applied: [], suggested, why: `${why}${end}` };
+  const partner_id = known === undefined || isOfAnother(receipt, known, items) ? undefined : known;
+  return { partner_id, applied: [], suggested, why: `${why}${inWords(suggested)}` };
 }
 
-/** A payment that is applied, although its text also names invoices of a partner whose invoices it does not pay. */
-function withOthersNamed(found: Match, named: readonly NamedDocument[]): Match {
-  const paid = new Set(found.applied.map(({ document }) => document.partner_id));
-  const others = named.filter(
-    ({ reference, document }) => reference.guess === undefined && !paid.has(document.partner_id),
-  );
-  if (paid.size === 0 || others.length === 0) return found;
-  const list = others.map(({ document }) => `${document.number} of ${document.partner_id}`).join(' and ');
-  return { ...found, why: `${found.why}; the text names ${list}`, remark: true };
+/** What is suggested first, as the end of a sentence. */
+function inWords([best]: readonly Suggested[]): string {
+  if (best === undefined) return '';
+  const together = best.evidence.set ?? [best.document.number];
+  return `; ${together.join(' and ')} ${together.length > 1 ? 'are' : 'is'} suggested`;
 }
 
 /**
  * The payer of documents of these partners: one of them, or one that pays for all of them. Its account, or its name, speaks
- * for it; the account of somebody else speaks against the reference.
+ * for it; the account of somebody else speaks against the reference. A longer name than its own speaks for it only together
+ * with the exact amount.
  */
-function plausiblePayer(receipt: Receipt, partnerIds: readonly string[], items: OpenItems): Payer | undefined {
-  const known = items.partnerOfAccount(receipt.payer_account);
-  const possible = items.payersOfAll(partnerIds);
+function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
+  const known = items.knownPayer(receipt);
+  const documents = certain.map(({ document }) => document);
+  const possible = items.payersOfAll([...new Set(documents.map(({ partner_id }) => partner_id))]);
   if (known !== undefined) {
-    if (!possible.includes(known)) return undefined;
-    return { partner_id: known, by: 'account', found: receipt.payer_account as string };
+    return possible.includes(known) ? { partner_id: known, by: 'account', found: accountOf(receipt) } : undefined;
   }
-  for (const partner_id of possible) {
-    const name = items.nameOf(partner_id);
-    const found = [receipt.payer_name, receipt.text].find((text) => text !== undefined && namePlausible(name, text));
-    if (found !== undefined) return { partner_id, by: 'name', found: found.slice(0, 140) };
+  const isExact = balanceOf(documents, receipt.amount.currency).equals(receipt.amount);
+  for (const { ids, fit, found } of items.namesIn(receipt)) {
+    if (fit === 'longer' && !isExact) continue;
+    const fits = [...ids].every((id) => possible.includes(id));
+    if (fits) return { partner_id: possible.find((id) => ids.has(id)) as string, by: 'name', found };
   }
   return undefined;
 }
+
+const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
 
 const standingOf = ({ number, status, written_off = '0' }: Payable): string =>
   status === 'paid' ? howSettled({ number, written_off }) : `is ${status}`;
@@ -136,10 +139,7 @@ function applyByReference(
     const numbers = open.map(({ document }) => document.number).join(', ');
     const over = short.isNegative() ? `; ${short.negated().forPeople()} more than owed is unapplied cash` : '';
     const applied = open.map((each) => apply(each, each.document.balance));
-    // "INV-2026-000012, 000020": the second number may be what the rest is for.
-    const paid = new Set(open.map(({ document }) => document.number));
-    const rest = suggestRest({ ...receipt, amount: short.negated() }, { short: shortened, payer, paid }, items);
-    return matched(applied, `pays ${numbers}${over}`, rest);
+    return matched(applied, `pays ${numbers}${over}`);
   }
   const last = open.at(-1) as NamedDocument;
   const lastPart = last.document.balance.minus(short);
@@ -267,7 +267,20 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
   });
 }
 
-function applyByAmount({ amount, payer_account }: Receipt, document: Payable, partnerId: string): Match {
+/** The only open document of a known payer over exactly what arrived, if nothing in the text is the number of another. */
+function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers, items: OpenItems): Match | undefined {
+  const { amount } = receipt;
+  const known = items.knownPayer(receipt);
+  if (known === undefined) return undefined;
+  const [document, ...others] = items
+    .openPaidBy(known, amount.currency)
+    .filter(({ balance }) => balance.equals(amount));
+  if (document === undefined || others.length > 0) return undefined;
+  const contradicted =
+    named.some((each) => each.document.number !== document.number) ||
+    partial.length > 0 ||
+    short.some(({ sequence }) => !document.number.endsWith(`-${sequence}`));
+  if (contradicted) return undefined;
   const applied: Applied = {
     document,
     amount,
@@ -275,13 +288,13 @@ function applyByAmount({ amount, payer_account }: Receipt, document: Payable, pa
     confidence: CONFIDENCE.amount_and_account,
     evidence: {
       rule: 'amount_and_account',
-      payer: { partner_id: partnerId, by: 'account', found: payer_account as string },
+      payer: { partner_id: known, by: 'account', found: accountOf(receipt) },
       amount: 'exact',
-      why: `${document.number} is the only open document that ${partnerId} pays over ${amount.forPeople()}, and the account has paid for ${partnerId} before`,
+      why: `${document.number} is the only open document that ${known} pays over ${amount.forPeople()}, and the account has paid for ${known} before`,
     },
   };
   const why = `pays ${document.number}: its exact amount, from a known account`;
-  return { partner_id: partnerId, applied: [applied], suggested: [], why };
+  return { partner_id: known, applied: [applied], suggested: [], why };
 }
 
 interface Undecided {
@@ -305,6 +318,11 @@ function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems)
     return `${document.number} is named, but the account belongs to ${known}`;
   }
   if (document !== undefined) {
+    const writers = payer_name === undefined ? [] : items.namesIn({ payer_name, text: '' });
+    const [writer, ...others] = writers.flatMap(({ ids, fit }) => (fit === 'longer' ? [] : [...ids]));
+    if (writer !== undefined && others.length === 0 && !items.paysFor(writer, document.partner_id)) {
+      return `${document.number} of ${document.partner_id} is named, but the payer's name is that of ${writer}`;
+    }
     return `${document.number} is named, but nothing shows that ${items.nameOf(document.partner_id)} paid`;
   }
   const foreign = named.find((each) => !each.reference.guess && each.document.currency !== amount.currency);
@@ -317,7 +335,10 @@ function whyNotApplied(receipt: Receipt, undecided: Undecided, items: OpenItems)
     guessed === undefined
       ? 'no invoice number is recognized'
       : `invoice number ${guessed.reference.guess === MISSPELLED ? 'misspelled' : 'incomplete'} (${guessed.reference.found})`;
-  if (known !== undefined) return `from ${known}; ${number}`;
+  if (known !== undefined) {
+    const under = isOfAnother(receipt, known, items) ? `an account of ${known}, but another name is given` : known;
+    return `from ${under}; ${number}`;
+  }
   const likely = likelyPayers(receipt, items);
   const payer = payer_name === undefined ? '' : ` (${payer_name.slice(0, 60)})`;
   if (likely.length > 0) return `${number}; payer looks like ${likely.join(' or ')}${payer}`;

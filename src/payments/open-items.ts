@@ -1,7 +1,8 @@
 /** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { PayerNames } from './payer-names.ts';
+import type { Receipt } from './evidence.ts';
+import { type NamePlace, PayerNames } from './payer-names.ts';
 import {
   CarriedNumbers,
   type FoundCreditNote,
@@ -47,6 +48,13 @@ export interface KnownPayer {
   readonly name: string;
   /** The partner that pays for this one. */
   readonly parent?: string | null;
+}
+
+/** Partners, one of which is named, and the words that name it. */
+export interface Mention {
+  readonly ids: ReadonlySet<string>;
+  readonly fit: NamePlace['fit'];
+  readonly found: string;
 }
 
 /** The numbers of what was carried over from the system before. */
@@ -176,6 +184,11 @@ export class OpenItems {
     return this.payersOf(partnerId).includes(payerId);
   }
 
+  /** Whether one of two partners pays for the other. */
+  areRelated(one: string, other: string): boolean {
+    return this.paysFor(one, other) || this.paysFor(other, one);
+  }
+
   /** The partners that pay for all of these, the nearest first. */
   payersOfAll(partnerIds: readonly string[]): string[] {
     const [first = '', ...others] = partnerIds;
@@ -194,18 +207,37 @@ export class OpenItems {
     return [...this.payables.values()].filter((each) => each.status === 'open' && each.number.endsWith(`-${sequence}`));
   }
 
+  /** The payer that finance has named, or whose account it is. */
+  knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>): string | undefined {
+    return payer ?? this.partnerOfAccount(payer_account);
+  }
+
   partnerOfAccount(account: string | undefined): string | undefined {
     return account === undefined ? undefined : (this.accounts.get(account) ?? undefined);
   }
 
-  /** A payment from an account was applied, or its payer is known: an account of two partners tells nothing any more. */
-  learn(account: string, partnerId: string): void {
-    const known = this.accounts.get(account);
-    this.accounts.set(account, known === undefined || known === partnerId ? partnerId : null);
+  /** A payment was applied by a rule: an account of two partners tells nothing any more. */
+  learn({ payer_account, payer_name }: Pick<Receipt, 'payer_account' | 'payer_name'>, partnerId: string): void {
+    if (payer_account === undefined) return;
+    const known = this.accounts.get(payer_account);
+    if (known !== undefined && known !== partnerId) this.accounts.set(payer_account, null);
+    else if (known === undefined && this.names.teaches(partnerId, { payer_account, payer_name }))
+      this.accounts.set(payer_account, partnerId);
   }
 
   nameOf(partnerId: string): string {
     return this.payers.get(partnerId)?.name ?? '';
+  }
+
+  /** The partners that a receipt names, place by place: of several in one place, it is one of them. */
+  namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
+    const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
+    const mentions = (places: readonly NamePlace[], found: string) =>
+      places.map(({ ids, fit }) => ({ ids, fit, found: found.slice(0, 140) }));
+    return [
+      ...(payer_name === undefined ? [] : mentions(this.names.ofName(payer_name), payer_name)),
+      ...mentions(this.names.ofText(rest, { byItself: payer_name === undefined }), rest),
+    ];
   }
 
   /** Partners whose names may stand in a text. */

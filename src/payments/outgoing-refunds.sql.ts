@@ -50,10 +50,11 @@ export interface RecordedRefund {
   readonly texts: readonly string[];
 }
 
-/** Refunds of these amounts that no bank line has paid yet, the oldest first. */
-export function readOpenRefunds(
+/** Refunds of these amounts, the oldest first. `open`: only those that no bank line has paid yet. */
+export function readRefunds(
   tx: Transaction,
   money: readonly { currency: string; amount: string }[],
+  { open }: { open: boolean },
 ): Promise<RecordedRefund[]> {
   return query(
     tx,
@@ -65,7 +66,7 @@ export function readOpenRefunds(
             NULL::text AS received_by, ARRAY[f.reference] AS texts
      FROM live_credit_refunds f JOIN money m USING (currency, amount) JOIN documents d ON d.document_id = f.document_id
      JOIN partners n ON n.partner_id = f.partner_id
-     WHERE NOT EXISTS (SELECT FROM refund_matches x WHERE x.credit_refund_id = f.credit_refund_id)
+     WHERE NOT (:open AND EXISTS (SELECT FROM refund_matches x WHERE x.credit_refund_id = f.credit_refund_id))
      UNION ALL
      SELECT NULL, r.payment_reversal_id, NULL, r.payment_id, r.partner_id, coalesce(n.name, p.payer_name), r.currency,
             r.amount, r.reversed_on, p.account,
@@ -73,9 +74,9 @@ export function readOpenRefunds(
      FROM live_payment_reversals r JOIN money m USING (currency, amount) JOIN payments p ON p.payment_id = r.payment_id
      LEFT JOIN partners n ON n.partner_id = r.partner_id
      WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
-       AND NOT EXISTS (SELECT FROM refund_matches x WHERE x.payment_reversal_id = r.payment_reversal_id)
+       AND NOT (:open AND EXISTS (SELECT FROM refund_matches x WHERE x.payment_reversal_id = r.payment_reversal_id))
      ORDER BY refunded_on, credit_refund_id, payment_reversal_id`,
-    { money: JSON.stringify(money.map(({ currency, amount }) => ({ currency, amount }))) },
+    { money: JSON.stringify(money.map(({ currency, amount }) => ({ currency, amount }))), open },
   );
 }
 

@@ -13,7 +13,7 @@ import {
   type OutgoingLine,
   type RecordedRefund,
   readEqualDebits,
-  readOpenRefunds,
+  readRefunds,
   readUnmatchedDebits,
 } from './outgoing-refunds.sql.ts';
 import { namePlausible } from './payer-names.ts';
@@ -107,7 +107,7 @@ export async function matchDebits(context: PaymentContext, lines: readonly Outgo
   const paid = new Map<number, MatchedRefund>();
   const held = new Map<number, EqualDebit>();
   const rows: NewRefundMatch[] = [];
-  const open = new Set(await readOpenRefunds(context.tx, lines));
+  const open = new Set(await readRefunds(context.tx, lines, { open: true }));
   const equals = byLine(
     await readEqualDebits(
       context.tx,

@@ -1,27 +1,28 @@
-/** SQL over the accounts that payers are known by. */
+/** SQL over the accounts that payers have paid from. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-export interface PayerAccount {
+/** Payments of a partner from an account, under one name. */
+export interface AccountUse {
   readonly payer_account: string;
-  /** Of several partners: the account tells nothing. */
-  readonly partners: readonly string[];
-  readonly names: readonly string[];
-  /** How many payments it was learned from. */
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly payer_name: string | null;
+  /** Of some of them finance said who paid. */
+  readonly by_finance: boolean;
   readonly payments: number;
   readonly last_received_on: string;
 }
 
-/** All, or those of these accounts that are known. */
-export function readPayerAccounts(tx: Transaction, accounts: readonly string[] | null = null): Promise<PayerAccount[]> {
+/** Of all accounts, or of these. */
+export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
   return query(
     tx,
-    `SELECT a.payer_account, a.partners,
-            ARRAY(SELECT p.name FROM partners p WHERE p.partner_id = ANY (a.partners) ORDER BY p.partner_id) AS names,
-            a.payments, a.last_received_on
-     FROM payer_accounts a
+    `SELECT a.payer_account, a.partner_id, p.name AS partner_name, a.payer_name, a.by_finance, a.payments,
+            a.last_received_on
+     FROM payer_accounts a JOIN partners p USING (partner_id)
      WHERE :accounts::text[] IS NULL OR a.payer_account = ANY (:accounts::text[])
-     ORDER BY a.payer_account`,
+     ORDER BY a.payer_account, a.partner_id, a.payer_name`,
     { accounts },
   );
 }

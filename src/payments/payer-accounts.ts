@@ -1,15 +1,58 @@
 /**
- * Accounts that payers are known by. An account is learned from payments that were applied, or whose payer was named; it
- * may be forgotten, and is learned again from what is applied afterwards. Refusal: payer_account_unknown.
+ * Accounts that payers are known by. An account is learned from payments that were applied, or whose payer was named, under
+ * the payer's own name or, where the bank gives none, as finance decided. It may be forgotten, and is learned again from
+ * what is applied afterwards.
+ * Refusal: payer_account_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
-import { insertForgottenAccount, type PayerAccount, readPayerAccounts } from './payer-accounts.sql.ts';
+import { readPayers } from './open-items.sql.ts';
+import type { KnownPayer } from './open-items.ts';
+import { insertForgottenAccount, readAccountUses } from './payer-accounts.sql.ts';
+import { PayerNames } from './payer-names.ts';
+
+export interface PayerAccount {
+  readonly payer_account: string;
+  /** Of several partners: the account tells nothing. */
+  readonly partners: readonly string[];
+  readonly names: readonly string[];
+  /** How many payments it was learned from. */
+  readonly payments: number;
+  readonly last_received_on: string;
+}
+
+/**
+ * All, or those of these accounts that are known. An account under a name that is not its partner's is a payment provider's.
+ * `payers`, if they are read already, are all partners.
+ */
+export async function readPayerAccounts(
+  tx: Transaction,
+  accounts: readonly string[] | null = null,
+  payers?: readonly KnownPayer[],
+): Promise<PayerAccount[]> {
+  const names = new PayerNames(payers ?? (await readPayers(tx)));
+  const known = new Map<string, PayerAccount>();
+  const learned = new Set<string>();
+  for (const use of await readAccountUses(tx, accounts)) {
+    const { payer_account, partner_id, partner_name, payments } = use;
+    if (names.teaches(partner_id, use)) learned.add(payer_account);
+    const before = known.get(payer_account);
+    const last = before?.last_received_on ?? '';
+    known.set(payer_account, {
+      payer_account,
+      partners: [...new Set([...(before?.partners ?? []), partner_id])],
+      names: [...new Set([...(before?.names ?? []), partner_name])],
+      payments: (before?.payments ?? 0) + payments,
+      last_received_on: last > use.last_received_on ? last : use.last_received_on,
+    });
+  }
+  return [...known.values()].filter(({ payer_account }) => learned.has(payer_account));
+}
 
 export async function forgetAccount(tx: Transaction, caller: Caller, account: string): Promise<PayerAccount> {
   await lockPayments(tx);
-  const known = (await readPayerAccounts(tx)).find((each) => each.payer_account === account);
+  const [known] = await readPayerAccounts(tx, [account]);
   if (known === undefined) throw refuse('payer_account_unknown', { account });
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.forget_account',

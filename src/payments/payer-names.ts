@@ -1,48 +1,134 @@
-/** Recognizing a partner's name in what the bank wrote. Pure. */
+/**
+ * Recognizing partners' names in what the bank wrote. A name is compared with the names of all partners by all of its words.
+ * It speaks for a partner only where no other partner's name fits as well. Pure.
+ */
 
-/** Legal forms of companies, and words too common to tell two payers apart. */
-const COMMON = new Set(
-  'INC INCORPORATED LLC LTD LIMITED CORP CORPORATION CO COMPANY GMBH AG KG SE SA SAS SARL BV NV PLC PTY OY AB AS SRL SPA LP LLP THE AND OF FOR DE LA DES DER DIE UND'.split(
-    ' ',
-  ),
+/** Legal forms of companies. A name that is written in full ends with one. */
+const LEGAL_FORMS = wordSet(
+  'INC INCORPORATED LLC LTD LIMITED CORP CORPORATION GMBH AG KG PLC LLP BV NV SARL SRL PTY OY',
+);
+/** Words too common to tell two payers apart. */
+const FILLERS = wordSet('CO COMPANY SE SA SAS AB AS SPA LP THE AND OF FOR DE LA RL DES DER DIE UND');
+/** Words of the trade. They stand in texts that mean no partner by them. */
+const TRADE = wordSet(
+  'TICKET TICKETS TICKETING EVENT EVENTS TRAVEL TOUR TOURS BOOKING BOOKINGS PROTECTION INSURANCE REFUND SERVICE SERVICES',
+);
+/** What banks and payers write beside a name. */
+const BESIDE = wordSet(
+  'WIRE ACH FED FEDWIRE SWIFT SEPA TRANSFER CREDIT DEPOSIT DEBIT IN FROM BY TO INV INVOICE INVOICES NO NR PAYMENT PAYMENTS PAY REF REFERENCE ORG ORIG NAME ID THANKS',
 );
 
-/** Words in capitals and without accents. An umlaut may be written with two letters: Müller, Mueller. */
+function wordSet(words: string): ReadonlySet<string> {
+  return new Set(words.split(' '));
+}
+
+/** Words in capitals and without accents, `S.A.` as `SA`. An umlaut may be written with two letters: Müller, Mueller. */
 const words = (text: string): string[] =>
   text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toUpperCase()
+    .replace(/(?<![\p{L}\p{N}.])(?:\p{L}\.)+\p{L}(?![\p{L}\p{N}])/gu, (letters) => letters.replaceAll('.', ''))
     .replace(/([AOU])E/g, '$1')
     .split(/[^A-Z0-9\p{L}]+/u)
     .filter((word) => word !== '');
 
-const distinctiveWords = (name: string): string[] => {
-  const own = words(name).filter((word) => !COMMON.has(word));
-  return own.length > 0 ? own : words(name);
-};
+const isTelling = (word: string): boolean => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
 
-const wordsOfText = (written: string): string[] => words(written).filter((word) => !COMMON.has(word));
-
-/** What a name is found by: its first two distinctive words, or its only one unless that is short. */
-function tellingWords(name: string): readonly string[] {
-  const own = distinctiveWords(name).slice(0, 2);
+/** The words that a partner is found by; none if its only one is short. */
+function tellingWords(name: string): string[] {
+  const telling = words(name).filter(isTelling);
+  const own = telling.length > 0 ? telling : words(name);
   return own.length === 1 && (own[0] as string).length < 4 ? [] : own;
 }
 
-/** In a row. The second may be truncated, because ACH has sixteen characters for a company's name. */
-const standAt = (telling: readonly string[], text: readonly string[], at: number): boolean =>
-  telling.every((word, offset) => {
-    const found = text[at + offset];
-    if (found === undefined) return false;
-    return found === word || (offset > 0 && found.length >= 3 && word.startsWith(found));
-  });
+/** A text as it is compared: its telling words, and after which of them a legal form stands. */
+interface Written {
+  readonly words: readonly string[];
+  readonly ends: ReadonlySet<number>;
+}
 
-/** Whether a partner's name stands in a text. */
-export function namePlausible(name: string, written: string): boolean {
-  const telling = tellingWords(name);
-  const text = wordsOfText(written);
-  return telling.length > 0 && text.some((_, at) => standAt(telling, text, at));
+function readText(text: string): Written {
+  const ends = new Set<number>();
+  const telling: string[] = [];
+  for (const word of words(text)) {
+    if (isTelling(word)) telling.push(word);
+    else if (LEGAL_FORMS.has(word) && telling.length > 0) ends.add(telling.length - 1);
+  }
+  return { words: telling, ends };
+}
+
+/** ACH has sixteen characters for a company's name. */
+const CUT_FROM = 15;
+const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT_FROM;
+
+/**
+ * A payer's name field may run on after the name: it ends with the first legal form, which may be cut off, or before the
+ * first number that is in no partner's name.
+ */
+function readName(text: string, isOfName: (word: string) => boolean): Written {
+  const written = readText(text);
+  const [end = written.words.length - 1] = written.ends;
+  const number = written.words.findIndex((word) => /\d/.test(word) && !isOfName(word));
+  const length = number > 0 ? Math.min(number, end + 1) : end + 1;
+  const last = written.words[length - 1];
+  if (last !== undefined && length > 1 && isLongEnoughToBeCut(text) && text.trim().toUpperCase().endsWith(` ${last}`)) {
+    const isFormCut = [...LEGAL_FORMS].some((form) => form.startsWith(last));
+    if (isFormCut) return { words: written.words.slice(0, length - 1), ends: new Set() };
+  }
+  return { words: written.words.slice(0, length), ends: new Set() };
+}
+
+/** `TKTG` for `TICKETING`: the first letter, and others in their order. */
+function isShortFor(written: string, word: string): boolean {
+  let at = 0;
+  for (const letter of word) if (letter === written[at]) at += 1;
+  return at === written.length && written[0] === word[0];
+}
+
+const CUT_AT_LEAST = 3;
+
+/** The names of partners, word by word. */
+class Words {
+  /** Partners whose names end here, and those whose names begin like this. */
+  readonly whole = new Set<string>();
+  readonly all = new Set<string>();
+  readonly next = new Map<string, Words>();
+  private byBeginning: Map<string, [word: string, next: Words][]> | undefined;
+
+  add([first, ...rest]: readonly string[], id: string): void {
+    this.all.add(id);
+    if (first === undefined) this.whole.add(id);
+    else {
+      const next = this.next.get(first) ?? new Words();
+      this.next.set(first, next);
+      next.add(rest, id);
+    }
+  }
+
+  /** Those whose next word is cut off there. */
+  cut(written: string): [word: string, next: Words][] {
+    if (written.length < CUT_AT_LEAST) return [];
+    if (this.byBeginning === undefined) {
+      this.byBeginning = new Map();
+      for (const [word, next] of this.next) {
+        const key = word.slice(0, CUT_AT_LEAST);
+        this.byBeginning.set(key, [...(this.byBeginning.get(key) ?? []), [word, next]]);
+      }
+    }
+    const alike = this.byBeginning.get(written.slice(0, CUT_AT_LEAST)) ?? [];
+    return alike.filter(([word]) => word !== written && word.startsWith(written));
+  }
+}
+
+/** Where names of partners stand in a text. */
+export interface NamePlace {
+  /** The partners whose names fit best: of several it tells nothing. */
+  readonly ids: ReadonlySet<string>;
+  /** Another word of a name stands beside it; or, in a text, words of the partners' names are missing. */
+  readonly fit: 'whole' | 'longer' | 'incomplete';
+  readonly from: number;
+  readonly words: number;
 }
 
 interface Named {
@@ -50,34 +136,151 @@ interface Named {
   readonly name: string;
 }
 
-/** Finds partners by their names as `namePlausible` does, without looking at each partner for each text. */
 export class PayerNames {
-  private readonly partners = new Map<string, { readonly id: string; readonly telling: readonly string[] }[]>();
+  private readonly root = new Words();
+  /** How many partners' names have a word. */
+  private readonly used = new Map<string, number>();
 
   constructor(payers: Iterable<Named>) {
-    for (const { partner_id: id, name } of payers) {
-      const telling = tellingWords(name);
-      const [first, second] = telling;
-      if (first === undefined) continue;
-      const key = beginning(first, second);
-      const alike = this.partners.get(key);
-      if (alike === undefined) this.partners.set(key, [{ id, telling }]);
-      else alike.push({ id, telling });
+    for (const { partner_id, name } of payers) {
+      const own = tellingWords(name);
+      if (own.length > 0) this.root.add(own, partner_id);
+      for (const word of new Set(own.map(stem))) this.used.set(word, (this.used.get(word) ?? 0) + 1);
     }
   }
 
-  /** Their ids, in order. */
-  namedIn(written: string): string[] {
-    const text = wordsOfText(written);
-    const found = text.flatMap((word, at) =>
-      [beginning(word), beginning(word, text[at + 1])]
-        .flatMap((key) => this.partners.get(key) ?? [])
-        .filter(({ telling }) => standAt(telling, text, at)),
+  /** All partners whose names may stand in a text, in order of their ids. */
+  namedIn(text: string): string[] {
+    return [...new Set(this.placesIn(readText(text)).flatMap(({ ids }) => [...ids]))].sort();
+  }
+
+  /** The partners that a payer's name may be of; of no place where it is nobody's. */
+  ofName(name: string): NamePlace[] {
+    const written = readName(name, (word) => this.used.has(stem(word)));
+    const isCut = isLongEnoughToBeCut(name);
+    return this.placesIn(written, isCut)
+      .filter(
+        (place) =>
+          !isOtherName(written, place, this.wordAfter(written, place)) &&
+          (place.words > 1 || written.words.length === 1),
+      )
+      .map((place) => ({ ...place, fit: isLonger(written, place) ? 'longer' : 'whole' }));
+  }
+
+  /**
+   * Whether a partner's payment tells that its account is the partner's: the payer's name is its own or, where the bank
+   * gives none, finance said who paid. Under any other name it is a payment provider's.
+   */
+  teaches(
+    partnerId: string,
+    payment: {
+      readonly payer_account: string;
+      readonly payer_name?: string | null | undefined;
+      readonly by_finance?: boolean;
+    },
+  ): boolean {
+    const { payer_account, payer_name, by_finance = false } = payment;
+    if (!isTellingAccount(payer_account)) return false;
+    if (payer_name == null) return by_finance;
+    return this.ofName(payer_name).some(({ ids, fit }) => fit !== 'longer' && ids.has(partnerId));
+  }
+
+  /** The partners that a text names beyond doubt. `byItself`: one word may be a name, where no other word of a name stands beside it. */
+  ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
+    const written = readText(text);
+    return this.placesIn(written).filter((place) => {
+      const own = written.words.slice(place.from, place.from + place.words);
+      if (own.every((word) => TRADE.has(word))) return false;
+      if (place.words === 1) {
+        return byItself && !isLonger(written, place) && this.used.get(stem(own[0] as string)) === 1;
+      }
+      return !continuesToLegalForm(written, place, this.wordAfter(written, place));
+    });
+  }
+
+  /** Whether the word after an incomplete name may be the name's next one. */
+  private wordAfter({ words: written }: Written, { from, words: length }: NamePlace): boolean {
+    let at: Words | undefined = this.root;
+    for (const word of written.slice(from, from + length)) at = at?.next.get(word);
+    const after = written[from + length];
+    // Cut off, complete, or followed by nothing: there is no next word that could differ.
+    if (at === undefined || at.whole.size > 0 || after === undefined) return true;
+    return [...at.next.keys()].some((word) => word.startsWith(after) || isShortFor(after, word));
+  }
+
+  private placesIn({ words: written }: Written, isCut = false): NamePlace[] {
+    const found = written.flatMap((_, from) => this.placeAt(written, from, isCut) ?? []);
+    return found.filter(
+      (place) =>
+        !found.some(
+          (other) =>
+            other !== place &&
+            other.words > place.words &&
+            other.from < place.from + place.words &&
+            place.from < other.from + other.words,
+        ),
     );
-    return [...new Set(found.map(({ id }) => id))].sort();
+  }
+
+  /** The partners whose names begin at a word, and fit the most words. */
+  private placeAt(written: readonly string[], from: number, isCut: boolean): NamePlace | undefined {
+    let at = this.root;
+    for (let length = 0; ; length += 1) {
+      const word = written[from + length];
+      const next = word === undefined ? undefined : at.next.get(word);
+      const isLast = from + length === written.length - 1;
+      const cut = word === undefined || length === 0 ? [] : at.cut(word);
+      if (cut.length > 0 && (next === undefined || (isLast && isCut))) {
+        const possible = [...(next === undefined ? [] : [next]), ...cut.map(([, each]) => each)];
+        const ids = new Set(possible.flatMap((each) => [...each.all]));
+        return { ids, fit: 'incomplete', from, words: length + 1 };
+      }
+      if (next !== undefined) {
+        at = next;
+        continue;
+      }
+      // One word is a name only by itself. More words may begin several names: a whole one fits better, unless it may be cut.
+      if (length === 0 || (length === 1 && at.whole.size === 0)) return undefined;
+      const mayBeCut = length > 1 && isCut && word === undefined;
+      const fit = at.whole.size > 0 ? 'whole' : 'incomplete';
+      return { ids: at.whole.size > 0 && !mayBeCut ? at.whole : at.all, fit, from, words: length };
+    }
   }
 }
 
-/** Two texts that agree in a truncated second word have the same three letters of it. */
-const beginning = (first: string, second?: string): string =>
-  second === undefined ? first : `${first} ${second.slice(0, 3)}`;
+/** `TICKETS` as `TICKET`. */
+const stem = (word: string): string => word.replace(/S$/, '');
+
+/** `HARBOUR TICKETS WEST` is another name than Harbour Tickets East. */
+const isOtherName = (written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
+  !mayGoOn && from + length < written.words.length;
+
+/** Whether a word and its neighbor may be of one name. `before`: the first of the two. */
+const isJoined = ({ words: written, ends }: Written, at: number, before: number): boolean => {
+  const word = written[at];
+  return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
+};
+
+/** Whether another word of a name stands before or after a place. */
+const isLonger = (written: Written, { from, words: length }: NamePlace): boolean =>
+  isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
+
+const LONGEST_REST = 3;
+
+/** In a text, another and longer name is known by the legal form at its end. */
+function continuesToLegalForm(written: Written, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
+  const after = from + length;
+  if (mayGoOn) return false;
+  for (let at = after; at < after + LONGEST_REST && isJoined(written, at, at - 1); at += 1) {
+    if (written.ends.has(at)) return true;
+  }
+  return false;
+}
+
+/** Whether an account may tell payers apart: a word, or a part of a number, does not. */
+const isTellingAccount = (account: string): boolean =>
+  /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
+
+/** Whether a name stands in a text: its first two telling words in a row, or its only one. */
+export const namePlausible = (name: string, written: string): boolean =>
+  new PayerNames([{ partner_id: '', name }]).namedIn(written).length > 0;

@@ -16,6 +16,8 @@ import { readOpenItems } from './read-open-items.ts';
 export interface PresentMatch {
   /** The most probable first. */
   readonly suggestions: readonly ExceptionSuggestion[];
+  /** The partner that the account is known by now. */
+  readonly account_partner: string | null;
   /** The written-off invoices that it names, or that it was recorded for. */
   readonly written_off: readonly string[];
 }
@@ -36,7 +38,11 @@ export async function readPresentMatches(
   return new Map(
     payments.map((each) => [
       each.payment_id,
-      { suggestions: suggestionsOf(each, items), written_off: writtenOffBy(each, items) },
+      {
+        suggestions: suggestionsOf(each, items),
+        account_partner: items.partnerOfAccount(each.payer_account ?? undefined) ?? null,
+        written_off: writtenOffBy(each, items),
+      },
     ]),
   );
 }
@@ -58,14 +64,11 @@ function writtenOffBy(payment: ExceptionalPayment, items: OpenItems): string[] {
 }
 
 function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): ExceptionSuggestion[] {
-  const { payment_id, partner_id, references, payer_name, text, unapplied, currency } = payment;
-  // A payer that is known, by whatever, is as certain as one that is known by its account.
-  const account = partner_id === null ? (payment.payer_account ?? undefined) : `payment-${payment_id}`;
-  if (account !== undefined && partner_id !== null) items.learn(account, partner_id);
+  const { partner_id, references, payer_name, payer_account, text, unapplied, currency } = payment;
   const found = match(
     {
-      ...{ amount: Amount.of(unapplied, currency), references, text: text ?? '' },
-      ...{ payer_name: payer_name ?? undefined, payer_account: account },
+      ...{ amount: Amount.of(unapplied, currency), references, text: text ?? '', payer: partner_id ?? undefined },
+      ...{ payer_name: payer_name ?? undefined, payer_account: payer_account ?? undefined },
     },
     items,
   );

@@ -233,7 +233,7 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
             coalesce((
               SELECT json_agg(json_build_object('dispute', t.identity, 'amount', t.amount::text, 'reason', t.reason,
                        'opened_on', t.opened_on, 'outcome', c.outcome) ORDER BY t.dispute_id)
-              FROM disputes t LEFT JOIN dispute_outcomes c USING (dispute_id)
+              FROM disputes t LEFT JOIN last_dispute_outcomes c USING (dispute_id)
               WHERE t.payment_id = p.payment_id), '[]') AS disputes
      FROM payments p JOIN payment_balances b USING (payment_id) JOIN audit_events e USING (event_id)
      WHERE (:ids::bigint[] IS NULL OR p.payment_id = ANY (:ids::bigint[]))

@@ -5,7 +5,7 @@ import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
 import { type Carried, OpenItems, type Payable } from './open-items.ts';
-import { readPayerAccounts } from './payer-accounts.sql.ts';
+import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
 /** `remittances` are the fields of each payment that may name documents; `payers` the accounts that they were paid from. */
@@ -33,15 +33,13 @@ export async function readOpenItems(
     ...row,
     balance: Amount.of(balance, row.currency),
   }));
-  const accounts = (
-    await readPayerAccounts(
-      tx,
-      [...new Set(payers)].filter((each) => each != null),
-    )
-  ).flatMap(({ payer_account, partners: [only, ...others] }) =>
-    only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
+  const partners = await readPayers(tx);
+  const paidFrom = [...new Set(payers)].filter((each) => each != null);
+  const accounts = (await readPayerAccounts(tx, paidFrom, partners)).flatMap(
+    ({ payer_account, partners: [only, ...others] }) =>
+      only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
   );
-  return new OpenItems(payables, await readPayers(tx), new Map(accounts), small_difference, creditNotes, carried);
+  return new OpenItems(payables, partners, new Map(accounts), small_difference, creditNotes, carried);
 }
 
 async function readCarried(tx: Transaction): Promise<Carried> {

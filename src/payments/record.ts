@@ -10,7 +10,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
-import { applicable, applyTo, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
+import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
@@ -222,6 +222,7 @@ async function applyByHand(
   if (state === undefined || whyNotPayable(state, document) !== undefined) return;
   const amount = applicable(state, document);
   const evidence = { rule: 'by_hand' as const, why: 'recorded by hand for this document' };
+  await assumePayer(context, state, [document]);
   await applyTo(context, caller.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
   await enqueueDeliveries(context, [document.document_id]);
 }

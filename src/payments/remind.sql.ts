@@ -39,7 +39,12 @@ export interface OwedRow {
   readonly payment_link: string | null;
   /** The latest level reached, in days after `counted_from`; null if the partner was already reminded of it. */
   readonly dunning_level: number | null;
-  /** The due date, or the later day on which the debt reopened because what settled it was taken back. */
+  /** The latest level of which the partner was reminded, counted from `counted_from`. */
+  readonly reminded_level: number | null;
+  /**
+   * The due date, or a later day: on which the debt reopened because what settled it was taken back, or on which an
+   * opening carried it over.
+   */
   readonly counted_from: string;
   /** If the bank returned the last payment of it: when it came, and when it was returned. */
   readonly returned_payment_on: string | null;
@@ -61,11 +66,8 @@ const OWED = `owed AS (
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
             d.gross, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
-            CASE WHEN NOT EXISTS (
-                   SELECT FROM reminders r
-                   WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from
-                     AND r.dunning_level >= reached.dunning_level)
-                 THEN reached.dunning_level END AS dunning_level, p.payment_id AS to_confirm,
+            CASE WHEN told.reminded_level >= reached.dunning_level THEN NULL ELSE reached.dunning_level END
+              AS dunning_level, told.reminded_level, p.payment_id AS to_confirm,
             since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
@@ -83,6 +85,7 @@ const OWED = `owed AS (
             END AS skip_reason
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
+     LEFT JOIN openings g USING (opening_id)
      -- What reopened it last. What is recorded late counts from the day on which it is known.
      LEFT JOIN LATERAL (
        SELECT kind, reopened_on, received_on,
@@ -104,14 +107,18 @@ const OWED = `owed AS (
          WHERE w.document_id = d.document_id) AS taken_back
        ORDER BY event_id DESC LIMIT 1) AS back ON true
      CROSS JOIN LATERAL (
-       SELECT greatest(d.due_on, back.known_on) AS counted_from,
+       SELECT greatest(d.due_on, back.known_on, g.cut_over_on, (g.recorded_at AT TIME ZONE :timeZone::text)::date)
+                AS counted_from,
               CASE back.kind WHEN 'returned' THEN back.received_on END AS returned_payment_on,
               CASE back.kind WHEN 'returned' THEN back.reopened_on END AS returned_on) AS since
      CROSS JOIN LATERAL (
        SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
        WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
-         -- A debt that reopened after its due date begins with the first level that is overdue.
+         -- A debt that began to count after its due date begins with the first level that is overdue.
          AND (level > 0 OR since.counted_from = d.due_on)) AS reached
+     CROSS JOIN LATERAL (
+       SELECT max(r.dunning_level) AS reminded_level FROM reminders r
+       WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from) AS told
      LEFT JOIN LATERAL (
        SELECT s.payment_id, s.payment_id IN (SELECT payment_id FROM possible_duplicates) AS is_duplicate
        FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id AND p.unapplied > 0
@@ -184,8 +191,8 @@ export function readOwed(
     tx,
     `WITH ${OWED}, ${MONEY}, ${COVERED}
      SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.gross, o.balance,
-            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.counted_from, o.returned_payment_on,
-            o.returned_on, o.carried_issued_on, coalesce(c.by, o.skip_reason) AS skip_reason
+            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.reminded_level, o.counted_from,
+            o.returned_payment_on, o.returned_on, o.carried_issued_on, coalesce(c.by, o.skip_reason) AS skip_reason
      FROM owed o LEFT JOIN covered c USING (document_id)
      WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
      ORDER BY o.series, o.sequence`,

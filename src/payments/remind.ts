@@ -2,7 +2,7 @@
  * Reminders (dunning): on the days that the settings name, counted from the due date, a partner gets one e-mail that lists
  * everything it owes. Each document reaches each dunning level once. After days without a run, only the latest level
  * reached is sent. A debt that reopened because what settled it was taken back begins anew with the first overdue
- * level.
+ * level, and so does one that an opening carried over, from the day on which it came.
  *
  * What the partner disputes of a document is not dunned. Skipped are documents in dispute as a whole, on hold, reopened by
  * an undecided card dispute, possibly paid by a payment that is not confirmed yet, by one that

@@ -1,6 +1,7 @@
 /**
  * The e-mail of a reminder: everything that the partner owes when it is sent, with the invoices attached. Its tone follows the
- * dunning level that it was recorded for. It is withdrawn if nothing is left of it.
+ * dunning level that it was recorded for, and what it demands in that tone is only what has reached this level. It is
+ * withdrawn if nothing is left of it.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -57,7 +58,8 @@ export const reminderEmail: EmailComposer = {
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
     const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
     const attachments = await readAttachments(tx, owed, day);
-    const tone = toneOf(Math.max(...levels), settings.reminders);
+    const level = Math.max(...levels);
+    const tone = toneOf(level, settings.reminders);
     return {
       to: { name, address },
       cc,
@@ -73,7 +75,11 @@ export const reminderEmail: EmailComposer = {
         ...viewOf(
           owed,
           credits,
-          { day, noticeTo: noticeTo(day, settings.reminders) },
+          {
+            day,
+            noticeTo: noticeTo(day, settings.reminders),
+            demandsFrom: tone === 'firm' || tone === 'final' ? level : undefined,
+          },
           localeOf(partner.address.country),
         ),
       }),
@@ -113,27 +119,30 @@ const noticeTo = (day: string, levels: readonly number[]): string =>
 function viewOf(
   owed: readonly OwedRow[],
   credits: readonly OpenCredit[],
-  { day, noticeTo }: { day: string; noticeTo: string },
+  {
+    day,
+    noticeTo,
+    demandsFrom = Number.NEGATIVE_INFINITY,
+  }: { day: string; noticeTo: string; demandsFrom?: number | undefined },
   locale: Locale,
 ) {
   const overdue = owed.filter((row) => row.skip_reason === null && row.due_on < day);
+  /** What has reached the level of an urgent or final reminder. */
+  const demanded = overdue.filter((row) => demandsFrom < 0 || (row.reminded_level ?? 0) >= demandsFrom);
+  const demandsPart = demanded.length < overdue.length;
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
   const total = (rows: readonly OwedRow[], currency: string) =>
     rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));
-  /** What is overdue, and never more than what is left to pay. */
-  const overdueOf = (currency: string) => {
-    const [late, net] = [total(overdue, currency), netOf(currency)];
-    return net.isLessThan(late) ? net : late;
+  /** What these come to, and never more than what is left to pay. */
+  const leftOf = (rows: readonly OwedRow[]) => (currency: string) => {
+    const [sum, net] = [total(rows, currency), netOf(currency)];
+    return net.isLessThan(sum) ? net : sum;
   };
-  const soon = owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo);
   /** What is due in the notice period, and what is due later; together what is left to pay. */
-  const soonOf = (currency: string) => {
-    const [near, net] = [total(soon, currency), netOf(currency)];
-    return net.isLessThan(near) ? net : near;
-  };
+  const soonOf = leftOf(owed.filter((row) => row.skip_reason === null && row.due_on <= noticeTo));
   const named = (amountOf: (currency: string) => Amount) =>
     currencies
       .map(amountOf)
@@ -143,7 +152,9 @@ function viewOf(
   return {
     overdue: overdue.length > 0,
     total: named(netOf),
-    overdueTotal: named(overdueOf),
+    overdueTotal: named(leftOf(overdue)),
+    demandedTotal: named(leftOf(demanded)),
+    demandsPart,
     dueSoon: named(soonOf) || named(netOf),
     dueLater: named(soonOf) === '' ? '' : named((currency) => netOf(currency).minus(soonOf(currency))),
     asOf: locale.date(day),
@@ -153,7 +164,9 @@ function viewOf(
       currency,
       total: locale.amount(total(owed, currency)),
       overdue: total(overdue, currency).isZero() ? '' : locale.amount(total(overdue, currency)),
-      documents: owed.filter((row) => row.currency === currency).map((row) => documentView(row, day, locale)),
+      documents: owed
+        .filter((row) => row.currency === currency)
+        .map((row) => ({ ...documentView(row, day, locale), demanded: demandsPart && demanded.includes(row) })),
       credits: open(currency).map(({ number, amount }) => ({
         creditNote: number ?? '',
         amount: locale.amount(Amount.of(amount, currency).negated()),

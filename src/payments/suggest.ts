@@ -3,6 +3,7 @@
  * finance confirms one. Pure.
  */
 import { Amount } from '../money.ts';
+import { bearerOf } from './bank-fee.ts';
 import { coveringSet } from './covering-sets.ts';
 import {
   CONFIDENCE,
@@ -27,6 +28,8 @@ interface Question {
   readonly known: string | undefined;
   /** That partner, or else those whose names the receipt mentions. */
   readonly payers: readonly string[];
+  /** Something contradicts what the text says: the amount alone counts too. */
+  readonly doubted: boolean;
 }
 
 interface Proposal {
@@ -52,35 +55,33 @@ const SUGGESTION_RULES: readonly SuggestionRule[] = [
 
 /** The partner of the account that paid, or else those whose names the receipt mentions. */
 export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
-  const known = items.partnerOfAccount(receipt.payer_account);
-  if (known !== undefined) return [known];
-  return items.partnersNamedIn(`${receipt.payer_name ?? ''} ${receipt.text}`).slice(0, PAYERS_AT_MOST);
+  const known = items.knownPayer(receipt);
+  return known === undefined ? mentioned(receipt, items) : [known];
 }
 
+function mentioned(receipt: Receipt, items: OpenItems): string[] {
+  const named = items.namesIn(receipt).flatMap(({ ids }) => [...ids]);
+  const possible = named.length > 0 ? named : items.partnersNamedIn(`${receipt.payer_name ?? ''} ${receipt.text}`);
+  return [...new Set(possible)].sort().slice(0, PAYERS_AT_MOST);
+}
+
+/** `doubted`: a rule would have applied it, and something contradicts. Then every payer counts that anything speaks for. */
 export function suggest(
   receipt: Receipt,
   found: Pick<Question, 'named' | 'partial' | 'short'>,
   items: OpenItems,
+  doubted?: 'doubted',
 ): Suggested[] {
-  const known = items.partnerOfAccount(receipt.payer_account);
-  return suggestBy(SUGGESTION_RULES, { ...found, receipt, items, known, payers: likelyPayers(receipt, items) });
+  const known = items.knownPayer(receipt);
+  const likely = likelyPayers(receipt, items);
+  const payers = doubted ? [...new Set([...likely, ...mentioned(receipt, items)])] : likely;
+  return suggestBy({ ...found, receipt, items, known, payers, doubted: doubted !== undefined });
 }
 
-/** What the rest of a receipt may be for, after the numbers that are certain were paid: the short ones. */
-export function suggestRest(
-  receipt: Receipt,
-  { short, payer, paid }: { short: readonly ShortReference[]; payer: Payer; paid: ReadonlySet<string> },
-  items: OpenItems,
-): Suggested[] {
-  if (!receipt.amount.isPositive()) return [];
-  const question = { receipt, named: [], partial: [], short, items, known: undefined, payers: [payer.partner_id] };
-  return suggestBy([byShortReferences], question).filter(({ document }) => !paid.has(document.number));
-}
-
-function suggestBy(rules: readonly SuggestionRule[], question: Question): Suggested[] {
+function suggestBy(question: Question): Suggested[] {
   const { amount } = question.receipt;
   const found = new Map<number, Suggested>();
-  for (const rule of rules) {
+  for (const rule of SUGGESTION_RULES) {
     for (const { document, confidence, evidence, amount: part } of rule(question, found)) {
       if (document === undefined || document.status !== 'open' || document.currency !== amount.currency) continue;
       const earlier = found.get(document.document_id);
@@ -104,6 +105,7 @@ function suggestBy(rules: readonly SuggestionRule[], question: Question): Sugges
 /** Documents whose number stands in the remittance, with or without a guess, or what replaced them. */
 function byReference({ receipt, named, items, known, payers }: Question): Proposal[] {
   const { amount } = receipt;
+  const mentions = [...new Set(items.namesIn(receipt).flatMap(({ ids }) => [...ids]))].sort();
   return named.map(({ reference: { guess, field, number, found }, document }) => {
     const current = items.current(document);
     const where = `${found} stands in ${field}`;
@@ -124,6 +126,19 @@ function byReference({ receipt, named, items, known, payers }: Question): Propos
     }
     if (known !== undefined && !items.paysFor(known, document.partner_id)) {
       return proposal(CONFIDENCE.reference_of_another, `${where}, but the account belongs to ${known}${replaced}`);
+    }
+    if (mentions.length > 0 && !mentions.some((each) => items.paysFor(each, document.partner_id))) {
+      return proposal(
+        CONFIDENCE.reference_of_another,
+        `${where}, but the text names ${mentions.join(' and ')}${replaced}`,
+      );
+    }
+    const { balance } = current ?? document;
+    if (
+      !balance.equals(amount) &&
+      items.withBalance(amount).some((each) => payers.some((payer) => items.paysFor(payer, each.partner_id)))
+    ) {
+      return proposal(CONFIDENCE.reference_not_amount, `${where}, but ${balance.forPeople()} is open${replaced}`);
     }
     const partner = { partnerId: document.partner_id, currency: amount.currency };
     const credits = current === undefined ? [] : namedCredit(receipt.references, partner, items);
@@ -205,37 +220,58 @@ function byCoveringSet(question: Question): Proposal[] {
 }
 
 /**
- * Documents whose sequences stand there alone, such as "000012, 000020". They must be a likely payer's; where none is
- * known, they must all be found and add up to what arrived.
+ * Documents whose sequences stand there alone, such as "000012, 000020", with those whose numbers stand there in full. They
+ * must be a likely payer's; where none is known, they must all be found and add up to what arrived.
  */
-function byShortReferences({ receipt: { amount }, short, items, payers }: Question): Proposal[] {
+function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
+  const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
+  const guess = 'series and year are missing';
   const found = short.flatMap(({ sequence, field }) => {
     const open = items.withSequence(sequence).filter(({ currency }) => currency === amount.currency);
-    const own = open.filter(({ partner_id }) => payers.some((each) => items.paysFor(each, partner_id)));
-    const possible = payers.length > 0 ? own : open;
+    const possible = payers.length > 0 ? open.filter(isTheirs) : open;
     const [document] = possible;
-    return document === undefined || possible.length > 1 ? [] : [{ sequence, field, document }];
+    const isOne = document !== undefined && possible.length === 1;
+    return isOne ? [{ document, reference: { number: document.number, field, found: sequence, guess } }] : [];
   });
-  const total = found.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
-  const exact = found.length === short.length && total.equals(amount);
-  if (payers.length === 0 && !exact) return [];
-  const set = found.map(({ document }) => document.number);
-  const rest = exact ? ', and the amount is exact' : '';
-  return found.map(({ sequence, field, document }) => ({
+  const whole = named.flatMap(({ reference: { number, field, found: written, guess: doubt }, document }) =>
+    doubt === undefined && document.status === 'open' && isTheirs(document)
+      ? [{ document, reference: { number, field, found: written } }]
+      : [],
+  );
+  const all = found.length === 0 ? [] : [...whole, ...found];
+  const numbers = all.map(({ document }) => document.number);
+  const fee = all.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency)).minus(amount);
+  const isComplete = found.length === short.length;
+  const isExact = isComplete && fee.isZero();
+  const mayBeFee = fee.isPositive() && !items.largestSmallDifference(fee.currency).isLessThan(fee);
+  const isLessFee = isComplete && all.length > 1 && mayBeFee;
+  if (payers.length === 0 && !isExact) return [];
+  const isSet = all.length > 1 && (isExact || isLessFee);
+  const surest = whole.length > 0 ? CONFIDENCE.numbers_add_up : CONFIDENCE.short_references;
+  const bearer = isLessFee ? bearerOf(all, ({ document }) => document.balance)?.document : undefined;
+  const ends = isExact
+    ? ', and the amount is exact'
+    : isLessFee
+      ? `, and together they are ${fee.forPeople()} more than arrived, which may be a bank fee`
+      : '';
+  return (isSet ? all : found).map(({ document, reference }) => ({
     document,
-    confidence: exact ? CONFIDENCE.short_references : CONFIDENCE.guessed_reference,
+    confidence: isExact || isLessFee ? surest : CONFIDENCE.guessed_reference,
     evidence: {
-      reference: { number: document.number, field, found: sequence, guess: 'series and year are missing' },
-      amount: comparison(amount, document.balance, found.length),
-      ...(exact && set.length > 1 ? { set } : {}),
-      why: `${sequence} stands in ${field}: series and year are missing${rest}`,
+      reference,
+      amount: comparison(amount, document.balance, all.length),
+      ...(isSet && { set: numbers, ...(isLessFee && { fee: fee.toString() }) }),
+      why: isSet
+        ? `${all.map((each) => each.reference.found).join(' and ')} stand there${ends}`
+        : `${reference.found} stands in ${reference.field}: ${guess}${ends}`,
     },
+    ...(document === bearer && { amount: document.balance.minus(fee) }),
   }));
 }
 
-/** Where nothing else is suggested: the few open documents of exactly that amount. */
-function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
-  if (found.size > 0) return [];
+/** Where nothing else is suggested, or is doubtful: the few open documents of exactly that amount. */
+function byAmountAlone({ receipt, items, doubted }: Question, found: ReadonlyMap<number, Suggested>): Proposal[] {
+  if (found.size > 0 && !doubted) return [];
   const equal = items.withBalance(receipt.amount);
   if (equal.length > EQUAL_AT_MOST) return [];
   return equal.map((document) => ({
@@ -246,7 +282,7 @@ function byAmountAlone({ receipt, items }: Question, found: ReadonlyMap<number, 
 }
 
 function payerEvidence({ receipt, known }: Question, partnerId: string): Payer {
-  const by = known === undefined ? 'name' : 'account';
+  const by = known === partnerId ? 'account' : 'name';
   const found = (by === 'account' ? receipt.payer_account : receipt.payer_name) ?? receipt.text.slice(0, 140);
   return { partner_id: partnerId, by, found };
 }

@@ -174,6 +174,30 @@ export async function actUnderApproval(tx: Transaction, requestId: number, appro
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
 }
 
+/** An act under a rule that nobody but its user could have approved. */
+export interface OnePerson {
+  readonly act: string;
+  /** Null: of the whole ledger. */
+  readonly partners: readonly string[] | null;
+}
+
+/** From here on this transaction's events say that nobody else could have approved them. */
+export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise<void> {
+  await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, {
+    details: JSON.stringify({ one_person: alone }),
+  });
+}
+
+/** How many people can approve everything, and how many others can approve for some partners. */
+export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
+  return queryOne(
+    tx,
+    `SELECT count(*) FILTER (WHERE of_all) AS approvers, count(*) FILTER (WHERE NOT of_all) AS approvers_of_some
+     FROM (SELECT bool_or(r.partner_id IS NULL) AS of_all FROM active_users u JOIN present_roles r USING (user_id)
+           WHERE r.role = 'approver' AND u.kind = 'person' GROUP BY user_id) AS each`,
+  );
+}
+
 /** Who may approve what touches these partners, or everything, except whoever asked. */
 export function readApprovers(
   tx: Transaction,

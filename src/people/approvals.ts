@@ -13,6 +13,7 @@ import {
   lockRequest,
   type NewRequest,
   type RequestRow,
+  readApprovers,
   readOpenRequests,
   readRejected,
   readRequests,
@@ -53,17 +54,35 @@ export async function askForApproval(
   if (same !== undefined) return { request_id: same.request_id, expires_at: same.expires_at, is_new: false };
   const rejected = actor.user?.kind === 'program' ? await readRejected(tx, { ...asked, now }) : undefined;
   if (rejected !== undefined) throw refuse('approval_rejected', rejected);
-  for (const { request_id } of open) {
-    const outdated = await openRequest(tx, context, request_id, 'withdraw');
-    const reason = 'asked for again: what it would do had changed';
-    await recordDecision(tx, context, outdated, { decision: 'withdraw', reason });
-  }
+  await withdrawAll(tx, context, open, 'asked for again: what it would do had changed');
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
   const details = { act: asked.act, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
   const event = { action: 'approval.request', subject: asked.subject, details, now };
   const eventId = await recordEvent(tx, actor, event);
   const request_id = await insertRequest(tx, { ...asked, now, expiresAt, eventId });
   return { request_id, expires_at: expiresAt, is_new: true };
+}
+
+/** Those of a user for the same, locked: whoever decides on one of them waits. */
+export async function lockOpenRequests(
+  tx: Transaction,
+  asked: Parameters<typeof readOpenRequests>[1],
+): Promise<{ request_id: number }[]> {
+  for (const { request_id } of await readOpenRequests(tx, asked)) await lockRequest(tx, request_id);
+  return readOpenRequests(tx, asked);
+}
+
+/** Withdraws requests of the actor. */
+export async function withdrawAll(
+  tx: Transaction,
+  context: ActorContext,
+  requests: readonly { readonly request_id: number }[],
+  reason: string,
+): Promise<void> {
+  for (const { request_id } of requests) {
+    const request = await openRequest(tx, context, request_id, 'withdraw');
+    await recordDecision(tx, context, request, { decision: 'withdraw', reason });
+  }
 }
 
 /** A request that this user may decide like this, locked until the end of the transaction. */
@@ -81,7 +100,10 @@ export async function openRequest(
   if (decision === 'withdraw' && !isOwn)
     throw refuse('approval_of_another', { request_id: requestId, requester: request.requester });
   if (decision !== 'withdraw') {
-    if (isOwn) throw refuse('approval_own', { request_id: requestId, login: user.login });
+    if (isOwn) {
+      const others = await readApprovers(tx, { partnerIds: request.partner_ids, besides: user.user_id });
+      throw refuse('approval_own', { request_id: requestId, login: user.login, is_alone: others.length === 0 });
+    }
     requireRole(user, 'approver', request.partner_ids ?? undefined);
   }
   const { decision: decided, decided_by, decided_at } = request;

@@ -6,7 +6,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 import { endSessions } from './sessions.ts';
-import { insertRoles, insertUser, ROLES_OF_USER, readActiveUser, readRolesFrom } from './user-queries.ts';
+import { insertRoles, insertUser, loginOf, ROLES_OF_USER, readActiveUser, readRolesFrom } from './user-queries.ts';
 import { lockUsers } from './users.ts';
 
 /** What the provider has said of somebody. */
@@ -81,11 +81,11 @@ async function hasEnded(tx: Transaction, { issuer, subject, email = '' }: Identi
   const rows = await query(
     tx,
     `SELECT FROM users u JOIN user_ends USING (user_id)
-     WHERE u.login = lower(:email::text)
+     WHERE u.login = :login
         OR EXISTS (SELECT FROM user_identities i
                    WHERE i.user_id = u.user_id AND i.issuer = :issuer AND i.subject = :subject)
      LIMIT 1`,
-    { issuer, subject, email },
+    { issuer, subject, login: loginOf(email) },
   );
   return rows.length > 0;
 }
@@ -98,10 +98,10 @@ async function provision(
   const { email, emailVerified, roles, name } = identity;
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
-  if (email === undefined || !email.includes('@')) return { reason: 'the identity provider names no e-mail address' };
+  if (email === undefined) return { reason: 'the identity provider names no valid e-mail address' };
   // An administrator may invite this address one day: the user must be whoever receives its mail.
   if (!emailVerified) return unverified(email);
-  const login = email.toLowerCase();
+  const login = loginOf(email);
   const now = context.environment.now().toISO();
   const details = { name: name ?? login, roles, issuer: identity.issuer };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.provision', subject: login, details, now });

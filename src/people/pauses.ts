@@ -1,6 +1,6 @@
 /**
  * Pauses of the ledger: while one is open, nothing closes, is issued, sent or recorded. The database refuses it
- * (refuse_while_paused in migrations/001_foundation.sql); whoever works in the background asks first.
+ * (begin_recording in migrations/001_foundation.sql); whoever works in the background asks first.
  * Refusals: paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -6,7 +6,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import { type Actor, type ActorContext, recordEvent } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
-import { ROLES_OF_USER } from './user-queries.ts';
+import { loginOf, ROLES_OF_USER } from './user-queries.ts';
 
 export type SignInMethod = 'link' | 'passkey' | 'provider';
 
@@ -140,9 +140,9 @@ export const readSessions = (
     tx,
     `SELECT s.session_id, u.login, s.method, s.network, s.browser, s.created_at, s.last_seen_at, s.ends_at
      FROM sessions s JOIN active_users u USING (user_id)
-     WHERE ${LIVE} AND (:login::text IS NULL OR u.login = lower(:login::text))
+     WHERE ${LIVE} AND (:login::text IS NULL OR u.login = :login::text)
      ORDER BY s.last_seen_at DESC, s.session_id`,
-    given,
+    { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
 /** The parameters that say which sessions are live. */

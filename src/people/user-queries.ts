@@ -32,13 +32,18 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
   );
 }
 
+/**
+ * The login to look up. Lowercases A to Z only, as the database does in collation C, so that both agree on every address.
+ */
+export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+
 /** The active user of a login. */
 export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
   const rows = await query<User>(
     tx,
     `SELECT u.user_id, u.kind, u.login, u.name, ${ROLES_OF_USER} AS roles FROM active_users u
-     WHERE u.login = lower(:login::text)`,
-    { login },
+     WHERE u.login = :login`,
+    { login: loginOf(login) },
   );
   return rows[0];
 }

@@ -17,6 +17,7 @@ import {
   insertRoles,
   insertUser,
   insertUserEnd,
+  loginOf,
   readActiveUser,
   readRolesFrom,
   readUsers,
@@ -80,7 +81,7 @@ export async function inviteUser(tx: Transaction, context: PeopleContext, given:
   const isFirst = !(await hasUsers(tx));
   if (!isFirst) await mayManage(tx, context);
   const { actor, environment } = context;
-  const login = given.login.toLowerCase();
+  const login = loginOf(given.login);
   if ((await readActiveUser(tx, login)) !== undefined) throw refuse('user_exists', { login });
   const partner_id = given.partnerId ?? null;
   const named: readonly Role[] = given.roles.length > 0 ? given.roles : [isFirst ? 'administrator' : 'viewer'];
@@ -185,7 +186,7 @@ export async function userNamed(
 ): Promise<User> {
   const user = await readActiveUser(tx, login);
   if (user !== undefined) return user;
-  const [ended] = await readUsers(tx, { login: login.toLowerCase(), now: environment.now().toISO() });
+  const [ended] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
   if (ended?.ended_at != null) throw refuse('user_ended', { login: ended.login, ended_at: ended.ended_at });
   throw refuse('user_unknown', { login, acting: false });
 }

@@ -156,8 +156,17 @@ export type PaymentFact =
       readonly installation: string | undefined;
       readonly payer_name: string | undefined;
     }
-  /** The total refunded up to this event. */
-  | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly charge: string; readonly total: Amount }
+  /** The total refunded at the time of this event, without what failed. */
+  | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly total: Amount }
+  /** A refund that gave nothing back after all. */
+  | {
+      readonly kind: 'refund_undone';
+      readonly ids: readonly string[];
+      readonly refund: string;
+      readonly amount: Amount;
+      /** When it was made, ISO instant: totals of later events had it. */
+      readonly made_at: string;
+    }
   | {
       readonly kind: 'disputed';
       readonly ids: readonly string[];

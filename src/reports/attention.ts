@@ -1,6 +1,6 @@
 /** What needs attention: one sentence for each thing, with the command to run. */
 import { DateTime } from 'luxon';
-import { isIncomplete, missingFeeds } from '../close/feeds.ts';
+import { isIncomplete, missingFeeds, optionsToClose } from '../close/feeds.ts';
 import { accountKeyVariable } from '../config/environment.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
@@ -153,10 +153,10 @@ const attentionToCheckpoints = ({ last, overdue_days: days }: Status['checkpoint
 function attentionToFeeds(feeds: Status['feeds']): Attention[] {
   if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
   const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
-  return ids.length === 0
+  return feeds.empty
     ? [
         attention(
-          `${feeds.month} has no rows and waits. Import them, or run 'reckoner close ${feeds.month} --allow-empty' if there ` +
+          `${feeds.month} has no rows and waits. Import them, or run 'reckoner close ${feeds.month} ${optionsToClose(feeds)}' if there ` +
             'were no sales.',
           `${feeds.month} empty`,
         ),
@@ -164,7 +164,7 @@ function attentionToFeeds(feeds: Status['feeds']): Attention[] {
     : [
         attention(
           `${feeds.month} waits for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import them, or run ` +
-            `'reckoner close ${feeds.month} ${ids.map((id) => `--without ${id}`).join(' ')}' if they had no sales.`,
+            `'reckoner close ${feeds.month} ${optionsToClose(feeds)}' if they had no sales.`,
           ...ids.map((id) => `${feeds.month} without rows of ${id}`),
         ),
       ];

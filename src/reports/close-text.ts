@@ -3,11 +3,38 @@ import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { monthName } from '../month.ts';
+import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { CloseReport, PartnerChange } from './close.ts';
 
 /** Of each currency, so many partners are listed, by how much they changed; the rest is in --json. */
 const LISTED = 20;
+
+/** What no second person approves in production, and what none approved because there was none. */
+export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
+  const alone = Object.entries(done_alone).map(([act, count]) => `${act} (${plural(count, 'event')})`);
+  return [
+    ...(approvals === null ? [] : standing(approvals)),
+    ...(alone.length === 0 ? [] : [`done alone, as nobody else could approve: ${alone.join(', ')}`]),
+  ];
+}
+
+/** The verifiers of packs say the same of each close. */
+function standing({ approvers, approvers_of_some, rules, approvers_before }: NonNullable<CloseReport['approvals']>) {
+  const lines: string[] = [];
+  if (approvers === 0 && approvers_of_some > 0) {
+    lines.push('approvers of some partners only: nobody can approve what touches others');
+  } else if (approvers < 2) {
+    lines.push('one person: actions are not approved by a second person');
+  } else if (rules.length === 0) {
+    lines.push(`no rules: ${approvers} people could approve, and no action asks for it`);
+  }
+  if (approvers_before !== null && approvers_before > approvers) {
+    const people = plural(approvers, 'person', 'people');
+    lines.push(`${people} could approve everything, and ${approvers_before} at the close before`);
+  }
+  return lines;
+}
 
 export function describeClose(report: CloseReport, width?: number): string {
   const { sent, pending, held, failed, uncertain } = report.deliveries;
@@ -18,6 +45,9 @@ export function describeClose(report: CloseReport, width?: number): string {
       `  Documents   ${counted(report.invoices, 'invoice')}, ${counted(report.credit_notes, 'credit note')}, ${counted(report.statements, 'statement')}`,
       `  Rows        ${report.entries}, ${report.late_entries} of them late`,
       `  E-mails     ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+      ...approvalsOf(report).flatMap((each) =>
+        wrapped(each, 64).map((line, at) => `  ${at === 0 ? 'Approvals   ' : '            '}${line}`),
+      ),
       ...(report.program === null ? [] : [`  Program     Reckoner ${report.program}`]),
       ...(report.schema === null ? [] : [`  Schema      ${report.schema}`]),
     ].join('\n'),

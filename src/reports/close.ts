@@ -30,6 +30,18 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
   /** The version of the program that closed it, and the SHA-256 of the schema's objects as it found them. */
   readonly program: string | null;
   readonly schema: string | null;
+  /** In production, who could approve when it was closed, and what needed it. Null elsewhere. */
+  readonly approvals: {
+    /** People who could approve everything. */
+    readonly approvers: number;
+    /** Others who could approve for some partners. */
+    readonly approvers_of_some: number;
+    readonly rules: readonly string[];
+    /** `approvers` of the close before; null for the first. */
+    readonly approvers_before: number | null;
+  } | null;
+  /** By act, the events since the close before that needed a second person when nobody but their user could approve. */
+  readonly done_alone: Readonly<Record<string, number>>;
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
   >;
@@ -80,14 +92,31 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
 /** As readCloseReport. */
 export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
   const [closed] = await query<
-    Pick<CloseReport, 'issued_on' | 'closed_at' | 'program' | 'schema'> & { month: Month; previous: Month | null }
+    Pick<CloseReport, 'issued_on' | 'closed_at' | 'program' | 'schema' | 'approvals' | 'done_alone'> & {
+      month: Month;
+      previous: Month | null;
+    }
   >(
     tx,
-    `SELECT month, previous, issued_on, closed_at, e.details->>'program' AS program, e.details->>'schema' AS schema
+    `SELECT month, previous, issued_on, closed_at, e.details->>'program' AS program, e.details->>'schema' AS schema,
+            (SELECT json_build_object(
+               'approvers', e.details->'approvers', 'approvers_of_some', e.details->'approvers_of_some',
+               'rules', e.details->'approval_rules', 'approvers_before', before.details->'approvers')
+             FROM installation WHERE environment = 'production' AND jsonb_exists(e.details, 'approvers')) AS approvals,
+            (SELECT coalesce(json_object_agg(act, count ORDER BY act), '{}')
+             FROM (SELECT details->'one_person'->>'act' AS act, count(*) FROM audit_events
+                   WHERE jsonb_exists(details, 'one_person') AND event_id <= e.event_id
+                     AND event_id > coalesce(before.event_id, 0)
+                   GROUP BY 1) AS alone) AS done_alone
      FROM closed_months
      LEFT JOIN LATERAL (
-       SELECT details FROM audit_events WHERE action = 'month.close' AND subject = month ORDER BY event_id DESC LIMIT 1
+       SELECT event_id, details FROM audit_events
+       WHERE action = 'month.close' AND subject = month ORDER BY event_id DESC LIMIT 1
      ) AS e ON true
+     LEFT JOIN LATERAL (
+       SELECT event_id, details FROM audit_events
+       WHERE action = 'month.close' AND subject = previous ORDER BY event_id DESC LIMIT 1
+     ) AS before ON true
      WHERE :month::text IS NULL OR month = :month ORDER BY month DESC LIMIT 1`,
     { month: asked ?? null },
   );

@@ -1,11 +1,12 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
 
+import { advisedRules } from '../config/approvals.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
 import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
-import { type Tax, taxRuleFor } from '../config/tax.ts';
+import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
 import { readPresentBuyers } from '../delivery/queries.ts';
@@ -14,6 +15,7 @@ import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { lastDay, type Month, monthOf } from '../month.ts';
+import { recordedOtherwise } from '../partners/presentation.ts';
 import { readApprovers } from '../people/approval-queries.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
@@ -71,8 +73,8 @@ export async function readReadiness(
   const { limits } = provider;
   return {
     missing: [
-      ...settingsGaps(settings),
-      ...approvalGaps(settings, await readApprovers(tx, { partnerIds: null, besides: null })),
+      ...settingsGaps(settings, await recordedOtherwise(tx, settings)),
+      ...approvalGaps(settings, environment, await readApprovers(tx, { partnerIds: null, besides: null })),
       ...adoptionGaps(settings),
       ...proxyGaps(environment, settings),
       ...environmentGaps(environment, provider),
@@ -92,8 +94,11 @@ export async function readReadiness(
   };
 }
 
-function settingsGaps(settings: Settings): Gap[] {
+function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): Gap[] {
   const gaps = missingSettings(settings).map(({ path, needs }): Gap => ({ scope: 'settings', id: path, needs }));
+  if (recorded !== null) {
+    gaps.push({ scope: 'settings', id: 'we_are', needs: `"${recorded}", as the rows of this ledger are journaled` });
+  }
   if (/^http:/.test(settings.public_url)) {
     gaps.push({
       scope: 'settings',
@@ -107,20 +112,22 @@ function settingsGaps(settings: Settings): Gap[] {
   return gaps;
 }
 
-/** By these acts an administrator could become the second person of every other one. */
-const ACTS_ON_USERS = ['user.invite', 'user.link', 'user.role'];
-
-/** Whoever asks cannot approve: with one approver, nobody could approve what that one asks for. */
-function approvalGaps({ approvals }: Settings, approvers: readonly object[]): Gap[] {
-  if (Object.keys(approvals).length === 0) return [];
-  if (approvers.length >= 2) {
-    const open = ACTS_ON_USERS.filter((act) => approvals[act] === undefined);
-    const needs = `a rule for ${open.join(', ')} too: without it, one administrator can make the second person`;
-    return open.length === 0 ? [] : [{ scope: 'settings', id: 'approvals', needs }];
-  }
-  const there = approvers.length === 0 ? 'there is none' : 'there is one';
-  const needs = `two users who may approve, and ${there}: 'reckoner user invite EMAIL --role approver' makes one`;
-  return [{ scope: 'settings', id: 'approvals', needs }];
+/** A rule binds while somebody else can approve: one person needs none. */
+function approvalGaps({ approvals }: Settings, { name }: Environment, approvers: readonly object[]): Gap[] {
+  const isAsked = name === 'production' || Object.keys(approvals).length > 0;
+  const open = isAsked ? advisedRules(approvers.length).filter((act) => approvals[act] === undefined) : [];
+  const needs = [
+    ...(approvers.length === 2 && approvals['user.deactivate'] !== undefined
+      ? ['no rule for user.deactivate, or a third approver: with two, the rule locks both in when one leaves']
+      : []),
+    ...(open.length === 0
+      ? []
+      : [
+          `rules for ${open.join(', ')}, such as {"${open[0]}": {}}: ${approvers.length} people can approve, and without ` +
+            'these rules one person can do this alone',
+        ]),
+  ];
+  return needs.map((each): Gap => ({ scope: 'settings', id: 'approvals', needs: each }));
 }
 
 /** A rule keeps what settings.json says from taking effect by itself. */
@@ -239,11 +246,13 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
   return partners
     .filter(({ arrangement }) => arrangement === 'invoicing')
     .flatMap(({ partner_id: id, address_country: country, tax_id: taxId, e_invoice: eInvoice, policies }) => {
-      const ruled = policies.map((policy) => ({
-        policy: policy.id,
-        rule: taxRuleFor(tax, { partner: id, policy: policy.id, kind: policy.kind, country, date }),
-      }));
-      const missing = ruled.filter(({ rule }) => rule === undefined).map(({ policy }) => policy);
+      const ruled = policies.map((policy) => {
+        const sale = { partner: id, policy: policy.id, kind: policy.kind, country, date };
+        return { policy: policy.id, rule: taxRuleFor(tax, sale), otherDays: rulesOfOtherDays(tax, sale) };
+      });
+      const missing = ruled
+        .filter(({ rule }) => rule === undefined)
+        .map(({ policy, otherDays }) => (otherDays === '' ? policy : `${policy} (${otherDays})`));
       const outside = ruled.filter(({ rule }) => rule?.category === 'outside_scope').map(({ policy }) => policy);
       const isMixed = eInvoice !== 'none' && outside.length > 0 && outside.length + missing.length < ruled.length;
       const isReversed = ruled.some(({ rule }) => rule?.category === 'reverse_charge');

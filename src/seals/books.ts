@@ -44,6 +44,7 @@ export async function writeBooksRecord(
     `facts_to ${facts_to}`,
     `entries ${entries.rows} ${entries.sha256}`,
     `accounts ${accounts.rows} ${accounts.sha256}`,
+    `we_are ${stated.we_are}`,
     ...stated.balances.map(({ control, currency, amount }) => `balance ${control} ${currency} ${amount}`),
   ]
     .map((line) => `${line}\n`)
@@ -59,6 +60,7 @@ function readStated(
   readonly installation_id: string;
   readonly environment: string;
   readonly previous_seal: string | null;
+  readonly we_are: string;
   readonly sealed_month: Month;
   readonly sealed: string;
   readonly balances: readonly { control: string; currency: string; amount: string }[];
@@ -67,6 +69,7 @@ function readStated(
     tx,
     `SELECT i.installation_id, i.environment,
             (SELECT seal FROM book_closes WHERE month = :previous) AS previous_seal,
+            (SELECT we_are FROM presentation) AS we_are,
             s.month AS sealed_month, s.seal AS sealed, coalesce(b.balances, '[]') AS balances
      FROM installation i
      LEFT JOIN LATERAL (

@@ -294,6 +294,8 @@ export const SEALED_TABLES: readonly SealedTable[] = [
 export const OTHER_TABLES: Readonly<Record<string, string>> = {
   ledger_rows: 'the seal has the Merkle root of its rows',
   closed_months: 'the seal record states each column',
+  presentation: 'the record of closed books states it',
+  schema_records: 'what `migrate` made; the audit event of each record names its hash',
   installation: 'the seal record states it',
   seals: 'each seal contains the previous one',
   partners: 'updated in place; documents and the audit event of each change are sealed',

@@ -18,11 +18,12 @@ export interface AcceptedRow {
   readonly split: 'real_time' | 'sequential' | null;
   readonly merchant_of_record: 'platform' | 'third_party' | null;
   readonly connected_account_id: string | null;
+  readonly settlement_currencies: readonly string[] | null;
 }
 
 const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
             e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,
-            a.split, a.merchant_of_record, a.connected_account_id`;
+            a.split, a.merchant_of_record, a.connected_account_id, a.settlement_currencies`;
 
 /** The arrangement of a row's own month. */
 const ARRANGED = `LEFT JOIN LATERAL (

@@ -41,6 +41,7 @@ const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'amount_too_small',
   'amount_inexpressible',
   'currency_unknown',
+  'currency_not_held',
 ]);
 
 export interface QuotePlanRequest extends PlanOptions {
@@ -149,9 +150,9 @@ function acceptedOf(row: AcceptedRow): Accepted {
 }
 
 /** The database keeps the three together: a connected account is complete. */
-function routingOf({ split, merchant_of_record, connected_account_id }: AcceptedRow): Routing {
+function routingOf({ split, merchant_of_record, connected_account_id, settlement_currencies }: AcceptedRow): Routing {
   if (split === null || merchant_of_record === null || connected_account_id === null) {
     throw new Error('a row of a connected account has no account');
   }
-  return { split, merchant_of_record, connected_account_id };
+  return { split, merchant_of_record, connected_account_id, settlement_currencies };
 }

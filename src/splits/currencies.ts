@@ -24,16 +24,29 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
   if (problems.length > 0) throw refuse('partners_invalid', { file, problems });
 }
 
-/** Of partners in a currency whose smallest unit the processor does not take: most of their prices cannot be split. */
+/**
+ * Of partners in a currency whose smallest unit the processor does not take: most of their prices cannot be split. And of
+ * those who split in sequence and have not said in which currencies they can.
+ */
 export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
-  partners.flatMap(({ partner_id: id, arrangement, currency }) => {
-    const step = PROCESSOR.stepOf(currency);
-    if (arrangement !== 'connected_account' || step === undefined) return [];
-    const decimals = /[.](\d*[1-9])0*$/.exec(step)?.[1]?.length ?? 0;
-    if (decimals >= (minorDigits(currency) as number)) return [];
-    return [
-      `Partner ${id}: the processor takes ${currency} in steps of ${step} only, so a quote whose price or share is no ` +
-        `multiple of ${step} is accepted and cannot be split. Import rows whose amounts are multiples of it; for ` +
-        'quotes that are priced here, use "arrangement": "invoicing".',
-    ];
-  });
+  partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);
+
+function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord): string[] {
+  const step = PROCESSOR.stepOf(currency);
+  if (arrangement !== 'connected_account' || step === undefined) return [];
+  const decimals = /[.](\d*[1-9])0*$/.exec(step)?.[1]?.length ?? 0;
+  if (decimals >= (minorDigits(currency) as number)) return [];
+  return [
+    `Partner ${id}: the processor takes ${currency} in steps of ${step} only, so a quote whose price or share is no ` +
+      `multiple of ${step} is accepted and cannot be split. Import rows whose amounts are multiples of it; for ` +
+      'quotes that are priced here, use "arrangement": "invoicing".',
+  ];
+}
+
+const remarkOnSettlement = ({ partner_id: id, split, settlement_currencies: stated }: PartnerRecord): string[] =>
+  split === 'sequential' && stated === undefined
+    ? [
+        `Partner ${id}: state "settlement_currencies", the currencies in which its platform is paid out. Without them, a ` +
+          'share in another currency fails only after the customer is charged.',
+      ]
+    : [];

@@ -8,15 +8,14 @@ import { createHash } from 'node:crypto';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
-import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { parseExactJson } from '../json.ts';
 import { moneyText } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { BalanceTransaction, BalanceTransactionReading } from '../processors/processor.ts';
-import { PROCESSOR } from '../processors/processors.ts';
+import type { BalanceTransaction } from '../processors/processor.ts';
+import { PROBLEMS_TOLD } from '../reading/limits.ts';
 import {
   type ConnectedPartner,
   insertReading,
@@ -35,7 +34,8 @@ import {
 } from './import.sql.ts';
 import { payBilledShares } from './late-transfers.ts';
 import { insertFoundAllocations } from './match.sql.ts';
-import { PROBLEMS_TOLD, readSettlementText, type SettlementReading } from './read-settlement.ts';
+import { readBalanceTransactions } from './read-balance-transactions.ts';
+import { readSettlementText, type SettlementReading } from './read-settlement.ts';
 import { lineProblem, type SettlementProblem } from './settlement.ts';
 
 /** The result of an import. */
@@ -53,24 +53,15 @@ export interface ImportFile {
   readonly text: string;
 }
 
-/** Balance transactions of one account, one a line, as the processor's API gives them with `source` expanded. */
+/** Balance transactions of one account, as they were read before the transaction, or else of the file. */
 export async function importBalanceTransactions(
   tx: Transaction,
   acting: IssueContext,
   file: ImportFile,
   account: string,
+  balance_transactions: readonly BalanceTransaction[] = readBalanceTransactions(file.name, file.text, isLive(acting)),
 ): Promise<ImportReport> {
   if ((await readAccountOwners(tx, account)).length === 0) throw refuse('account_unknown', { account });
-  const problems: FieldProblem[] = [];
-  const balance_transactions = file.text.split('\n').flatMap((line, index): BalanceTransaction[] => {
-    if (line.trim() === '') return [];
-    const read = readLine(line, acting.environment.name === 'production');
-    if ('balance_transaction' in read) return [read.balance_transaction];
-    problems.push({ path: `line ${index + 1}`, reason: read.problem });
-    return [];
-  });
-  if (problems.length > 0)
-    throw refuse('balance_transactions_invalid', { source: file.name, problems: problems.slice(0, PROBLEMS_TOLD) });
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
@@ -85,13 +76,8 @@ export async function importBalanceTransactions(
   return { read: balance_transactions.length, recorded, duplicates: balance_transactions.length - recorded, matched };
 }
 
-function readLine(line: string, live: boolean): BalanceTransactionReading {
-  try {
-    return PROCESSOR.balanceTransactions.read(parseExactJson(line), line, live);
-  } catch (error) {
-    return { id: '', problem: `is not JSON: ${reasonOf(error)}` };
-  }
-}
+export const isLive = ({ environment }: Pick<IssueContext, 'environment'>): boolean =>
+  environment.name === 'production';
 
 /** Records balance transactions from any source. One that was recorded with other content is refused. */
 export async function recordBalanceTransactions(
@@ -131,7 +117,12 @@ export async function importSettlement(
   const { lines, json, problems, problemCount } =
     file.reading?.currency === currency
       ? file.reading
-      : readSettlementText({ text: file.text, currency, now: acting.environment.now().toMillis() });
+      : readSettlementText({
+          name: file.name,
+          bytes: Buffer.from(file.text),
+          currency,
+          now: acting.environment.now().toMillis(),
+        });
   if (problems.length > 0) throw refuseFile(problems, problemCount);
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',

@@ -1,14 +1,14 @@
 /**
- * Reads the text of a settlement file. A large one that a call sends is read in a thread of its own: 10,000 lines take a
- * quarter of a second, in which no other call would be answered. The lines are given as the JSON that the database takes.
+ * Reads a settlement file: 10,000 lines take a quarter of a second, in which no other call would be answered, so a large one is
+ * read aside (reading/aside.ts). The lines are given as the JSON that the database takes.
  */
 import { parse } from 'csv-parse/sync';
 import { reasonOf } from '../errors/refusals.ts';
-import { CAN_START_THREADS, inThread } from '../thread.ts';
-import { readSettlement, type SettlementProblem } from './settlement.ts';
+import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../reading/limits.ts';
+import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
-export interface SettlementTask {
-  readonly text: string;
+export interface SettlementTask extends GivenFile {
   /** The partner's, for lines that name none. */
   readonly currency: string;
   /** Milliseconds since 1970. */
@@ -27,19 +27,14 @@ export interface SettlementReading {
   readonly problemCount: number;
 }
 
-/** The most problems that a refusal lists. */
-export const PROBLEMS_TOLD = 20;
+export const settlementFile = readerOf(import.meta.url, 'settlementFile', readSettlementText);
 
-/** This is read in 10 ms; a thread takes a tenth of a second to start. */
-const LARGE_CHARACTERS = 16 * 1024;
-const MOST_MEBIBYTES = 128;
-
-export function readSettlementText(task: SettlementTask): SettlementReading {
-  const { text, currency, now } = task;
+export function readSettlementText({ bytes, currency, now, mostLines }: SettlementTask): SettlementReading {
+  const text = Buffer.from(bytes).toString('utf8');
   const refused = (problems: readonly SettlementProblem[]) => ({
     ...{ currency, lines: 0, json: '[]', problems: problems.slice(0, PROBLEMS_TOLD), problemCount: problems.length },
   });
-  const tooLong = lengthProblem(task);
+  const tooLong = lengthProblem(text, mostLines);
   if (tooLong !== undefined) return refused([tooLong]);
   const records = recordsOf(text);
   if ('problem' in records) return refused([records.problem]);
@@ -48,13 +43,7 @@ export function readSettlementText(task: SettlementTask): SettlementReading {
   return { currency, lines: lines.length, json: JSON.stringify(lines), problems: [], problemCount: 0 };
 }
 
-/** The same without holding up other calls. */
-export function readSettlementAside(task: SettlementTask): Promise<SettlementReading> {
-  if (!CAN_START_THREADS || task.text.length < LARGE_CHARACTERS) return Promise.resolve(readSettlementText(task));
-  return inThread(new URL('./read-settlement-thread.js', import.meta.url), task, MOST_MEBIBYTES);
-}
-
-function lengthProblem({ text, mostLines = Number.POSITIVE_INFINITY }: SettlementTask): SettlementProblem | undefined {
+function lengthProblem(text: string, mostLines = MOST_ITEMS): SettlementProblem | undefined {
   const lines = text.trimEnd().split(/\r\n?|\n/).length - 1;
   if (lines <= mostLines) return undefined;
   const reason = `has ${lines} lines after its header, and at most ${mostLines} are taken: send them in several files`;
@@ -62,6 +51,8 @@ function lengthProblem({ text, mostLines = Number.POSITIVE_INFINITY }: Settlemen
 }
 
 function recordsOf(text: string): { records: Parameters<typeof readSettlement>[0] } | { problem: SettlementProblem } {
+  const line = tooLongLine(text);
+  if (line !== undefined) return { problem: lineProblem(line, 'csv_malformed', LINE_TOO_LONG) };
   try {
     const parsed = parse(text, {
       bom: true,

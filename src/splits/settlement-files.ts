@@ -7,9 +7,10 @@ import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Caller } from '../quotes/queries.ts';
+import { type GivenFile, readAside } from '../reading/aside.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } from './import.ts';
-import { readSettlementAside, readSettlementText, type SettlementReading } from './read-settlement.ts';
+import { readSettlementText, type SettlementReading, settlementFile } from './read-settlement.ts';
 import { findSettlementFile, type SettlementFileState } from './settlement-files.sql.ts';
 
 /** Of a file that a call sends. A longer one is not read at all. */
@@ -22,15 +23,20 @@ export const MOST_LINES = 10_000;
 export async function readSentFile(
   database: Database,
   acting: IssueContext,
-  text: string,
+  file: GivenFile & { readonly mostLines?: number },
   partnerId: string,
 ): Promise<SettlementReading | undefined> {
   const partner = await database.reading((tx) => findConnectedPartner(tx, acting, partnerId));
-  return partner && readSettlementAside(taskOf(acting, text, partner.currency));
+  return partner && readAside(settlementFile, taskOf(acting, file, partner.currency));
 }
 
-const taskOf = ({ environment }: IssueContext, text: string, currency: string) => ({
-  ...{ text, currency, now: environment.now().toMillis(), mostLines: MOST_LINES },
+const taskOf = <File extends GivenFile>({ environment }: IssueContext, file: File, currency: string) => ({
+  ...{ ...file, currency, now: environment.now().toMillis() },
+});
+
+/** A file that a call sends, as it is read. */
+export const sentFile = (text: string) => ({
+  ...{ name: `settlement-${sha256Of(text).slice(0, 12)}.csv`, bytes: Buffer.from(text), mostLines: MOST_LINES },
 });
 
 /** Imports a file, or finds it imported: `fresh` says which. */
@@ -43,13 +49,12 @@ export async function sendSettlementFile(
 ): Promise<{ file: SettlementFileState; fresh: boolean }> {
   const { currency } = await connectedPartner(tx, acting, partnerId);
   const sha256 = sha256Of(text);
-  const name = `settlement-${sha256.slice(0, 12)}.csv`;
   // The same file at the same time waits here, and then finds it.
   await lockProcessor(tx);
   const known = await findSettlementFile(tx, { partnerId, sha256 });
   if (known !== undefined) return { file: known, fresh: false };
-  const reading = read?.currency === currency ? read : readSettlementText(taskOf(acting, text, currency));
-  await importSettlement(tx, acting, { name, text, clientId, reading }, partnerId);
+  const reading = read?.currency === currency ? read : readSettlementText(taskOf(acting, sentFile(text), currency));
+  await importSettlement(tx, acting, { name: sentFile(text).name, text, clientId, reading }, partnerId);
   return { file: await readSettlementFile(tx, { partnerId, sha256 }), fresh: true };
 }
 

@@ -9,6 +9,7 @@ import type { QuotePosition } from './reconcile.sql.ts';
 /**
  * `awaited` is no exception: the share may still be on its way. Of the others
  *   short, over      less or more was received than expected, and nothing else explains it
+ *   held             the ledger reversed a sale whose transfer is not reversed: we hold the share for the partner
  *   missing          nothing was received
  *   late             everything was received, but too long after its acceptance
  *   other_account    everything was received, but on another account than that under which it was accepted
@@ -21,6 +22,7 @@ export type QuoteStatus =
   | 'awaited'
   | 'short'
   | 'over'
+  | 'held'
   | 'missing'
   | 'late'
   | 'other_account'
@@ -73,7 +75,8 @@ export function judgeQuote(position: QuotePosition, now: number): QuoteVerdict {
       return position.late ? 'late' : 'matched';
     }
     if (reversedTransfers.isPositive() && difference.equals(unreversed)) return takenBack;
-    if (difference.isNegative()) return 'over';
+    // Below zero where the transfers are not reversed as far as the ledger is.
+    if (difference.isNegative()) return difference.isLessThan(beyondLedger) ? 'over' : 'held';
     if (!old) return 'awaited';
     return received.isZero() ? 'missing' : 'short';
   }

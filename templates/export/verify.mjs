@@ -150,6 +150,7 @@ const RECORDS = {
     ['facts_to', `(?<text>${NUMBER})`],
     ['entries', `(?<rows>${NUMBER}) (?<hash>${HASH})`],
     ['accounts', `(?<rows>${NUMBER}) (?<hash>${HASH})`],
+    ['we_are', '(?<text>supplier_to_partner|principal)'],
     ['balance', `(?<key>${CONTROL} ${CURRENCY}) (?<amount>${AMOUNT})`, MANY],
   ],
   checkpoint: [
@@ -236,9 +237,12 @@ const INTERPRETED_FOR = {
   events: { audit_events: EVENT.join(' ') },
   partners: { audit_events: EVENT.join(' ') },
 };
-/** All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too. */
-const RESUMPTION = { audit_events: 'event_id action details user_id' };
-const isNeeded = (action) => action === 'ledger.resume' || action?.startsWith('approval.');
+/** All else needs of the events that skipped numbers, closed months or decided on requests; payments need the action of the others, too. */
+const RESUMPTION = { audit_events: 'event_id action subject details user_id' };
+const isNeeded = ({ action, details }) =>
+  action === 'ledger.resume' || action === 'month.close' || action?.startsWith('approval.') || isAlone({ details });
+/** Done by one person, because nobody else could approve it. */
+const isAlone = ({ details }) => details?.includes('"one_person"') && 'one_person' in jsonOrEmpty(details);
 const ROW = ['entry_id', 'posted_month', ...BILL, 'policy_id', 'kind', ...SUMS];
 const ENTRY = words('fact fact_id entry_on dated_on debit credit currency amount document reference');
 const ACCOUNT = words('control account currency amount');
@@ -296,7 +300,7 @@ const DATA_COLUMNS = {
     'partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country ' +
       'invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active ' +
       'tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement ' +
-      'arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from',
+      'arrangement_from connected_account_id merchant_of_record split settlement_currencies connected_account_type connected_account_state balance_transactions_from',
   ),
   policies: words('partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price'),
   'partner-changes': words(
@@ -834,7 +838,7 @@ function readBooksRecord(place, content) {
   if (lines.balance.some(({ amount }) => amount === '0')) malformed(place, 'a balance is zero');
   return {
     ...{ seal: sha256(content), installation: lines.installation.text, month, previous, text: content },
-    ...{ sealedAfter: lines.sealed_after, factsTo: Number(lines.facts_to.text) },
+    ...{ sealedAfter: lines.sealed_after, factsTo: Number(lines.facts_to.text), weAre: lines.we_are.text },
     ...{ entries: counted(lines.entries), accounts: counted(lines.accounts) },
     balances: new Map(lines.balance.map(({ key, amount }) => [key, units(amount)])),
     // What its tables have: entries, what they move by account and currency, and balances.
@@ -1028,7 +1032,7 @@ function readFacts(pack, record, table, wanted, seen) {
       if (event > 0 && fields[event] !== null) checkEvent(pack, name, table, fact, Number(fields[event]));
       if (take === undefined) return;
       const values = take(fields, row);
-      if (table === 'audit_events' && !(pack.manifest.kind in INTERPRETED_FOR) && !isNeeded(values.action)) {
+      if (table === 'audit_events' && !(pack.manifest.kind in INTERPRETED_FOR) && !isNeeded(values)) {
         if (pack.manifest.kind !== 'payments') return;
         delete values.details;
       }
@@ -1100,13 +1104,14 @@ function readRows(pack, record) {
 }
 
 /** Adds a row to the accounts that it is posted to, and to the line of the document that bills it. */
-function addRow({ postings, lines }, month, row, [spotPrice, partnerCut, invoiceAmount]) {
+function addRow({ books, postings, lines }, month, row, [spotPrice, partnerCut, invoiceAmount]) {
   const { partner_id: partner, policy_id: policy, currency, arrangement } = row;
   const owed = arrangement === 'invoicing' ? 'unbilled' : 'processor';
   const post = (account, amount) => addTo(postings, `${month}\t${account}\t${currency}`, [amount]);
   post(`assets:receivable:${owed}:${partner}`, invoiceAmount);
-  post(`expenses:partner-cut:${partner}`, partnerCut);
-  post(`income:sales:${policy}`, -spotPrice);
+  const isPrincipal = books.get(month)?.weAre === 'principal';
+  if (isPrincipal) post(`expenses:partner-cut:${partner}`, partnerCut);
+  post(`income:sales:${policy}`, -(isPrincipal ? spotPrice : invoiceAmount));
   addTo(lines, lineOf({ ...row, month }, { policy_id: policy, kind: row.kind, month: row.month }), [
     ...[spotPrice, partnerCut, invoiceAmount, 1n],
   ]);
@@ -1399,7 +1404,10 @@ function checkNumbers(sequences, fromTheStart, found) {
   }
 }
 
-/** Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says. */
+/**
+ * Whoever decided on a request did not make it, was an approver then, was in time, and is who its event says. Of what is said
+ * to be done by one person, nobody else was an approver then.
+ */
 function checkApprovals(pack) {
   const found = (problem) => pack.found('approvals', problem);
   const requests = byId(pack, 'approval_requests', 'request_id');
@@ -1418,19 +1426,47 @@ function checkApprovals(pack) {
     if (decision !== 'withdraw' && pack.fromTheStart && !wasApprover(pack, user, each.fact))
       found(`${what}: who was no approver then`);
   }
+  const alone = pack.of('audit_events').filter(isAlone);
+  const approvers = [...new Set(pack.of('user_roles').map((each) => each.user_id))];
+  for (const { event_id: id, action, user_id: user, details, fact } of pack.fromTheStart ? alone : []) {
+    const partners = jsonOrEmpty(details).one_person?.partners ?? null;
+    const other = approvers.find((each) => each !== user && wasApprover(pack, each, fact, partners));
+    if (other !== undefined) found(`event ${id}: ${action} was done alone, and user ${other} was an approver then`);
+  }
+  if (alone.length > 0) pack.note(`${many(alone.length, 'event')} of one person: nobody else could approve them then`);
   return many(decisions.length, 'decision');
+}
+
+/** What no second person approves, as the closes of the pack's months say. */
+function noteOnePerson(pack) {
+  if (pack.manifest.environment !== 'production') return;
+  const said = new Map();
+  for (const { action, subject, details } of pack.of('audit_events')) {
+    const text = action === 'month.close' && standing(jsonOrEmpty(details));
+    if (text) said.set(text, [...(said.get(text) ?? []), subject]);
+  }
+  for (const [text, months] of said) pack.note(`approvals at the close of ${months.join(', ')}: ${text}`);
+}
+
+function standing({ approvers, approvers_of_some: ofSome, approval_rules: rules }) {
+  if (!Number.isInteger(approvers)) return undefined;
+  if (approvers === 0 && ofSome > 0) return 'approvers of some partners only: nobody can approve what touches others';
+  if (approvers < 2) return 'one person: actions are not approved by a second person';
+  return rules?.length === 0 && `no rules: ${approvers} people could approve, and no action asks for it`;
 }
 
 const askedIn = ({ details }) => String(jsonOrEmpty(details).request);
 
-/** Over all partners or some: which partners an act touches is not compared here. */
-function wasApprover(pack, user, fact) {
+/** Over these partners (null: all). Undefined: over any, as which partners a request touches is not compared here. */
+function wasApprover(pack, user, fact, partners) {
   if (pack.of('user_ends').some((each) => each.user_id === user && each.fact < fact)) return false;
   const latest = new Map();
   for (const each of pack.of('user_roles'))
     if (each.user_id === user && each.role === 'approver' && each.fact < fact)
-      latest.set(`${each.partner_id} ${each.source}`, each.act);
-  return [...latest.values()].includes('grant');
+      latest.set(`${each.source} ${each.partner_id}`, each);
+  const granted = [...latest.values()].filter(({ act }) => act === 'grant').map((each) => each.partner_id);
+  if (partners === undefined || granted.includes(null)) return granted.length > 0;
+  return partners === null ? false : partners.every((each) => granted.includes(each));
 }
 
 function checkBooks(pack) {
@@ -1438,7 +1474,9 @@ function checkBooks(pack) {
   const found = (problem) => pack.found('books', problem);
   let before;
   for (const each of books.values()) {
-    const { month, previous, sealedAfter, factsTo } = each;
+    const { month, previous, sealedAfter, factsTo, weAre } = each;
+    if (before !== undefined && weAre !== before.weAre)
+      found(`the books of ${month} are of a ${weAre}, those of ${before.month} of a ${before.weAre}`);
     if (before !== undefined && previous?.seal !== before.seal)
       found(`the books of ${month} closed after ${previous?.seal ?? 'none'}, not after ${before.seal}`);
     if (before !== undefined && factsTo < before.factsTo)
@@ -2866,7 +2904,9 @@ function checkPack(folder, options) {
     check(findings, 'checkpoints', () => checkCheckpoints(pack));
   check(findings, 'documents', () => checkDocuments(pack));
   check(findings, 'books', () => checkBooks(pack));
-  if (pack.of('approval_decisions').length > 0) check(findings, 'approvals', () => checkApprovals(pack));
+  if (pack.of('approval_decisions').length > 0 || pack.of('audit_events').some(isAlone))
+    check(findings, 'approvals', () => checkApprovals(pack));
+  noteOnePerson(pack);
   print('note  README.txt is for people: it is compared with nothing');
   if (pack.names.some((name) => name.endsWith('.parquet')))
     print('note  .parquet files are compared with the manifest only');

@@ -23,6 +23,7 @@ import unicodedata
 from collections import Counter, defaultdict, namedtuple
 from datetime import date, timedelta
 from decimal import Context, Decimal, setcontext, ROUND_HALF_UP
+from itertools import accumulate
 from urllib.parse import unquote_to_bytes
 
 setcontext(Context(prec=60))
@@ -541,6 +542,7 @@ BOOKS_LINES = [
     (ONE, "facts_to", "(%s)" % NUMBER),
     (ONE, "entries", "(%s) (%s)" % (NUMBER, HASH)),
     (ONE, "accounts", "(%s) (%s)" % (NUMBER, HASH)),
+    (ONE, "we_are", "(supplier_to_partner|principal)"),
     (ANY, "balance", "(%s) (%s) (%s)" % (CONTROL, CURRENCY, AMOUNT)),
 ]
 
@@ -622,6 +624,7 @@ class BooksRecord:
         self.previous = lines["previous"] if lines["previous"][0] else None
         self.sealed_after = lines["sealed_after"]
         self.facts_to = int(lines["facts_to"][0])
+        (self.we_are,) = lines["we_are"]
         self.tables = {name: (int(lines[name][0]), lines[name][1]) for name in ("entries", "accounts")}
         self.balances = {each[:2]: Decimal(each[2]) for each in lines["balance"]}
         keys = [tuple(part.encode() for part in each[:2]) for each in lines["balance"]]
@@ -747,7 +750,7 @@ COLUMNS = {
 }
 EVENTS_OF_KIND = {"events": EVENT, "partners": EVENT}
 # All else needs of the events that skipped numbers or decided on requests; payments need the action of the others, too.
-RESUMPTION = ["event_id", "action", "details", "user_id"]
+RESUMPTION = ["event_id", "action", "subject", "details", "user_id"]
 # The table's own number, and the tables whose facts have the number of another fact.
 NUMBERED = {
     "documents": "document_id",
@@ -970,9 +973,9 @@ class Pack:
                 forms(number, fields)
                 row = {column: fields[at] for column, at in zip(interpreted, places)}
                 row["sealed_in"] = record.month
-                if name in DECIDING:
+                if name in DECIDING or name == "audit_events":
                     row["fact"] = fact
-                if interpreted is RESUMPTION and not is_needed(row["action"]):
+                if interpreted is RESUMPTION and not is_needed(row):
                     if self.manifest.kind != "payments":
                         continue
                     del row["details"]
@@ -1025,6 +1028,7 @@ class Pack:
         places = table.places(ROW_COLUMNS)[:11]
         forms = check_forms(list(enumerate(table.columns)), table.name)
         totals, leaves, before, parts = {}, MerkleRoot(), 0, RangesOf(self.entry_ranges)
+        principal = record.month in self.books and self.books[record.month].we_are == "principal"
         for number, fields, line in table:
             leaf = leaf_of(line)
             leaves.add_leaf(leaf)
@@ -1055,8 +1059,9 @@ class Pack:
             owed = "unbilled" if arrangement == "invoicing" else "processor"
             own = self.postings[record.month]
             own["assets:receivable:%s:%s" % (owed, partner), currency] += share
-            own["expenses:partner-cut:" + partner, currency] += cut
-            own["income:sales:" + policy, currency] -= price
+            if principal:
+                own["expenses:partner-cut:" + partner, currency] += cut
+            own["income:sales:" + policy, currency] -= price if principal else share
         self._count(table, (record.rows, None), self.wrong["seals"])
         if leaves.root() != record.root:
             self.wrong["seals"](table.name + " is not what was sealed")
@@ -1513,8 +1518,17 @@ def check_skipped(pack, problem):
 DECIDING = ("approval_requests", "approval_decisions", "user_roles", "user_ends")
 
 
-def is_needed(action):
-    return action is not None and (action == "ledger.resume" or action.startswith("approval."))
+def is_needed(event):
+    action = event["action"] or ""
+    return action in ("ledger.resume", "month.close") or action.startswith("approval.") or one_person(event) is not None
+
+
+def one_person(event):
+    """What an event says that was done by one person, because nobody else could approve it."""
+    if '"one_person"' not in (event.get("details") or ""):
+        return None
+    details = parse_json(event["details"], "the details of event %s" % event["event_id"])
+    return details.get("one_person") if isinstance(details, dict) else None
 
 
 def check_approvals(pack, problem):
@@ -1541,18 +1555,64 @@ def check_approvals(pack, problem):
             problem("%s: its event %s says something else" % (what, each["event_id"]))
         if decision != "withdraw" and pack.from_the_start and not was_approver(pack, user, each["fact"]):
             problem("%s: no approver at that time" % what)
+    alone = [each for each in pack.facts["audit_events"] if one_person(each) is not None]
+    for each in alone if pack.from_the_start else ():
+        said = one_person(each)
+        partners = said.get("partners") if isinstance(said, dict) else None
+        for user in sorted({role["user_id"] for role in pack.facts["user_roles"]} - {each["user_id"]}):
+            if was_approver(pack, user, each["fact"], partners):
+                problem("event %s (%s) was done alone: user %s could approve it" % (each["event_id"], each["action"], user))
+    if alone:
+        problem.notes.append("%s of one person: nobody else could approve them then" % many(len(alone), "event"))
     return many(len(pack.facts["approval_decisions"]), "decision"), None
 
 
-def was_approver(pack, user, fact):
-    """Over all partners or some: which partners an act touches is not compared here."""
+def note_one_person(pack):
+    """What no second person approves, as the closes of the pack's months say."""
+    if not pack.manifest.installation.endswith(" production"):
+        return
+    said = {}
+    for event in pack.facts["audit_events"]:
+        if event["action"] == "month.close":
+            try:
+                details = parse_json(event["details"] or "{}", "")
+            except Malformed:
+                continue
+            text = standing(details) if isinstance(details, dict) else None
+            if text:
+                said.setdefault(text, []).append(event["subject"] or "")
+    for text, months in said.items():
+        say("note  approvals at the close of %s: %s" % (", ".join(months), text))
+
+
+def standing(details):
+    approvers, of_some = details.get("approvers"), details.get("approvers_of_some")
+    if type(approvers) is not int:
+        return None
+    if approvers == 0 and type(of_some) is int and of_some > 0:
+        return "approvers of some partners only: nobody can approve what touches others"
+    if approvers < 2:
+        return "one person: actions are not approved by a second person"
+    if details.get("approval_rules") == []:
+        return "no rules: %d people could approve, and no action asks for it" % approvers
+    return None
+
+
+NOT_ASKED = object()
+
+
+def was_approver(pack, user, fact, partners=NOT_ASKED):
+    """Over these partners; None: the whole ledger. Which partners a request touches is not compared: NOT_ASKED."""
     if any(end["user_id"] == user and end["fact"] < fact for end in pack.facts["user_ends"]):
         return False
     latest = {}
     for each in pack.facts["user_roles"]:
         if each["user_id"] == user and each["role"] == "approver" and each["fact"] < fact:
             latest[each["partner_id"], each["source"]] = each["act"]
-    return "grant" in latest.values()
+    granted = {partner for (partner, _), act in latest.items() if act == "grant"}
+    if partners is NOT_ASKED or None in granted:
+        return bool(granted)
+    return partners is not None and granted.issuperset(partners)
 
 
 def number_of(document):
@@ -1729,6 +1789,8 @@ def check_books(pack, problem):
         for currency, amount in by_currency.items():
             if amount:
                 problem("%s: debits and credits in %s differ" % (month, currency))
+        if before and books.we_are != before.we_are:
+            problem("the books of %s are of a %s, those of %s of a %s" % (month, books.we_are, before.month, before.we_are))
         if before or not books.previous:
             check_roll_forward(pack, before, books, problem)
         else:
@@ -2686,7 +2748,7 @@ class TextJournal:
             self.digits[currency] = digits
         if self.digits[currency] != digits:
             self.wrong("has an amount with other digits")
-        return (self.names[account], currency), Decimal(amount)
+        return (account, currency), Decimal(amount)
 
     def post(self, lines):
         postings, left = [], defaultdict(Decimal)
@@ -2700,13 +2762,23 @@ class TextJournal:
             self.wrong("does not add up to zero")
         return postings
 
+    def balances(self):
+        """The sums of all postings so far. A balance in beancount includes the accounts below."""
+        if self.file.name == "journal.ledger":
+            return self.sums
+        totals = defaultdict(Decimal)
+        for (account, currency), amount in self.sums.items():
+            for own in accumulate(account.split(":"), "{}:{}".format):
+                totals[own, currency] += amount
+        return totals
+
     def close(self, block, day, stated):
         """Balances at the end of a day. They are those of all postings before."""
-        first, *lines = block
+        (first, *lines), balances = block, self.balances()
         for line in block if self.forms["balance"](first) else lines:
             found = self.forms["balance"](line) or self.wrong("has something else than balances")
             key, value = self.amount(*found.group("account", "amount", "currency"))
-            if key in stated or self.sums.get(key) != value or not line.startswith((" ", day)):
+            if key in stated or key not in self.sums or balances[key] != value or not line.startswith((" ", day)):
                 self.wrong("is not the balance of %s in %s" % key)
             stated.add(key)
 
@@ -2730,7 +2802,7 @@ class TextJournal:
                     self.wrong("is no opening balance of %s" % month)
                 if len(self.sums) != accounts + len(postings):
                     self.wrong("opens an account twice")
-                self.pack.opening.update(self.sums)
+                self.pack.opening.update({(self.names[each[0]], each[1]): amount for each, amount in self.sums.items()})
             elif entry:
                 if entry.group(1)[:7] != month and self.count:
                     self.finish(stated, month)
@@ -2763,7 +2835,8 @@ class TextJournal:
             if dated.group(1) == day:
                 self.wrong("says twice when it is dated")
         for account, currency, amount in self.post(lines):
-            yield day, dated.group(1) if dated else day, *fact, account, currency, amount, plain_text(named["text"])
+            texts = plain_text(named["text"])
+            yield day, dated.group(1) if dated else day, *fact, self.names[account], currency, amount, texts
 
 
 def check_text_journal(file):
@@ -2789,7 +2862,7 @@ PARTNER = (
     "partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country "
     "invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days active tax_id "
     "purchase_order legal_note parent account_statement e_invoice buyer_reference electronic_address arrangement "
-    "arrangement_from connected_account_id merchant_of_record split connected_account_type connected_account_state balance_transactions_from"
+    "arrangement_from connected_account_id merchant_of_record split settlement_currencies connected_account_type connected_account_state balance_transactions_from"
 ).split()
 POLICY = "partner_id policy_id name kind active partner_cut_rate price.rate price.minimum largest_price".split()
 CHANGE = "event_id occurred_at partner_id action field old new import_event_id claimed_by os_user host via".split()
@@ -3565,8 +3638,9 @@ def check_pack(report, folder, previous, held, keys):
         report.check("checkpoints", lambda problem: check_checkpoints(pack, problem))
     report.check("documents", lambda problem: check_documents(pack, problem))
     report.check("books", lambda problem: check_books(pack, problem))
-    if pack.facts["approval_decisions"]:
+    if pack.facts["approval_decisions"] or any(one_person(each) is not None for each in pack.facts["audit_events"]):
         report.check("approvals", lambda problem: check_approvals(pack, problem))
+    note_one_person(pack)
     say("note  README.txt is for people: it is compared with nothing")
     for name in sorted(pack.names):
         if name.endswith(".parquet"):

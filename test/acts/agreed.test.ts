@@ -9,7 +9,6 @@ import { paymentUnapply } from '../../src/acts/payment/apply.ts';
 import { paymentImport } from '../../src/acts/payment/import.ts';
 import { paymentRecord } from '../../src/acts/payment/record.ts';
 import { OutdatedPreview, previewAct, runAct } from '../../src/acts/run.ts';
-import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import type { Database } from '../../src/database/database.ts';
 import { Amount } from '../../src/money.ts';
@@ -49,8 +48,7 @@ async function pay(amount: string, { by = MARA, partnerId = 'p-1', currency = 'U
   });
 }
 const differences = async (check: string) =>
-  (await world.database.reading((tx) => verify(tx, undefined))).checks.find((each) => each.check === check)
-    ?.differences;
+  (await world.verify()).checks.find((each) => each.check === check)?.differences;
 
 describe('an amount that is split', () => {
   test('is compared as a whole: of one user, one act, one partner and one currency within 30 days', async () => {

@@ -7,7 +7,6 @@ import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
 import { paymentRecord } from '../../src/acts/payment/record.ts';
 import { runAct } from '../../src/acts/run.ts';
-import { verify } from '../../src/audit/verify.ts';
 import { changeRoles, identify } from '../../src/people/users.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving, PAT } from '../support/approving.ts';
@@ -50,7 +49,7 @@ async function withdrawAll(): Promise<void> {
   }
 }
 const differences = async () => {
-  const found = await world.database.reading((tx) => verify(tx, undefined));
+  const found = await world.verify();
   return found.checks.filter((each) => each.differences.length > 0);
 };
 

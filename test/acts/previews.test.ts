@@ -1,12 +1,16 @@
 /** A preview shows what an act would do, by the code that does it, and writes nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Act, ActContext } from '../../src/acts/act.ts';
+import { creditApply, creditRefund } from '../../src/acts/credit.ts';
 import { inputJson } from '../../src/acts/fields.ts';
 import { invoiceCredit } from '../../src/acts/invoice/credit.ts';
+import { emailBounces } from '../../src/acts/mail.ts';
+import { openingImport } from '../../src/acts/opening.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
 import { admit } from '../../src/acts/permit.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { previewAct, readInput, runAct } from '../../src/acts/run.ts';
+import { statementSend } from '../../src/acts/statement.ts';
 import { webhookSet } from '../../src/acts/webhook.ts';
 import { query, type Transaction } from '../../src/database/transaction.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
@@ -14,24 +18,40 @@ import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
-import { Refusal } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
 import { createClient } from '../../src/partners/clients.ts';
+import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import type { Actor } from '../../src/people/audit-events.ts';
 import { ROLES } from '../../src/people/roles.ts';
+import { beginSession } from '../../src/people/sessions.ts';
 import { identify } from '../../src/people/users.ts';
+import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { writeAccounts } from '../general-ledger/months.ts';
+import { report } from '../mail/report.ts';
 import { csvOf, invoice } from '../opening/file.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';
+import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
+import { ndjson, reversedTransfers, share, type Told } from '../splits/balance-transactions.ts';
 import { invite } from '../support/console.ts';
-import { partner, quote } from '../support/world.ts';
+import { partner, quote, type World } from '../support/world.ts';
 
 let books: Books;
 let context: ActContext;
+const SEPTEMBER = '2026-09' as Month;
+const ON_JULY_15 = '2026-07-15T12:00:05Z';
 /** Made by the setup. */
-const made = { client: '', creditNote: '', email: 0, unapplied: 0, applied: 0 };
+const made = {
+  ...{ client: '', creditNote: '', placed: '', statement: 0, pending: 0, returned: '', unapplied: 0, applied: 0 },
+  ...{ linked: 0, payout: 0, exception: '', matched: '', pulled: '', stray: share(300, ON_JULY_15) },
+};
+const WALLET = stripePayment({ invoice: inv(10), amount: 150000, key: 'WALLET', on: '2026-10-05' });
+const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+const PAYER_ACCOUNT = '1018-2290-77';
+const ADA = 'ada@issuer.example';
+const KIM = 'kim@auditor.example';
 
 beforeAll(async () => {
-  books = await openBooks();
+  books = await openBooks({}, sharesOfQuotes);
   writeAccounts(books);
   const webhookKey = '5c'.repeat(32);
   const environment = { ...books.environment, webhookKey };
@@ -46,133 +66,168 @@ beforeAll(async () => {
   await doing((tx) => holdDocument(tx, books.acting, { number: inv(5), reason: 'ask first' }));
   await doing((tx) => voidDocument(tx, books.acting, { number: inv(6), reason: 'wrong rows' }));
   await books.record({ number: inv(9), amount: '77.77', reference: 'WHOLE' });
-  made.creditNote = await doing((tx) =>
-    creditInvoice(tx, books.acting, { number: inv(9), amount: '5.00', reason: 'goodwill' }),
-  );
+  const credited = (amount: string) =>
+    doing((tx) => creditInvoice(tx, books.acting, { number: inv(9), amount, reason: 'goodwill' }));
+  made.creditNote = await credited('5.00');
+  made.placed = await credited('2.00');
+  await runAct(context, creditApply, { creditNote: made.placed, number: inv(1), amount: '1.00' });
+  await runAct(context, creditRefund, { number: made.placed });
+  await runAct(context, openingImport, carriedOver('OLD-1'), { deliver: false });
+  await runAct(context, statementSend, { month: SEPTEMBER, partnerId: 'p-2' });
+  await runAct(context, statementSend, { month: SEPTEMBER, partnerId: 'p-3' }, { deliver: false });
   await runAct(context, webhookSet, { partnerId: 'p-1', url: 'https://partner.example/events' });
   const { actor } = books;
   const act = { actor, environment: environment.name, now: environment.now() };
   made.client = (await doing((tx) => createClient(tx, 'p-1', {}, act))).client_id;
-  context = { ...context, ...(await asAdministrator()) };
-  await invite(books, 'kim@auditor.example');
-  made.email = Number((await books.sql('SELECT min(email_id)::int AS email FROM emails'))[0]?.['email']);
+  // Since the invoices were delivered, settings.json has lost the bank details that were for USD alone.
+  const { USD: _, ...instructions } = books.acting.settings.instructions;
+  const settings = { ...books.acting.settings, instructions };
+  context = { ...context, settings, ...(await asAdministrator()) };
+  await invite(books, KIM);
+  const kim = await context.database.reading((tx) => identify(tx, actor, { login: KIM, unattended: false }));
+  if (kim.user === undefined) throw new Error(`${KIM} is nobody`);
+  const session = { user: kim.user, method: 'link', network: '192.0.2.7', browser: 'a browser' } as const;
+  await doing((tx) => beginSession(tx, context, session));
+  await bankMoney();
+  const emails = await books.sql<{ email_id: number; kind: string; message_id: string }>(
+    'SELECT email_id::int, kind, message_id FROM emails ORDER BY email_id',
+  );
+  const statements = emails.filter(({ kind }) => kind === 'account_statement').map(({ email_id }) => email_id);
+  [made.statement = 0, made.pending = 0] = statements;
+  made.returned = emails[0]?.message_id ?? '';
+  await runAct(context, emailBounces, { files: [returned(emails[1]?.message_id)] });
 });
 afterAll(() => books.end());
 
+/** A bank line whose payer's account is learned, one of no payer, and a payout with too high a fee to settle by itself. */
+async function bankMoney(): Promise<void> {
+  const link = stripePayment({ invoice: inv(12), amount: 6000, currency: 'eur', key: 'LINK', on: '2026-10-05' });
+  await books.events([link.completed()]);
+  await makeLinks(books.sql, [WALLET.completed()]);
+  await books.bankText(
+    'october.csv',
+    `${HEAD}2026-10-09,120.10,USD,0001,B-7,${inv(7)},Blue Ridge Arena LLC,${PAYER_ACCOUNT}\n` +
+      `2026-10-09,-5.00,USD,0001,B-8,RETURN R01,,\n` +
+      `2026-10-09,10.00,EUR,0002,B-9,STRIPE TRANSFER ${link.ids.intent},STRIPE,\n`,
+  );
+  made.linked = (await books.payments()).find(({ reference }) => reference === link.ids.intent)?.payment_id ?? 0;
+  made.payout = Number((await books.sql('SELECT max(payout_id)::int AS payout FROM payouts'))[0]?.['payout']);
+  const exceptions = await books.database.reading((tx) => readExceptions(tx));
+  made.exception = exceptions.find(({ kind }) => kind === 'bank_line')?.exception ?? '';
+}
+
+/** Of July, by transfers: one share arrived, one was pulled back, one in part, one is missing; one is of no quote. */
+async function sharesOfQuotes(world: World): Promise<void> {
+  const connected = { arrangement: 'connected_account', merchant_of_record: 'platform', split: 'real_time' };
+  await world.partners([partner({ partner_id: 'p-split', ...connected, connected_account_id: 'acct_split' })]);
+  const ids = ['s-matched', 's-pulled', 's-part', 's-missing'];
+  await world.rows(ids.map((quote_id) => quote({ partner_id: 'p-split', quote_id })));
+  const shares = ids.slice(0, 3).map((quote_id) => share(700, ON_JULY_15, { quote_id }));
+  const [matched, pulled, part] = shares as [Told, Told, Told];
+  const partly = reversedTransfers(part, 233, '2026-07-22T12:00:00Z');
+  const told = [...shares, made.stray, reversedTransfers(pulled, 700, '2026-07-22T12:00:00Z'), partly];
+  await world.database.transaction((tx) =>
+    importBalanceTransactions(tx, world, { name: 'moved.ndjson', text: ndjson(told) }, 'acct_split'),
+  );
+  Object.assign(made, { matched: matched.id, pulled: partly.id });
+}
+
 const file = (name: string, text: string) => ({ name, bytes: Buffer.from(text) });
+const returned = (messageId = '') => ({ name: 'report.eml', bytes: report({ messageId }) });
+const carriedOver = (number: string) => ({
+  file: file(`${number}.csv`, csvOf([invoice(number, '70.00')])),
+  ...{ cutOver: '2026-10-04', control: ['USD=70.00'], count: 1 },
+});
 const why = { reason: 'as agreed' };
 
-/** An input for every act. `refused`: nothing here can be done so, and the preview is refused as the act is. */
-const INPUTS: Readonly<Record<string, () => { input: object; refused?: string }>> = {
-  'month.close': () => ({ input: { month: '2026-10' } }),
-  'books.close': () => ({ input: { month: '2026-07' } }),
-  'gl.export': () => ({ input: { month: '2026-07', format: 'generic', preliminary: true } }),
-  'checkpoint.take': () => ({ input: {} }),
-  'ledger.pause': () => ({ input: why }),
-  'instructions.adopt': () => ({ input: {}, refused: 'instructions_unchanged' }),
-  'work.assign': () => ({ input: { item: `dispute:${inv(4)}` }, refused: 'work_assigned_already' }),
-  'partner.import': () => ({ input: { file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) } }),
-  'opening.import': () => ({
-    input: {
-      file: file('open.csv', csvOf([invoice('OLD-1', '70.00')])),
-      ...{ cutOver: '2026-10-04', control: ['USD=70.00'], count: 1 },
-    },
-  }),
-  'opening.reverse': () => ({ input: { openingId: 1, ...why }, refused: 'opening_unknown' }),
+/** An input for every act, by which it can be done here. */
+const INPUTS: Readonly<Record<string, () => object>> = {
+  'month.close': () => ({ month: '2026-10' }),
+  'books.close': () => ({ month: '2026-07' }),
+  'gl.export': () => ({ month: '2026-08', format: 'generic', preliminary: true }),
+  'checkpoint.take': () => ({}),
+  'ledger.pause': () => why,
+  'instructions.adopt': () => ({}),
+  'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),
+  'partner.import': () => ({ file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) }),
+  'opening.import': () => carriedOver('OLD-2'),
+  'opening.reverse': () => ({ numbers: ['OLD-1'], ...why }),
   'ledger.import': () => ({
-    input: { files: [file('rows.ndjson', `${JSON.stringify(quote({ accepted_at: '2026-10-05T12:00:00Z' }))}\n`)] },
+    files: [file('rows.ndjson', `${JSON.stringify(quote({ accepted_at: '2026-10-05T12:00:00Z' }))}\n`)],
   }),
   'payment.import': () => ({
-    input: {
-      file: file(
-        'bank.csv',
-        'date,amount,currency,account,bank_reference,text,payer,payer_account\n' +
-          `2026-10-05,1250.00,USD,0001,B-1,${inv(1)},Harbour,\n`,
-      ),
-    },
+    file: file(
+      'bank.csv',
+      'date,amount,currency,account,bank_reference,text,payer,payer_account\n' +
+        `2026-10-05,1250.00,USD,0001,B-1,${inv(1)},Harbour,\n`,
+    ),
   }),
-  'payment.events': () => ({ input: {} }),
+  'payment.events': () => ({ file: file('events.ndjson', `${JSON.stringify(WALLET.completed())}\n`) }),
   'processor.import': () => ({
-    input: { file: file('settlement.csv', ''), partnerId: 'p-1' },
-    refused: 'partner_not_connected',
+    file: file('settlement.csv', `quote_id,transfer,payment,amount\ns-missing,,${made.stray.source.id},3.00\n`),
+    partnerId: 'p-split',
   }),
-  'email.bounces': () => ({ input: { files: [file('report.eml', 'Subject: no report\n\nNothing was returned.\n')] } }),
-  'invoice.void': () => ({ input: { number: inv(1), ...why } }),
-  'invoice.rerun': () => ({ input: { number: inv(6) } }),
-  'invoice.credit': () => ({ input: { number: inv(1), amount: '12.50', ...why } }),
-  'invoice.write_off': () => ({ input: { number: inv(1), ...why } }),
-  'invoice.write_off_undone': () => ({ input: { number: inv(3), ...why } }),
-  'invoice.hold': () => ({ input: { number: inv(1) } }),
-  'invoice.release': () => ({ input: { number: inv(5) } }),
-  'invoice.resend': () => ({ input: { number: inv(1) } }),
-  'invoice.link_rotate': () => ({ input: { number: inv(1), ...why } }),
-  'invoice.link_revoke': () => ({ input: { number: inv(1), ...why } }),
+  'email.bounces': () => ({ files: [returned(made.returned)] }),
+  'invoice.void': () => ({ number: inv(1), ...why }),
+  'invoice.rerun': () => ({ number: inv(6) }),
+  'invoice.credit': () => ({ number: inv(1), amount: '12.50', ...why }),
+  'invoice.write_off': () => ({ number: inv(1), ...why }),
+  'invoice.write_off_undone': () => ({ number: inv(3), ...why }),
+  'invoice.hold': () => ({ number: inv(1) }),
+  'invoice.release': () => ({ number: inv(5) }),
+  'invoice.resend': () => ({ number: inv(1) }),
+  'invoice.link_rotate': () => ({ number: inv(1), ...why }),
+  'invoice.link_revoke': () => ({ number: inv(1), ...why }),
   'payment.record': () => ({
-    input: {
-      ...{ amount: '980.50', currency: 'USD', method: 'wire', receivedOn: '2026-10-05', reference: 'W-1' },
-      number: inv(1),
-    },
+    ...{ amount: '980.50', currency: 'USD', method: 'wire', receivedOn: '2026-10-05', reference: 'W-1' },
+    number: inv(1),
   }),
-  'payment.apply': () => ({ input: { paymentId: made.unapplied, numbers: [inv(1)] } }),
-  'payment.unapply': () => ({ input: { paymentId: made.applied } }),
-  'payment.reverse': () => ({ input: { paymentId: made.applied, kind: 'returned', ...why } }),
-  'payment.assign': () => ({ input: { paymentId: made.unapplied, partnerId: 'p-2' } }),
-  'payment.forget_account': () => ({ input: { account: 'DE00' }, refused: 'payer_account_unknown' }),
-  'payment.settle': () => ({ input: { payoutId: 99, paymentIds: [made.applied] }, refused: 'payout_unknown' }),
-  'payment.close_exception': () => ({ input: { exception: 'line-99', ...why }, refused: 'exception_unknown' }),
-  'credit.apply': () => ({ input: { creditNote: made.creditNote, number: inv(1) } }),
-  'credit.unapply': () => ({ input: { creditNote: made.creditNote, number: inv(1) }, refused: 'credit_not_applied' }),
-  'credit.refund': () => ({ input: { number: made.creditNote } }),
-  'credit.refund_returned': () => ({ input: { number: made.creditNote, ...why }, refused: 'credit_not_refundable' }),
-  'dispute.open': () => ({ input: { number: inv(1), ...why } }),
-  'dispute.close': () => ({ input: { number: inv(4), ...why } }),
-  'email.resend': () => ({ input: { emailId: made.email } }),
-  'email.dismiss': () => ({ input: { emailId: made.email, ...why }, refused: 'email_not_dismissible' }),
-  'delivery.retry': () => ({ input: { status: 'failed' } }),
-  'reminder.record': () => ({ input: {} }),
-  'statement.send': () => ({ input: { month: '2026-09', partnerId: 'p-1' } }),
-  'processor.match': () => ({
-    input: { balance_transaction: 'txn_1', quoteId: 'q-1', ...why },
-    refused: 'balance_transaction_unknown',
-  }),
-  'processor.unmatch': () => ({
-    input: { balance_transaction: 'txn_1', quoteId: 'q-1', ...why },
-    refused: 'balance_transaction_unknown',
-  }),
-  'processor.close': () => ({
-    input: { balance_transactions: ['txn_1'], ...why },
-    refused: 'balance_transaction_unknown',
-  }),
-  'processor.reverse': () => ({
-    input: { balance_transaction: 'txn_1', spotPrice: '1.00' },
-    refused: 'balance_transaction_unknown',
-  }),
-  'processor.reverse_month': () => ({ input: { month: '2026-07' } }),
-  'shares.bill': () => ({ input: { month: '2026-07' } }),
-  'user.invite': () => ({ input: { login: 'mara@issuer.example', roles: ['finance'], partnerId: 'p-1' } }),
-  'user.link': () => ({ input: { login: 'kim@auditor.example' } }),
-  'user.role': () => ({ input: { login: 'kim@auditor.example', grant: ['finance'], revoke: ['viewer'] } }),
-  'user.deactivate': () => ({ input: { login: 'kim@auditor.example', ...why } }),
-  'user.sign_out': () => ({ input: { login: 'kim@auditor.example' } }),
-  'client.create': () => ({ input: { partnerId: 'p-1', validDays: 30 } }),
-  'client.rotate': () => ({ input: { clientId: made.client } }),
-  'client.revoke': () => ({ input: { clientId: made.client } }),
-  'webhook.set': () => ({ input: { partnerId: 'p-1', url: 'https://partner.example/events' } }),
-  'webhook.rotate': () => ({ input: { partnerId: 'p-1' } }),
-  'webhook.resume': () => ({ input: { partnerId: 'p-1' } }),
-  'webhook.remove': () => ({ input: { partnerId: 'p-1' } }),
+  'payment.apply': () => ({ paymentId: made.unapplied, numbers: [inv(1)] }),
+  'payment.unapply': () => ({ paymentId: made.applied }),
+  'payment.reverse': () => ({ paymentId: made.applied, kind: 'returned', ...why }),
+  'payment.assign': () => ({ paymentId: made.unapplied, partnerId: 'p-2' }),
+  'payment.forget_account': () => ({ account: PAYER_ACCOUNT }),
+  'payment.settle': () => ({ payoutId: made.payout, paymentIds: [made.linked] }),
+  'payment.close_exception': () => ({ exception: made.exception, ...why }),
+  'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
+  'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),
+  'credit.refund': () => ({ number: made.creditNote }),
+  'credit.refund_returned': () => ({ number: made.placed, ...why }),
+  'dispute.open': () => ({ number: inv(1), ...why }),
+  'dispute.close': () => ({ number: inv(4), ...why }),
+  'email.resend': () => ({ emailId: made.statement }),
+  'email.dismiss': () => ({ emailId: made.pending, ...why }),
+  'delivery.retry': () => ({ status: 'bounced' }),
+  'reminder.record': () => ({}),
+  'statement.send': () => ({ month: '2026-09', partnerId: 'p-1' }),
+  'processor.match': () => ({ balance_transaction: made.stray.id, quoteId: 's-missing', ...why }),
+  'processor.unmatch': () => ({ balance_transaction: made.matched, quoteId: 's-matched', ...why }),
+  'processor.close': () => ({ balance_transactions: [made.stray.id], ...why }),
+  'processor.reverse': () => ({ balance_transaction: made.pulled, spotPrice: '3.33' }),
+  'processor.reverse_month': () => ({ month: '2026-07' }),
+  'shares.bill': () => ({ month: '2026-07' }),
+  'user.invite': () => ({ login: 'mara@issuer.example', roles: ['finance'], partnerId: 'p-1' }),
+  'user.link': () => ({ login: KIM }),
+  'user.role': () => ({ login: KIM, grant: ['finance'], revoke: ['viewer'] }),
+  'user.deactivate': () => ({ login: KIM, ...why }),
+  'user.sign_out': () => ({ login: KIM }),
+  'client.create': () => ({ partnerId: 'p-1', validDays: 30 }),
+  'client.rotate': () => ({ clientId: made.client }),
+  'client.revoke': () => ({ clientId: made.client }),
+  'webhook.set': () => ({ partnerId: 'p-1', url: 'https://partner.example/events' }),
+  'webhook.rotate': () => ({ partnerId: 'p-1' }),
+  'webhook.resume': () => ({ partnerId: 'p-1' }),
+  'webhook.remove': () => ({ partnerId: 'p-1' }),
 };
 
-/** Events that acts have recorded here. */
-let seen = 0;
+/** Where the event of an act has another name. */
+const RECORDED_AS: Readonly<Record<string, string>> = { 'processor.reverse_month': 'processor.reverse' };
 
 /** Somebody who may do everything. */
 async function asAdministrator(): Promise<{ actor: Actor }> {
-  const login = 'ada@issuer.example';
-  const roles = ROLES;
-  await invite(books, login, { roles });
+  await invite(books, ADA, { roles: ROLES });
   return {
-    actor: await context.database.reading((tx) => identify(tx, books.actor, { login, unattended: false })),
+    actor: await context.database.reading((tx) => identify(tx, books.actor, { login: ADA, unattended: false })),
   };
 }
 
@@ -193,43 +248,34 @@ describe('a preview', () => {
   });
 
   test.each([...ACTS.values()])('of $name writes nothing', async (act: Act) => {
-    const { input, refused } = INPUTS[act.name]?.() ?? { input: {} };
+    const input = INPUTS[act.name]?.() ?? {};
     const before = await counts();
     expect(Object.keys(before).length).toBeGreaterThan(50);
     // As an approval stores it.
     const given = readInput(act, inputJson(input));
     expect(given).toEqual(readInput(act, input));
-    const shown = await previewAct(context, act, given).catch((error: unknown) => {
-      if (error instanceof Refusal) return error.code;
-      throw error;
-    });
-    if (typeof shown === 'string') expect(shown).toBe(refused);
-    else {
-      expect(refused).toBeUndefined();
-      expect(shown.report.text).not.toBe('');
-    }
+    const shown = await previewAct(context, act, given);
+    expect(shown.report.text).not.toBe('');
     expect(await counts()).toEqual(before);
   });
 
   test.each([...ACTS.values()])('of $name is recorded as that of whoever looks, in each event', async (act: Act) => {
-    const { input, refused } = INPUTS[act.name]?.() ?? { input: {} };
-    if (refused !== undefined) return;
-    const given = readInput(act, input);
-    const { actor } = await asAdministrator();
+    const given = readInput(act, INPUTS[act.name]?.() ?? {});
+    const { actor } = context;
     const events = await context.database.preview(async (tx) => {
-      await admit(tx, { ...context, actor }, act, given);
+      await admit(tx, context, act, given);
       const [{ before } = { before: 0 }] = await query<{ before: number }>(
         tx,
         'SELECT max(event_id) AS before FROM audit_events',
       );
-      await act.perform(tx, { ...context, actor }, given);
+      await act.perform(tx, context, given);
       return query<{ action: string; user_id: number | null }>(
         tx,
         'SELECT action, user_id FROM audit_events WHERE event_id > :before',
         { before },
       );
     });
-    seen += events.length;
+    expect(events).toContainEqual({ action: RECORDED_AS[act.name] ?? act.name, user_id: actor.user?.user_id });
     expect(events.filter(({ user_id }) => user_id !== actor.user?.user_id)).toEqual([]);
   });
 
@@ -237,10 +283,6 @@ describe('a preview', () => {
     const input = { paymentId: made.unapplied, numbers: [inv(1)], amount: '20.00', creditNotes: [made.creditNote] };
     const { amounts } = await previewAct(context, paymentApply, input);
     expect(amounts.map((each) => each.forPeople())).toEqual(['25.00 USD']);
-  });
-
-  test('has recorded something in most acts', () => {
-    expect(seen).toBeGreaterThan(35);
   });
 
   test('shows no secret that the act will make', async () => {

@@ -9,6 +9,7 @@ import { packageRoot } from '../../src/package.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
+import { tool } from '../support/tools.ts';
 import { quote, type World } from '../support/world.ts';
 import { exported, month } from './books.ts';
 import { Forger, type Row } from './forger.ts';
@@ -34,13 +35,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const VERIFIERS = [
-  [process.execPath, 'verify.mjs'],
-  ['python3', 'verify.py'],
-] as const;
-
 function verdicts(folder: string): { status: number | null; output: string }[] {
-  return VERIFIERS.map(([program, file]) => {
+  return ['verify.mjs', 'verify.py'].map((file) => {
+    const program = file === 'verify.mjs' ? process.execPath : tool('python3');
     const { status, stdout, stderr } = spawnSync(program, [join(packageRoot, 'templates/export', file), folder], {
       encoding: 'utf8',
     });
@@ -80,6 +77,15 @@ const FORGERIES: readonly (readonly [name: string, forge: (pack: Forger) => void
     'an approval of a request that had expired',
     (pack) =>
       pack.retell('approval_requests', (row) => Object.assign(row, { expires_at: row['requested_at'] as string })),
+  ],
+  [
+    'an act that is said to be done by one person while somebody else could approve it',
+    (pack) =>
+      pack.retell('audit_events', (row) => {
+        const { approval: _, ...details } = JSON.parse(row['details'] as string) as Record<string, unknown>;
+        const alone = { ...details, one_person: { act: 'invoice.hold', partners: ['p-1'] } };
+        if (row['action'] === 'invoice.hold') row['details'] = JSON.stringify(alone);
+      }),
   ],
 ];
 

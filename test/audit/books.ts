@@ -14,6 +14,8 @@ import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
 import { takeCheckpoint } from '../../src/seals/checkpoint.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
+import { JOURNAL_PROGRAMS } from '../support/journal-programs.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 export const month = (text: string): Month => text as Month;
@@ -124,10 +126,21 @@ export async function expectPacksToHold(world: World, from: Month, to: Month): P
   for (const [at, kind] of EXPORT_KINDS.entries()) {
     const pack = await exported(world, { kind, from, to, format: (packs + at) % 2 === 0 ? 'csv' : 'jsonl' });
     const { status, output } = verifyPack([pack]);
-    const python = spawnSync('python3', [PYTHON, pack], { encoding: 'utf8' });
+    const python = spawnSync(tool('python3'), [PYTHON, pack], { encoding: 'utf8' });
     const said = [status, python.status];
     if (said.some((each) => each !== 0)) throw new Error(`${kind}: ${output}\n${python.stdout}${python.stderr}`);
     rmSync(pack, { recursive: true });
   }
   return EXPORT_KINDS.length;
+}
+
+/** Exports a journal in each format of text, and gives the paths of the files by format. `at` is how their folders' names begin. */
+export async function textJournals(world: World, from: Month, to: Month, at: string): Promise<Map<string, string>> {
+  const paths = new Map<string, string>();
+  for (const { format, writer } of JOURNAL_PROGRAMS) {
+    if (paths.has(format)) continue;
+    const out = await exported(world, { kind: 'journal', format, from, to, out: `${at}-${format}` });
+    paths.set(format, join(out, writer.file));
+  }
+  return paths;
 }

@@ -10,6 +10,7 @@ import { EXPORT_KINDS } from '../../src/audit/export.ts';
 import { ROW_FIELDS } from '../../src/ledger/row.ts';
 import { recordEvent } from '../../src/people/audit-events.ts';
 import { booksOf } from '../payments/books.ts';
+import { tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
 
@@ -138,7 +139,7 @@ test('the manifest names every file with its hash, and the seals that the databa
     seals,
   );
   for (const { month: of, seal } of seals) expect(sha256(join(pack, 'sealed', of, 'record.txt'))).toBe(seal);
-  expect(execFileSync('sha256sum', [join(pack, 'sealed/2026-08/record.txt')], { encoding: 'utf8' })).toContain(
+  expect(execFileSync(tool('sha256sum'), [join(pack, 'sealed/2026-08/record.txt')], { encoding: 'utf8' })).toContain(
     seals[1]?.seal,
   );
 });
@@ -165,7 +166,7 @@ test('a .zip holds the same files', async () => {
   const pack = await exported(world, { kind: 'ledger' });
   const zip = await exported(world, { kind: 'ledger', out: join(world.home, 'pack.zip') });
   const into = join(world.home, 'unzipped');
-  execFileSync('python3', ['-m', 'zipfile', '-e', zip, into]);
+  execFileSync(tool('python3'), ['-m', 'zipfile', '-e', zip, into]);
   expect(readdirSync(into, { recursive: true }).sort()).toEqual(readdirSync(pack, { recursive: true }).sort());
   expect(verifyPack([into])).toMatchObject({ status: 0 });
   expect(readdirSync(world.home).filter((name) => name.endsWith('.tmp'))).toEqual([]);

@@ -39,7 +39,7 @@ const named = (statements: readonly string[]): Promise<string[]> =>
       if (/^(UPDATE|DELETE|INSERT)/.test(statement)) expect([statement, rowCount]).not.toEqual([statement, 0]);
     }
     await tx.knex.raw(GUARDS_ON);
-    const { checks } = await verify(tx, undefined);
+    const { checks } = await verify(tx, undefined, { schema: world.schema });
     return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
   });
 

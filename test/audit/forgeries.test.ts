@@ -8,6 +8,7 @@ import { prove, type Subject } from '../../src/audit/proof.ts';
 import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { checkpoint, exported, month, openBooks } from './books.ts';
 import { FORGED_DATA } from './forged-data.ts';
@@ -70,7 +71,7 @@ function verdictOf(program: 'node' | 'python3', args: readonly string[]): Promis
   mkdirSync(alone, { recursive: true });
   copyFileSync(join(packageRoot, 'templates/export', file), join(alone, file));
   return new Promise((resolve) => {
-    const child = spawn(program === 'node' ? process.execPath : program, [join(alone, file), ...args], {
+    const child = spawn(program === 'node' ? process.execPath : tool(program), [join(alone, file), ...args], {
       env: { PATH: process.env['PATH'] },
       timeout: 60_000,
     });

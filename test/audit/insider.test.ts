@@ -181,16 +181,16 @@ describe('the schema:', () => {
     ['a guard that lets changes pass', 'function refuse_change()', EMPTY('refuse_change')],
     [
       'a guard that never fires',
-      'trigger voids.append_only_rows',
-      'DROP TRIGGER append_only_rows ON voids',
-      `CREATE TRIGGER append_only_rows BEFORE UPDATE OR DELETE ON voids FOR EACH ROW WHEN (false)
+      'trigger voids.append_only',
+      'DROP TRIGGER append_only ON voids',
+      `CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON voids FOR EACH STATEMENT WHEN (false)
        EXECUTE FUNCTION refuse_change()`,
-      'ALTER TABLE voids ENABLE ALWAYS TRIGGER append_only_rows',
+      'ALTER TABLE voids ENABLE ALWAYS TRIGGER append_only',
     ],
     [
       'a trigger that a setting can switch off',
-      'trigger voids.append_only_rows',
-      'ALTER TABLE voids ENABLE TRIGGER append_only_rows',
+      'trigger voids.append_only',
+      'ALTER TABLE voids ENABLE TRIGGER append_only',
     ],
     [
       'facts that do not wait for a close',

@@ -1,10 +1,10 @@
 /** The journal of real books, as the three accounting programs read it: every assertion holds, and balances are ours. */
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountName, beancountAccount } from '../../src/audit/journal-formats.ts';
+import { runProgram } from '../support/journal-programs.ts';
 import { needs } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';
@@ -14,14 +14,6 @@ beforeAll(async () => {
   world = await openBooks();
 }, 120_000);
 afterAll(() => world.end());
-
-function run(program: string, args: readonly string[]): { status: number | null; output: string } {
-  const { status, stdout, stderr } = spawnSync(program, args, {
-    encoding: 'utf8',
-    env: { ...process.env, LANG: 'C.UTF-8' },
-  });
-  return { status, output: `${stdout}${stderr}` };
-}
 
 const byValue = (amount: string) => amount.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 
@@ -47,8 +39,18 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
   test('hledger checks it strictly and has our balances', async (context) => {
     needs('hledger', context);
     const path = join(await pack('hledger'), 'journal.ledger');
-    expect(run('hledger', ['check', '--strict', '-f', path])).toEqual({ status: 0, output: '' });
-    const { output } = run('hledger', ['balance', '-f', path, '--flat', '--no-total', '-O', 'csv', '--layout', 'bare']);
+    expect(runProgram('hledger', ['check', '--strict', '-f', path])).toEqual({ status: 0, output: '' });
+    const { output } = runProgram('hledger', [
+      'balance',
+      '-f',
+      path,
+      '--flat',
+      '--no-total',
+      '-O',
+      'csv',
+      '--layout',
+      'bare',
+    ]);
     const rows = parse(output, { columns: true }) as Record<string, string>[];
     const found = rows.map((row) => [`${row['account']} ${row['commodity']}`, byValue(row['balance'] ?? '')] as const);
     expect(new Map(found.filter(([, amount]) => amount !== '0'))).toEqual(await balances(to, accountName));
@@ -58,7 +60,7 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
   test('ledger reads it pedantically and has our balances', async (context) => {
     needs('ledger', context);
     const path = join(await pack('hledger'), 'journal.ledger');
-    const { status, output } = run('ledger', [
+    const { status, output } = runProgram('ledger', [
       '--strict',
       '--pedantic',
       '-f',
@@ -86,7 +88,7 @@ describe.each(RANGES)('from %s to %s', (from, to) => {
   test('beancount finds nothing wrong and asserts our balances', async (context) => {
     needs('bean-check', context);
     const path = join(await pack('beancount'), 'journal.beancount');
-    expect(run('bean-check', [path])).toEqual({ status: 0, output: '' });
+    expect(runProgram('bean-check', [path])).toEqual({ status: 0, output: '' });
     const next = new Date(Date.UTC(Number(to.slice(0, 4)), Number(to.slice(5)), 1)).toISOString().slice(0, 10);
     const asserted = [...readFileSync(path, 'utf8').matchAll(/^(\S+) balance (\S+) {2}(\S+) ~ 0 (\S+)$/gm)]
       .filter(([, day]) => day === next)

@@ -59,7 +59,7 @@ const brokenSeals = async (tx: Transaction) =>
 
 async function failing(tx: Transaction): Promise<string[]> {
   await tx.knex.raw(GUARDS_ON);
-  const { checks } = await verify(tx, undefined);
+  const { checks } = await verify(tx, undefined, { schema: world.schema });
   return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
 }
 

@@ -93,7 +93,7 @@ const named = (statements: readonly string[]): Promise<string[]> =>
       expect([statement, rowCount]).not.toEqual([statement, 0]);
     }
     await tx.knex.raw(GUARDS_ON);
-    const { checks } = await verify(tx, undefined);
+    const { checks } = await verify(tx, undefined, { schema: world.schema });
     return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
   });
 
@@ -141,7 +141,7 @@ describe('verify names', () => {
     );
     const found = await owner.undone(async (tx: Transaction) => {
       await tx.knex.raw(wrong);
-      const { checks } = await verify(tx, undefined);
+      const { checks } = await verify(tx, undefined, { schema: world.schema });
       return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
     });
     expect(found).toContain('tax_payable_ties');

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/package.ts';
+import { tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks } from './books.ts';
 import { Forger } from './forger.ts';
@@ -27,7 +28,7 @@ afterAll(() => world.end());
 
 const verified = (pack: string) => {
   const program = join(packageRoot, 'templates/export/verify.py');
-  const { status, stdout, stderr } = spawnSync('python3', [program, pack], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(tool('python3'), [program, pack], { encoding: 'utf8' });
   return { status, output: `${stdout}${stderr}` };
 };
 

@@ -146,11 +146,11 @@ test('the invariants of the tests hold over the same books, and those of correct
 });
 
 test('rows hashed beside the other checks give the same report, each check in its place', async () => {
-  const inTurn = await world.database.reading((tx) => verify(tx, undefined));
+  const inTurn = await world.verify();
   const told: string[] = [];
   const beside = await world.database.readingBeside((tx, other) => {
     if (other === undefined) throw new Error('no connection for a second transaction');
-    return verify(tx, undefined, ({ check }) => told.push(check), [], other);
+    return verify(tx, undefined, { onCheck: ({ check }) => told.push(check), beside: other });
   });
   expect(beside).toEqual(inTurn);
   expect(told).toEqual(CHECKS.map(({ name }) => name));
@@ -164,7 +164,7 @@ test('if either of the two connections is lost, verify fails and leaves nothing 
         'SELECT pg_backend_pid() AS pid',
       );
       await world.sql(`SELECT pg_terminate_backend(${pid})`);
-      return verify(tx, undefined, undefined, [], other);
+      return verify(tx, undefined, { beside: other });
     });
     expect(databaseFailure(await found.catch((error: unknown) => error))).toMatchObject({ code: 'database_failed' });
   }
@@ -266,8 +266,8 @@ const DAMAGES: readonly Damage[] = [
     `UPDATE ledger_rows SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
      FROM quote_acceptances a WHERE ledger_rows.entry_id = a.entry_id`,
   ],
-  ['a dropped guard', 'append_only_guards', 'DROP TRIGGER append_only_rows ON ledger_rows'],
-  ['a disabled guard', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only_rows'],
+  ['a dropped guard', 'append_only_guards', 'DROP TRIGGER append_only ON ledger_rows'],
+  ['a disabled guard', 'append_only_guards', 'ALTER TABLE documents DISABLE TRIGGER append_only'],
   ['a privilege given to the app', 'append_only_guards', 'GRANT UPDATE ON ledger_rows TO reckoner_app'],
   [
     'a fact under no seal',
@@ -616,6 +616,8 @@ const DAMAGES: readonly Damage[] = [
     'a posting that is not the amount of its fact',
     'journal_balances',
     'ALTER TABLE ledger_rows DROP CONSTRAINT ledger_rows_balance',
+    // A supplier's posting has one amount on both sides; a principal's has the three of the row.
+    "UPDATE presentation SET we_are = 'principal'",
     `UPDATE ledger_rows SET partner_cut = partner_cut + 1 WHERE entry_id = ${FIRST_ROW}`,
   ],
   [

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDatabase } from '../support/databases.ts';
 import { command } from '../support/program.ts';
 import { SEAL_PEM } from '../support/seal-keys.ts';
-import { needs } from '../support/tools.ts';
+import { needs, tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -141,13 +141,13 @@ test('the variable encrypts every backup, and an option replaces it', async () =
 test('age itself reads an encrypted backup, and what age encrypted is restored', async (context) => {
   needs('age', context);
   const most = { maxBuffer: 1e9 };
-  const plain = execFileSync('age', ['-d', '-i', safe.keyFile, file], most);
+  const plain = execFileSync(tool('age'), ['-d', '-i', safe.keyFile, file], most);
   expect(gunzipSync(plain).toString()).toContain('Copperleaf Parking');
-  const again = execFileSync('age', ['-r', operations.recipient], { ...most, input: plain });
+  const again = execFileSync(tool('age'), ['-r', operations.recipient], { ...most, input: plain });
   expect((await restored(written('of-age.backup', again), operations.keyFile)).stderr).toContain('not empty');
-  const asText = execFileSync('age', ['-a', '-r', operations.recipient], { ...most, input: plain });
+  const asText = execFileSync(tool('age'), ['-a', '-r', operations.recipient], { ...most, input: plain });
   expect((await restored(written('text.backup', asText), operations.keyFile)).stderr).toContain("age's text form");
-  const foreign = execFileSync('age', ['-r', operations.recipient], { input: gzipSync('a letter\n') });
+  const foreign = execFileSync(tool('age'), ['-r', operations.recipient], { input: gzipSync('a letter\n') });
   const letter = await restored(written('letter.backup', foreign), operations.keyFile);
   expect(letter.stderr).toContain('it is no backup of this program');
 });

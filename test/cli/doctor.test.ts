@@ -115,7 +115,7 @@ describe('the record of the key that signs e-mails', () => {
       state: 'warning',
       says: expect.stringContaining('ECANCELLED'),
     });
-    expect(performance.now() - began).toBeLessThan(4000);
+    expect(performance.now() - began).toBeLessThan(15_000);
   });
 
   test('without a key nothing is asked', async () => {

@@ -70,7 +70,7 @@ test('a command that changes something is refused without a user, with the cure,
   const before = await latest();
   for (const env of [{}, { RECKONER_USER: 'nobody@issuer.example' }]) {
     for (const args of [
-      ['pause', '--reason', 'a test'],
+      ['resume'],
       ['invoice', 'void', 'INV-2026-000001', '--reason', 'a test'],
       ['user', 'invite', 'eve@issuer.example'],
       ['deliver', '--retry', 'failed'],
@@ -81,6 +81,55 @@ test('a command that changes something is refused without a user, with the cure,
     }
   }
   expect(await latest()).toBe(before);
+});
+
+/** What somebody who is called at night looks at first, and the lists of every group. */
+const READING: readonly (readonly string[])[] = [
+  ['status'],
+  ['invoice', 'list'],
+  ['invoice', 'show', 'INV-2026-000001'],
+  ['invoice', 'link', 'INV-2026-000001'],
+  ['partner', 'list'],
+  ['payment', 'exceptions'],
+  ['payment', 'accounts'],
+  ['client', 'list'],
+  ['webhook', 'list'],
+  ['webhook', 'show', 'p-1'],
+  ['user', 'list'],
+  ['user', 'show', ADA],
+  ['user', 'sessions'],
+  ['work', 'list'],
+  ['approval', 'list'],
+  ['security', 'list'],
+  ['reconcile', '2026-07'],
+  ['report', 'aging'],
+];
+
+test('what only reads runs without a user, and leaves nothing', async () => {
+  const before = await latest();
+  for (const args of READING) {
+    const ran = await command(args, { env: environment() });
+    const isRead = [0, 4].includes(ran.status ?? 1) || /^Partner p-1 has no webhook/.test(ran.stderr);
+    expect([args, isRead || ran.stderr]).toEqual([args, true]);
+  }
+  expect(await latest()).toBe(before);
+});
+
+test('whoever is on call pauses without a user; the pause is of cron, and resuming it takes an administrator', async () => {
+  const events = await eventsOf(async () => {
+    const ran = await command(['pause', '--reason', 'numbers look wrong'], { env: environment() });
+    expect(ran).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('The ledger is paused: numbers look wrong.'),
+    });
+    expect((await command(['resume'], { env: environment() })).status).toBe(2);
+    await run(['resume']);
+    await run(['verify']);
+  });
+  expect(events).toEqual([
+    { action: 'ledger.pause', via: 'command', claimed_by: 'cron', login: 'cron' },
+    { action: 'ledger.resume', via: 'command', claimed_by: ADA, login: ADA },
+  ]);
 });
 
 test('commands leave their user, by --by before RECKONER_USER', async () => {

@@ -118,7 +118,7 @@ test('a pipe that is not read stops neither a job nor a server', async () => {
   const started = performance.now();
   server.kill('SIGTERM');
   expect(await once(server, 'exit')).toEqual([0, null]);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   pipe.close();
 });
 
@@ -173,7 +173,7 @@ test('SIGTERM ends a command that is busy reading, and leaves no transaction ope
   const started = performance.now();
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([null, 'SIGTERM']);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   await expect.poll(inTransaction, { timeout: 10_000 }).toEqual([]);
 });
 

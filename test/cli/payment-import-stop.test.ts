@@ -1,7 +1,7 @@
 /** A `payment import` that is ended while it reads: with the embedded server too, SIGTERM is heard during a long reading. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
@@ -12,9 +12,9 @@ import { command, compiled } from '../support/program.ts';
 const LINES = 200_000;
 /** What a supervisor would wait is 30 seconds. */
 const ENDS_WITHIN_MS = 8000;
-/** Says when a thread begins. */
-const TELL = `import { isMainThread } from 'node:worker_threads'; import { writeSync } from 'node:fs';
-if (!isMainThread) writeSync(2, 'reading\\n');`;
+/** Writes a file when a process of ours begins that another one started: the one that reads. */
+const tellingIn = (file: string) =>
+  `import { writeFileSync } from 'node:fs'; if (process.send) writeFileSync(${JSON.stringify(file)}, String(process.pid));`;
 
 afterAll(cleanUp);
 
@@ -34,19 +34,19 @@ test('SIGTERM ends an import while it reads its file, and leaves no transaction 
   const lines = Array.from({ length: LINES }, (_, nth) => `2026-10-01,${nth + 1}.25,payment ${nth}`);
   writeFileSync(file, ['Date,Amount,Text', ...lines, ''].join('\n'));
 
-  const preload = `data:text/javascript,${encodeURIComponent(TELL)}`;
+  const reading = join(home, 'reading');
+  const preload = `data:text/javascript,${encodeURIComponent(tellingIn(reading))}`;
   const args = ['--import', preload, compiled('src/cli/reckoner.js'), 'payment', 'import', file];
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
-  });
-  await expect.poll(() => said, { timeout: 60_000, interval: 20 }).toContain('reading');
+  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: 'ignore' });
+  await expect.poll(() => existsSync(reading), { timeout: 60_000, interval: 20 }).toBe(true);
   const began = performance.now();
   child.kill('SIGTERM');
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
   expect({ code, signal }).toEqual({ code: 143, signal: null });
   expect(performance.now() - began).toBeLessThan(ENDS_WITHIN_MS);
+  // The process that read has ended as well.
+  const reader = Number(readFileSync(reading, 'utf8'));
+  await expect.poll(() => existsSync(`/proc/${reader}/exe`), { timeout: 10_000 }).toBe(false);
 
   const server = await acquireEmbeddedServer(join(home, 'postgres'));
   const found = await query(

@@ -1,5 +1,5 @@
 /** One reproducible case for every refusal, by the compiled program: what it says, and with which status it exits. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { refuseOldServer } from '../../src/database/database.ts';
 import { COMMAND_REFUSAL_CODES, type CommandRefusalCode, Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
@@ -151,6 +152,7 @@ async function correctedWorld(): Promise<World> {
   await own.rows([reversal(sold, { accepted_at: '2026-08-05T12:00:00Z' })]);
   await own.close();
   await own.deliver();
+  await own.rows([quote({ accepted_at: '2026-09-02T08:00:00Z' })]);
   return own;
 }
 
@@ -389,7 +391,10 @@ const OPENINGS = {
 } satisfies Partial<Record<CommandRefusalCode, Case>>;
 
 // What only the HTTP side answers has its cases in test/http/refusals.test.ts.
-const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
+/** No command reaches these in seconds: the last tests here, and test/reading/aside.test.ts. */
+const ELSEWHERE = ['database_too_old', 'file_takes_too_long'] as const satisfies readonly CommandRefusalCode[];
+
+const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Case> = {
   environment_invalid: {
     when: 'the environment is neither sandbox nor production',
     exit: 2,
@@ -547,16 +552,29 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     },
   },
   database_unreleased: {
-    when: 'a build before the first release made the database, and it is to be migrated',
+    when: 'another build before the first release made the database, and it is to be migrated',
     exit: 3,
-    says: /it lacks job_attention\.told_at\. Nothing upgrades it/,
+    says: /its migrations 001_foundation are not this version's\. Nothing upgrades it/,
     run: async () => {
-      await world.sql('ALTER TABLE job_attention RENAME told_at TO told');
+      const [{ name } = { name: '' }] = await world.sql<{ name: string }>('SELECT name FROM migrations WHERE id = 1');
+      await world.sql(`UPDATE migrations SET name = '001_foundation' WHERE id = 1`);
       try {
         return await inWorld(['migrate']);
       } finally {
-        await world.sql('ALTER TABLE job_attention RENAME told TO told_at');
+        await world.sql('UPDATE migrations SET name = $1 WHERE id = 1', [name]);
       }
+    },
+  },
+  database_foreign: {
+    when: 'the database is that of another program',
+    exit: 3,
+    says: /tables of another program \(customers\) and no ledger/,
+    run: async () => {
+      const foreign = await makeDatabase('foreign');
+      const client = new pg.Client(foreign.url);
+      await client.connect();
+      await client.query('CREATE TABLE customers (name text)').finally(() => client.end());
+      return inWorld(['status'], { DATABASE_URL: foreign.url }).finally(foreign.drop);
     },
   },
   database_environment: {
@@ -615,6 +633,18 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     run: () => {
       const header = JSON.stringify({ format: 'reckoner-backup', version: 2, program: '9.0.0' });
       return inWorld(['restore', written('newer.backup', gzipSync(`${header}\n`))]);
+    },
+  },
+  backup_unreleased: {
+    when: 'another build before the first release wrote the backup',
+    exit: 3,
+    says: /0\.0\.9.*its migrations 001_foundation are not this version's\. Restore it with that build/,
+    run: () => {
+      const header = { format: 'reckoner-backup', version: 1, program: '0.0.9', environment: 'sandbox' };
+      const content = `${JSON.stringify({ ...header, created_at: '2026-01-01T00:00:00Z', migrations: ['001_foundation'] })}\n`;
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      const trailer = JSON.stringify({ rows: {}, sequences: {}, sha256 });
+      return inWorld(['restore', written('older.backup', gzipSync(`${content}${trailer}\n`))]);
     },
   },
   backup_environment: {
@@ -799,16 +829,6 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inStaffed(...record);
     },
   },
-  approval_needs_users: {
-    when: 'the settings ask for a second person, and there are no users',
-    exit: 3,
-    says: /there are no users yet. 'reckoner user invite EMAIL'/,
-    run: () => {
-      const settings = JSON.parse(readFileSync(join(world.home, 'settings.json'), 'utf8')) as object;
-      const home = homeWith(JSON.stringify({ ...settings, approvals: { 'partner.import': {} } }));
-      return inWorld(['partner', 'import', written('same.json', JSON.stringify([partner()]))], { RECKONER_HOME: home });
-    },
-  },
   instructions_unchanged: {
     when: 'the bank details of the settings are in force already',
     exit: 3,
@@ -818,10 +838,25 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       return inWorld(['instructions', 'adopt']);
     },
   },
+  we_are_fixed: {
+    when: 'settings.json says principal, and the ledger has rows of a supplier',
+    exit: 3,
+    says: /says we_are principal, and the rows of this ledger are journaled as supplier_to_partner.*Set "we_are" to "supplier_to_partner"/,
+    run: async () => {
+      corrected ??= await correctedWorld();
+      const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
+      return command(['--json', 'books', 'close', '2026-07'], {
+        env: {
+          RECKONER_HOME: homeWith(JSON.stringify({ ...settings, we_are: 'principal' })),
+          DATABASE_URL: corrected.databaseUrl,
+        },
+      });
+    },
+  },
   tax_rule_missing: {
     when: 'tax is configured, and no rule applies to a sale',
     exit: 3,
-    says: /p-1 \(US\), policy ticket-protection, on 2026-07-31.*Add a rule under tax\.rules of settings\.json/,
+    says: /p-1 \(US\), policy ticket-protection, on 2026-07-31.*Add a rule under tax\.rules of settings\.json/s,
     run: async () => {
       corrected ??= await correctedWorld();
       const settings = JSON.parse(readFileSync(join(corrected.home, 'settings.json'), 'utf8')) as object;
@@ -954,6 +989,24 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     exit: 2,
     says: /--format: bai2, camt053, csv/,
     run: () => inWorld(['payment', 'import', written('bank.dat', 'Dear Sir')]),
+  },
+  file_items_too_many: {
+    when: 'a file has more items than are read from one',
+    exit: 2,
+    says: /many\.ndjson has more than 200000 items, the most that is read from one file\. Split it\./,
+    run: () => inWorld(['payment', 'events', written('many.ndjson', '{}\n'.repeat(200_001))]),
+  },
+  file_memory: {
+    when: 'the items of a file need too much memory',
+    exit: 2,
+    says: /needs more than the \d+ MiB of memory that a file of its size may take/,
+    run: () => inWorld(['partner', 'import', written('policies.json', `[{"policies":[${'{},'.repeat(100_000)}{}]}]`)]),
+  },
+  bank_format_not_read: {
+    when: "a bank's file is of a format that is not read, such as MT940",
+    exit: 2,
+    says: /bank\.sta is an MT940 statement, and Reckoner does not read these\. Order camt\.053 or BAI2 statements/,
+    run: () => inWorld(['payment', 'import', written('bank.sta', ':20:X\n:25:1\n:28C:1/1\n:60F:C261001EUR0,00\n')]),
   },
   bank_map_unknown: {
     when: 'there is no column map of that name',
@@ -1176,10 +1229,22 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     run: () => closesSeptember(false),
   },
   month_empty: {
-    when: 'no partner has rows in a month after the first',
+    when: 'no partner has rows in the month, which would be the first',
     exit: 4,
-    says: /reckoner close 2026-09 --allow-empty/,
-    run: () => closesSeptember(['p-2']),
+    says: /reckoner close 2026-06 --allow-empty/,
+    async run() {
+      const own = await openWorld();
+      const env = {
+        RECKONER_HOME: homeWith(JSON.stringify(firstSettings('sandbox'))),
+        DATABASE_URL: own.databaseUrl,
+        RECKONER_NOW: '2026-08-03T10:00:00Z',
+      };
+      try {
+        return await command(['--json', 'close', '2026-06'], { env });
+      } finally {
+        await own.end();
+      }
+    },
   },
   feed_not_missing: {
     when: 'a month is to close without a partner that nobody expects',
@@ -1292,9 +1357,9 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       ),
   },
   accounts_unmapped: {
-    when: 'the map has no rule for the partner cut, nor one for unbilled receivables in this currency',
+    when: 'the map has no rule for unbilled receivables in this currency',
     exit: 3,
-    says: /Nothing of 2026-07 was exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\n {2}expenses:partner-cut:p-1 \(USD\)\n {2}expenses:partner-cut:p-2 \(USD\)\nAdd a rule/,
+    says: /Nothing of 2026-07 was exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\nAdd a rule/,
     run: () =>
       exportsGl(
         [
@@ -1318,6 +1383,20 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       const own = await correctedWorld();
       await own.partners([partner({ name: '=HYPERLINK("x")' })]);
       const ran = await exportsGlOf(own, MAPPED, '--preliminary');
+      await own.end();
+      return ran;
+    },
+  },
+  gl_decimals_unsupported: {
+    when: 'a currency has three decimals, and the program takes two',
+    exit: 2,
+    says: /Nothing of 2026-07 was exported: .* more than two decimals: KWD. NetSuite takes two .*--format generic/,
+    run: async () => {
+      const own = await openWorld();
+      await own.partners([partner({ currency: 'KWD' })]);
+      await own.rows([quote({ currency: 'KWD', spotPrice: '1.005', partnerCut: '0.300', invoiceAmount: '0.705' })]);
+      await own.close();
+      const ran = await exportsGlOf(own, MAPPED, '--preliminary', '--format', 'netsuite');
       await own.end();
       return ran;
     },
@@ -1370,7 +1449,7 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
     says: /the postings of 2026-07 differ from its trial balance in .*income:sales:ticket-protection USD by -1\.00.*reckoner verify/,
     run: async () => {
       const own = await correctedWorld();
-      const change = `UPDATE document_lines SET spot_price = spot_price + 1, partner_cut = partner_cut + 1
+      const change = `UPDATE document_lines SET spot_price = spot_price + 1, invoice_amount = invoice_amount + 1
                       WHERE document_id = (SELECT min(document_id) FROM documents)`;
       await own.sql(`${GUARDS_OFF} ${change}; ${GUARDS_ON}`);
       const ran = await exportsGlOf(own, MAPPED, '--preliminary');
@@ -1861,9 +1940,9 @@ const CASES: Record<Exclude<CommandRefusalCode, 'database_too_old'>, Case> = {
       await world.sql(`UPDATE partners SET inactive_since = now()`);
       await world.partners([partner({ partner_id: 'p-east', time_zone: 'Pacific/Kiritimati' })]);
       // August has ended on Kiritimati; the documents of July were dated by a clock that ran ahead.
-      await world.sql(`ALTER TABLE documents DISABLE TRIGGER append_only_rows`);
+      await world.sql(`ALTER TABLE documents DISABLE TRIGGER append_only`);
       await world.sql(`UPDATE documents SET issued_on = '2026-09-02', due_on = '2026-09-02'::date + terms_days`);
-      await world.sql(`ALTER TABLE documents ENABLE ALWAYS TRIGGER append_only_rows`);
+      await world.sql(`ALTER TABLE documents ENABLE ALWAYS TRIGGER append_only`);
       return inWorld(['close', '2026-08'], { RECKONER_NOW: '2026-08-31T12:00:00Z' });
     },
   },
@@ -1892,6 +1971,6 @@ test('database_too_old: PostgreSQL 15 is refused, 16 is not', () => {
   expect(refusal(160000, '16.0')).toBeUndefined();
 });
 
-test('every refusal that the program knows has its case here', () => {
-  expect([...Object.keys(CASES), 'database_too_old'].sort()).toEqual([...COMMAND_REFUSAL_CODES].sort());
+test('every refusal that the program knows has its case', () => {
+  expect([...Object.keys(CASES), ...ELSEWHERE].sort()).toEqual([...COMMAND_REFUSAL_CODES].sort());
 });

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { needs } from '../support/tools.ts';
+import { tool } from '../support/tools.ts';
 import { openRunning, type Running } from './running.ts';
 
 const run = promisify(execFile);
@@ -78,7 +78,6 @@ test('a TypeScript client of the generated types walks the whole way', async () 
   await walk(clientOf(process.execPath, 'client.js'));
 }, 120_000);
 
-test("a client in Python's standard library walks the whole way", async (context) => {
-  needs('python3', context);
-  await walk(clientOf('python3', here('python/client.py')));
+test("a client in Python's standard library walks the whole way", async () => {
+  await walk(clientOf(tool('python3'), here('python/client.py')));
 }, 120_000);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packageRoot } from '../../src/package.ts';
-import { needs } from '../support/tools.ts';
+import { needs, tool } from '../support/tools.ts';
 import { openRunning, type Running } from './running.ts';
 
 let running: Running;
@@ -43,7 +43,7 @@ function printed(as: keyof Running['as'], all: readonly Step[]): { outputs: stri
   folders.push(folder);
   const script = all.map(({ commands }) => `${commands}\nprintf '\\n----\\n'`).join('\n');
   // Through a pipe, which `tee /dev/stderr` can open.
-  const { status, stdout } = spawnSync('bash', ['-euo', 'pipefail', '-c', `{\n${script}\n} 2>&1 | cat`], {
+  const { status, stdout } = spawnSync(tool('bash'), ['-euo', 'pipefail', '-c', `{\n${script}\n} 2>&1 | cat`], {
     ...{ cwd: folder, encoding: 'utf8' },
     env: { ...process.env, ...running.as[as] },
   });
@@ -64,8 +64,7 @@ const jsonOf = (text: string): unknown =>
 test.each(['p-1', 'p-csv'] as const)(
   'every command of the page runs, as %s',
   (as) => {
-    const context = { skip: () => {} } as never;
-    for (const tool of ['curl', 'jq'] as const) needs(tool, context);
+    for (const each of ['curl', 'jq'] as const) needs(each);
     const [, ...all] = steps();
     expect(all.length).toBeGreaterThan(6);
     const { outputs, folder } = printed(as, all);

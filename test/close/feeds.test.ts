@@ -46,7 +46,7 @@ const closed = async () =>
 const eventOf = async (month: string) =>
   (
     await world.sql<{ details: object }>(
-      `SELECT details - 'program' - 'schema' AS details FROM audit_events
+      `SELECT details - '{program,schema,approvers,approvers_of_some,approval_rules}'::text[] AS details FROM audit_events
        WHERE action = 'month.close' AND subject = '${month}'`,
     )
   )[0]?.details;
@@ -80,6 +80,7 @@ test('it closes without the partner that the operator names, and the event keeps
 });
 
 test('every missing partner must be named, and no other', async () => {
+  await world.rows([row('p-3', '09')]);
   expect(await refusalOf(world.close('2026-09', { without: ['p-1'] }))).toMatchObject({
     code: 'feeds_missing',
     facts: { partners: [{ partner_id: 'p-2' }] },
@@ -94,12 +95,12 @@ test('every missing partner must be named, and no other', async () => {
 });
 
 test('the command that a refusal names keeps the partners that were named already', async () => {
-  world.at('2026-11-01T10:00:00Z');
-  await world.close('2026-09', { without: ['p-1', 'p-2'] });
-  await world.rows([row('p-1', '09'), row('p-2', '09'), row('p-3', '09'), row('p-1', '10')]);
-  await world.rows(['p-1', 'p-2', 'p-3'].map((id) => row(id, '10')));
-  await world.close('2026-10');
   world.at('2026-12-02T10:00:00Z');
+  await world.partners([partner({ partner_id: 'p-4', name: 'Partner p-4' })]);
+  const all = ['p-1', 'p-2', 'p-3'];
+  await world.rows([...all.map((id) => row(id, '09')), ...all.map((id) => row(id, '10')), row('p-4', '11')]);
+  await world.close('2026-09');
+  await world.close('2026-10');
   let named: string[] = [];
   for (const asked of [[], ['p-2'], ['p-3', 'p-1']]) {
     const refused = await world.close('2026-11', { without: asked }).then(
@@ -152,11 +153,49 @@ test('a month without any rows stays open even where nobody is expected, and --a
   expect(await world.close('2026-10', { allowEmpty: true })).toEqual(['2026-10']);
 });
 
-test('an earlier month without rows does not close silently with a later one', async () => {
+test('a month without any row closes only with --allow-empty, also the first one and without any partner', async () => {
+  for (const partners of [[], ['p-1'], ['p-1', 'p-2']]) {
+    await startOver(world);
+    world.at('2026-10-01T10:00:00Z');
+    await world.partners(partners.map((partner_id) => partner({ partner_id, name: partner_id })));
+    expect(await world.close(undefined)).toEqual([]);
+    for (const asked of [{}, { firstMonth: '2026-07' }, { firstMonth: '2026-08' }]) {
+      expect(await refusalOf(world.close('2026-08', asked))).toMatchObject({ code: 'month_empty' });
+    }
+    expect(await closed()).toEqual([]);
+    expect((await world.preview('2026-08' as Month)).feeds).toMatchObject([{ empty: true }]);
+    expect(await world.close('2026-08', { allowEmpty: true })).toEqual(['2026-08']);
+    expect(await eventOf('2026-08')).toEqual({ without: [], empty: true });
+  }
+});
+
+test('no partner that is named stands in for --allow-empty, nor do partners that all left', async () => {
+  const refused = await refusalOf(world.close('2026-09', { without: ['p-1', 'p-2'] }));
+  expect(refused).toEqual({ code: 'month_empty', facts: { month: '2026-09' } });
+  await world.partners(
+    ['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id, name: `Partner ${partner_id}`, active: false })),
+  );
+  expect(await refusalOf(world.close())).toEqual({ code: 'month_empty', facts: { month: '2026-09' } });
+  expect(await closed()).toEqual(['2026-07', '2026-08']);
+});
+
+test('after a month that was closed empty by mistake, the months without rows close with the one that has them', async () => {
+  await startOver(world);
+  await world.partners([partner({ partner_id: 'p-1', name: 'Partner p-1' })]);
+  await world.close('2026-03', { allowEmpty: true });
+  await world.rows([row('p-1', '07')]);
+  expect(await refusalOf(world.close())).toEqual({ code: 'month_empty', facts: { month: '2026-04' } });
+  // A later month that is refused closes none of them.
+  expect(await refusalOf(world.close('2026-06'))).toEqual({ code: 'month_empty', facts: { month: '2026-06' } });
+  expect(await closed()).toEqual(['2026-03']);
+  expect(await world.close('2026-07')).toEqual(['2026-04', '2026-05', '2026-06', '2026-07']);
+});
+
+test('an earlier month without rows does not close silently with a later one if it lacks an expected feed', async () => {
   world.at('2026-11-01T10:00:00Z');
   await world.rows([row('p-1', '10'), row('p-2', '10')]);
   const refused = await refusalOf(world.close('2026-10', { allowEmpty: true }));
-  expect(refused).toMatchObject({ code: 'feeds_missing', facts: { month: '2026-09' } });
+  expect(refused).toEqual({ code: 'month_empty', facts: { month: '2026-09' } });
   writeSettings(true);
   expect(await world.close('2026-10')).toEqual(['2026-09', '2026-10']);
 });
@@ -251,7 +290,7 @@ test('months that are complete are delivered before the refusal of a later one',
   await world.rows([row('p-1', '09'), row('p-2', '09')]);
   const ran = await command(['--json', 'close'], { env: env('2026-11-01T10:00:00Z') });
   expect(ran.status).toBe(4);
-  expect(ran.json()).toMatchObject({ error: { code: 'feeds_missing', month: '2026-10' } });
+  expect(ran.json()).toMatchObject({ error: { code: 'month_empty', month: '2026-10' } });
   expect(await closed()).toContain('2026-09');
   expect(await world.sql(`SELECT FROM emails WHERE document_id IS NOT NULL AND status <> 'sent'`)).toEqual([]);
 });

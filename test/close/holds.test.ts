@@ -1,10 +1,12 @@
 /** Invoices with odd totals: issued and due as always, their e-mails held until finance releases them. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
+import { parse } from 'yaml';
 import { previewClose } from '../../src/close/run.ts';
 import { foreseeHolds } from '../../src/delivery/foresee.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
-import { releaseDocument } from '../../src/documents/hold.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
+import { openMetrics } from '../../src/http/metrics.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -34,7 +36,40 @@ const held = async () =>
       `SELECT d.number, h.reason FROM current_holds h JOIN documents d USING (document_id) ORDER BY d.document_id`,
     )
   ).map(({ number, reason }) => [number, reason]);
-const checks = async () => (await world.database.reading((tx) => verify(tx, undefined))).differences;
+const checks = async () => (await world.verify()).differences;
+
+/** The states for which the rule of Prometheus tells somebody, with how many documents. */
+async function alarmed(): Promise<Record<string, number>> {
+  const rules = parse(readFileSync('deploy/prometheus/reckoner.rules.yml', 'utf8')) as {
+    groups: { rules: { alert: string; expr: string }[] }[];
+  };
+  const { expr = '' } = rules.groups[0]?.rules.find(({ alert }) => alert === 'ReckonerDocumentsFailed') ?? {};
+  const [, states = ''] = /^max\(reckoner_deliveries\{status=~"([\w|]+)"\}\) by \(status\) > 0$/.exec(expr) ?? [];
+  const metrics = await openMetrics(world).read();
+  const found = [...metrics.matchAll(/^reckoner_deliveries\{status="(\w+)"\} (\d+)$/gm)];
+  expect(found.map(([, state]) => state).sort()).toEqual(['failed', 'held', 'on_hold', 'pending', 'sent', 'uncertain']);
+  const loud = found.filter(
+    ([, state, count]) => new RegExp(`^(?:${states})$`).test(state as string) && Number(count) > 0,
+  );
+  return Object.fromEntries(loud.map(([, state, count]) => [state, Number(count)]));
+}
+
+test('an invoice that finance puts on hold raises no alarm; one that a rule holds does until it is released', async () => {
+  hold({ above: { USD: '100.00' } });
+  await world.rows([sold('2026-07', '100.01'), sold('2026-07', '100', { partner_id: 'p-2' })]);
+  await world.close();
+  const [[odd] = []] = await held();
+  const other = (await world.documents()).find(({ number }) => number !== odd)?.number as string;
+  await world.database.transaction((tx) => holdDocument(tx, world, { number: other, reason: 'a dispute' }));
+  await world.deliver();
+  expect(await alarmed()).toEqual({ held: 1 });
+  await world.database.transaction((tx) => releaseDocument(tx, world, odd as string));
+  await world.deliver();
+  expect(await alarmed()).toEqual({});
+  const { attention } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(attention.join('\n')).not.toContain('held');
+  expect((await world.documents()).find(({ number }) => number === other)).toMatchObject({ email: { status: 'held' } });
+});
 
 test('without the setting no invoice is held', async () => {
   await world.rows([sold('2026-07', '900000')]);

@@ -2,8 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { monthClose } from '../../src/acts/close.ts';
+import { previewAct } from '../../src/acts/run.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import { documentJson } from '../../src/documents/document.ts';
+import type { Month } from '../../src/month.ts';
 import { command } from '../support/program.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
@@ -184,6 +188,41 @@ test('the preview counts what would be held, and names the reason that delivery 
   );
   const again = await command(['close', '2026-05'], { env });
   expect(again.stdout).toContain('2026-05 was already closed on 2026-06-01; nothing was issued now');
+});
+
+test('a document that a rule holds counts once: the preview has as many pending and held as the close then has', async () => {
+  await world.partners([
+    partner(),
+    partner({ partner_id: 'p-2' }),
+    // Held by the rule and by what its e-mail lacks.
+    partner({ partner_id: 'p-3', invoicing_contact: { name: 'Accounts', email: '', cc: [] } }),
+    partner({ partner_id: 'p-4', invoicing_contact: { name: 'Accounts', email: '', cc: [] } }),
+    partner({ partner_id: 'p-5' }),
+  ]);
+  const sold = (partner_id: string, price: string, cut: string, due: string) =>
+    quote({ partner_id, accepted_at: '2026-05-10T12:00:00Z', spotPrice: price, partnerCut: cut, invoiceAmount: due });
+  const large = ['9000.00', '2700.00', '6300.00'] as const;
+  const small = ['10.00', '3.00', '7.00'] as const;
+  await world.rows([
+    sold('p-1', ...small),
+    sold('p-2', ...large),
+    sold('p-3', ...large),
+    sold('p-4', ...small),
+    sold('p-5', ...small),
+  ]);
+  const settings = { ...firstSettings('sandbox'), holds: { above: { USD: '5000.00' } } };
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-06-01T12:00:00Z' };
+  const asked = async (...args: string[]) => {
+    const ran = await command(['--json', 'close', '2026-05', ...args], { env });
+    return (ran.json() as { months: { deliveries: object }[] }).months[0]?.deliveries;
+  };
+  expect(await asked('--dry-run')).toEqual({ sent: 0, pending: 2, held: 3, failed: 0, uncertain: 0 });
+  const shown = await previewAct({ ...world, settings: readSettings(world.environment) }, monthClose, {
+    month: '2026-05' as Month,
+  });
+  expect(shown.report.text).toContain('0 sent, 2 pending, 3 held');
+  expect(await asked()).toEqual({ sent: 2, pending: 0, held: 3, failed: 0, uncertain: 0 });
 });
 
 test('a credit note stands in the preview as credit, and a month of nothing in another currency is named', async () => {

@@ -143,6 +143,7 @@ describe("a payment for another partner's invoice", () => {
 test('an act that needs a second person leaves a request, which another one approves', async () => {
   const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
   const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));
+  const amy = await signedIn(own, await invite(world, 'amy@issuer.example', { roles: ['approver'] }));
   const hold = '/console/acts/invoice.hold';
   const shown = await mara.post(hold, { number: 'INV-2026-000002', reason: 'asked', step: 'preview' });
   const asked = await mara.post(hold, { ...sentBack(shown), step: 'confirm' });
@@ -151,7 +152,6 @@ test('an act that needs a second person leaves a request, which another one appr
   expect(await world.sql(`SELECT FROM holds WHERE reason = 'asked'`)).toEqual([]);
 
   const request = '/console/approvals/1';
-  const amy = await signedIn(own, await invite(world, 'amy@issuer.example', { roles: ['approver'] }));
   expect((await amy.get('/console/queue?queue=approvals')).text).toContain('asked by mara@issuer.example');
   expect((await mara.get(request)).text).toContain('Withdraw');
   // What was asked for, not only which figures it changes.

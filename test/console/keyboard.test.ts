@@ -13,7 +13,7 @@ import { type Books, HARBOUR, NORD, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole } from '../support/console.ts';
 import { launch, openPage } from '../support/pages.ts';
 import type { Served } from '../support/service.ts';
-import { has, needs } from '../support/tools.ts';
+import { has, needs, tool } from '../support/tools.ts';
 import { quote } from '../support/world.ts';
 
 let books: Books;
@@ -170,6 +170,7 @@ test('finance previews a month, closes it and finds what it made', async () => {
 });
 
 test('finance asks for a void, and a second person approves it', async () => {
+  const approver = await at('lee@issuer.example', { roles: ['approver'] });
   const finance = await at('rosa@issuer.example', { roles: ['finance'] });
   await finance.press('/');
   await finance.page.keyboard.type('INV-2026-000009');
@@ -183,7 +184,6 @@ test('finance asks for a void, and a second person approves it', async () => {
   await finance.enter('Void a document', /Asked for approval/);
   expect((await books.balance('INV-2026-000009')).status).toBe('open');
 
-  const approver = await at('lee@issuer.example', { roles: ['approver'] });
   await approver.goTo('q', 'Work queue');
   await approver.tabTo('Approvals 1');
   await approver.press('Enter');
@@ -246,7 +246,7 @@ test('an auditor has a pack of a month made and downloads it, and its offline ve
   const zip = await arrives;
   expect(zip.suggestedFilename()).toMatch(/^invoices-2026-\d\d\.zip$/);
   const pack = join(books.home, 'downloaded');
-  expect(spawnSync('python3', ['-m', 'zipfile', '-e', await zip.path(), pack]).status).toBe(0);
+  expect(spawnSync(tool('python3'), ['-m', 'zipfile', '-e', await zip.path(), pack]).status).toBe(0);
   expect(verifyPack([pack])).toMatchObject({ status: 0, output: expect.stringContaining('invoices') });
   // It is this file that is checked: a changed byte is found.
   const data = join(pack, 'invoices.csv');

@@ -139,7 +139,7 @@ describe('a bank file', () => {
   const fileOf = (text: string, name: string) => new File([text], name);
   const HOSTILE = '../../<b>\u202e\u0007nov.csv';
   const NEXT = `${BANK_FILE.split('\n')[0]}
-2026-10-14,980.50,USD,000123456789,CSV-0010,invoice INV-2026-000005,Harbour Lights Ticketing,ACC-HARBOUR
+2026-10-14,980.50,USD,000123456789,CSV-0010,invoice INV-2026-000005,Harbour Lights Ticketing,ACC-HARBOUR-1
 `;
 
   test('is previewed, and imported as it was shown when that is confirmed', async () => {

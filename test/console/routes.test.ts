@@ -232,17 +232,15 @@ describe('sending a form', () => {
     '%s changes nothing of another partner by an act, and learns nothing of it',
     async (_name, reader) => {
       const before = await state();
-      const own = [...ACTS.values()].filter(({ role }) => role === reader.role);
-      for (const act of own) {
+      for (const act of ACTS.values()) {
         const fields = Object.fromEntries(fieldsOf(act.input).map(({ name, ...field }) => [name, guess(name, field)]));
         const { status, text } = await browserOf(reader).post(`/console/acts/${act.name}`, {
           ...fields,
           step: 'preview',
         });
         const told = text.replaceAll(/value="[^"]*"/g, '').match(SECRETS)?.[0];
-        expect([act.name, status, told]).toEqual([act.name, 422, undefined]);
+        expect([act.name, status, told]).toEqual([act.name, act.role === reader.role ? 422 : 403, undefined]);
       }
-      if (reader.role === 'finance') expect(own.length).toBeGreaterThan(20);
       expect(await state()).toEqual(before);
     },
   );

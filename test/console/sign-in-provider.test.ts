@@ -178,7 +178,7 @@ test('nobody comes in without an invitation and without a group, and the securit
   expect(await world.sql(`SELECT FROM users WHERE login LIKE 'eve%'`)).toEqual([]);
   const refused = () =>
     world.sql(`SELECT kind FROM security_events WHERE last_at >= $1`, [world.environment.now().toISO()]);
-  await expect.poll(refused, { timeout: 5000 }).toContainEqual({ kind: 'sign_in_refused' });
+  await expect.poll(refused, { timeout: 20_000 }).toContainEqual({ kind: 'sign_in_refused' });
 });
 
 test('who was deactivated comes back by an invitation, as another user, and not by the provider', async () => {

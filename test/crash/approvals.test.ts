@@ -5,7 +5,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { LEE, MARA, openApproving, RULES } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
@@ -45,7 +44,7 @@ beforeEach(async () => {
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
 });
 afterEach(async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   const wrong = checks.filter(({ differences }) => differences.length > 0);
   await world.end();
   expect(wrong).toEqual([]);

@@ -1,7 +1,6 @@
 /** kill -9 of a server while it records a settlement file: the file is recorded whole, or not at all, and can be sent again. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { PRICED } from '../support/service.ts';
 import { tally } from '../support/tally.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
@@ -52,7 +51,7 @@ test('a settlement file whose recording is killed leaves nothing, and sent again
   const again = await caller.post('/api/v1/settlement-files', file, { 'content-type': 'text/csv' });
   expect([again.status, again.text]).toEqual([200, first.text]);
   expect(await recorded()).toEqual({ files: 1, lines: 1, moved: 1, shares: 1, keys: 1, events: 1 });
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   child.kill('SIGKILL');
   tally('kills survived', 'of a settlement file that is recorded', 1);
 });

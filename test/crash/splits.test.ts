@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { FAILPOINTS, type Failpoint } from '../../src/failpoint.ts';
 import { ndjson, payout, reversedTransfers, share } from '../splits/balance-transactions.ts';
 import { type Ran, reckoner, command as stayed } from '../support/program.ts';
@@ -83,7 +82,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
       expect({ command, status: last.status, stderr: last.stderr }).toMatchObject({ command, stderr: '' });
     }
     expect(last?.status).toBe(0);
-    const { differences } = await world.database.reading((tx) => verify(tx, undefined));
+    const { differences } = await world.verify();
     expect(differences).toBe(0);
     const found = { ...(last?.json() as object), invoices: undefined };
     const counts = await world.sql(

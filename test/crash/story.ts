@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { Amount } from '../../src/money.ts';
 import { stripeAmount } from '../../src/processors/stripe/amounts.ts';
@@ -24,7 +23,7 @@ const second = quote({ quote_id: 'q-2', partner_id: 'p-2', accepted_at: '2026-07
 
 export const PARTNERS = [
   partner(),
-  partner({ partner_id: 'p-2', time_zone: 'Europe/Berlin' }),
+  partner({ partner_id: 'p-2', name: 'Nordwind Reisen GmbH', time_zone: 'Europe/Berlin' }),
   // Taxed, and with an e-invoice beside each PDF.
   partner({
     partner_id: 'p-3',
@@ -292,6 +291,6 @@ export async function assertNothingLostOrDoubled(story: Story, kills: number): P
     `SELECT message_id FROM emails WHERE status = 'sent' AND (document_id IS NOT NULL OR kind = 'account_statement')`,
   );
   expect(new Set([...copies.keys()].filter(isToPartner))).toEqual(new Set(sent.map((row) => row.message_id)));
-  const { differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
+  const { differences, inspected } = await world.verify();
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
 }

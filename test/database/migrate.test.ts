@@ -5,7 +5,13 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { MIGRATION_NAMES, migrateTo, prepareQueue, whileNobodyMigrates } from '../../src/database/migrate.ts';
+import {
+  MIGRATION_NAMES,
+  MIGRATIONS,
+  migrateTo,
+  prepareQueue,
+  whileNobodyMigrates,
+} from '../../src/database/migrate.ts';
 import { packageRoot } from '../../src/package.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { makeDatabase, type OwnDatabase } from '../support/databases.ts';
@@ -36,7 +42,7 @@ test('of three that migrate at once, one does, and the others find nothing to do
 test('a migration that was killed on the way is done again', async () => {
   const database = await opening();
   await prepareQueue(database.connection);
-  await database.asOwner((tx) => migrateTo(tx.knex, MIGRATION_NAMES.slice(0, 3)));
+  await database.asOwner((tx) => migrateTo(tx.knex, MIGRATIONS.slice(0, 3)));
   const client = new pg.Client(empty.url);
   await client.connect();
   await client.query('UPDATE migrations_lock SET is_locked = 1'); // what a killed one leaves

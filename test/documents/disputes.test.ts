@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { readOpenDisputes } from '../../src/documents/disputes.sql.ts';
 import { closeDispute, type DisputeRequest, openDispute } from '../../src/documents/disputes.ts';
 import { readHistory } from '../../src/documents/history.ts';
@@ -167,7 +166,7 @@ test('disputes are append-only, sealed, and checked by verify', async () => {
   await expect(world.sql('UPDATE invoice_disputes SET amount = 1')).rejects.toThrow(/append-only/);
   await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
   await world.close();
-  const found = await world.database.reading((tx) => verify(tx, undefined));
+  const found = await world.verify();
   expect(found.differences).toBe(0);
   const [seal] = await world.sql<{ record: string }>('SELECT record FROM seals ORDER BY month DESC LIMIT 1');
   expect(seal?.record).toMatch(/^facts_of invoice_disputes 1 [0-9a-f]{64}$/m);

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { approveRequest } from '../../src/acts/approve.ts';
 import { instructionsAdopt } from '../../src/acts/instructions.ts';
 import { runAct } from '../../src/acts/run.ts';
-import { verify } from '../../src/audit/verify.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { settingsInForce } from '../../src/documents/instructions.ts';
@@ -56,9 +55,7 @@ const adoptions = () =>
   world.sql<{ user_id: string | null; details: { changes: { field: string; old: string | null; new: string }[] } }>(
     `SELECT user_id, details FROM audit_events WHERE action = 'instructions.adopt' ORDER BY event_id`,
   );
-const found = async (check: string) =>
-  (await world.database.reading((tx) => verify(tx, undefined))).checks.find((each) => each.check === check)
-    ?.differences;
+const found = async (check: string) => (await world.verify()).checks.find((each) => each.check === check)?.differences;
 
 test('without a rule the file takes effect by itself, when documents first print it, with an event', async () => {
   expect(await delivered()).toEqual([wire.account_number]);

@@ -30,7 +30,7 @@ import {
   zeroInvoice,
 } from '../support/snapshots.ts';
 import { someOf, times } from '../support/sweep.ts';
-import { needs } from '../support/tools.ts';
+import { needs, tool } from '../support/tools.ts';
 
 // --- Reading a PDF back ---------------------------------------------------------------------------------------------
 
@@ -135,10 +135,10 @@ async function imagesOf(pdf: PDFDocumentProxy): Promise<{ width: number; height:
 function scanned(pdf: Buffer, resolution: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'scan-'));
   try {
-    execFileSync('pdftoppm', ['-r', resolution, '-gray', '-png', '-singlefile', '-', join(folder, 'page')], {
+    execFileSync(tool('pdftoppm'), ['-r', resolution, '-gray', '-png', '-singlefile', '-', join(folder, 'page')], {
       input: pdf,
     });
-    const output = execFileSync('zbarimg', ['--quiet', '--raw', join(folder, 'page.png')], {
+    const output = execFileSync(tool('zbarimg'), ['--quiet', '--raw', join(folder, 'page.png')], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });
@@ -937,7 +937,7 @@ describe('the file', () => {
     try {
       const file = join(folder, 'document.pdf');
       writeFileSync(file, await renderDocument(document));
-      const { status, stdout, stderr } = spawnSync('qpdf', ['--check', file], { encoding: 'utf8' });
+      const { status, stdout, stderr } = spawnSync(tool('qpdf'), ['--check', file], { encoding: 'utf8' });
       expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
     } finally {
       rmSync(folder, { recursive: true });
@@ -946,7 +946,7 @@ describe('the file', () => {
 
   test.for(every)('has a structure that poppler reads: %s', async ([, document], context) => {
     needs('pdfinfo', context);
-    const { stdout, stderr } = spawnSync('pdfinfo', ['-struct-text', '-'], {
+    const { stdout, stderr } = spawnSync(tool('pdfinfo'), ['-struct-text', '-'], {
       input: await renderDocument(document),
       encoding: 'utf8',
     });
@@ -957,7 +957,7 @@ describe('the file', () => {
 
   test('embeds subsets of its two fonts, with their characters', async (context) => {
     needs('pdffonts', context);
-    const listed = execFileSync('pdffonts', ['-'], { input: await renderDocument(snapshot()), encoding: 'utf8' });
+    const listed = execFileSync(tool('pdffonts'), ['-'], { input: await renderDocument(snapshot()), encoding: 'utf8' });
     const fonts = listed.trim().split('\n').slice(2);
     expect(fonts).toHaveLength(2);
     for (const font of fonts) expect(font).toMatch(/NotoSans-(Regular|Bold)\s+CID TrueType\s+Identity-H\s+yes yes yes/);

@@ -13,7 +13,7 @@ import { describeClose } from '../../src/reports/close-text.ts';
 import { readTaxReport } from '../../src/reports/tax.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
-import { needs } from '../support/tools.ts';
+import { needs, tool } from '../support/tools.ts';
 import { partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { type Corrections, correctionsOf, document, expectVerified, refund, sale } from './correcting.ts';
 
@@ -165,6 +165,12 @@ test('a sale from before tax began needs a rule for its own month: nothing refun
     code: 'tax_rule_missing',
     facts: { lines: [{ partner_id: 'p-1', date: '2026-07-31' }] },
   });
+  await expect(world.close()).rejects.toThrow(
+    /p-1 \(DE\), policy ticket-protection: rule 1 begins on 2026-08-01; the sale's tax point is 2026-07-31\nChange "from" or "until" of the rule in settings\.json, or add a rule under tax\.rules for those days\.$/,
+  );
+  // The rule's own first day is what the refusal asks for.
+  configure([{ category: 'standard', rate: '19', from: '2026-07-01' }], '2026-08');
+  await world.preview();
   const before = { category: 'exempt', reason: 'Billed without VAT', until: '2026-07-31' } as const;
   configure([{ category: 'standard', rate: '19' }, before], '2026-08');
   await world.close();
@@ -371,7 +377,7 @@ async function delivered(number: string): Promise<{ pdf: string; mail: string }>
   const facts = { contactName: '', attachments: [], rowsOmitted: false };
   const mail = renderDocumentEmail(documentSnapshot(snapshot, additions), facts, templatesOf(world.environment));
   return {
-    pdf: execFileSync('pdftotext', [file, '-'], { encoding: 'utf8' }).replace(/\s+/g, ' '),
+    pdf: execFileSync(tool('pdftotext'), [file, '-'], { encoding: 'utf8' }).replace(/\s+/g, ' '),
     mail: mail.text,
   };
 }
@@ -407,7 +413,9 @@ test('the long name of a tax, with our number there, is a line of its own below 
   await world.rows([sale('2026-07', '1000', { partner_id: 'p-jp', currency: 'JPY' })]);
   await world.close();
   await delivered(INV_1);
-  const lines = execFileSync('pdftotext', [join(world.home, `${INV_1}.pdf`), '-'], { encoding: 'utf8' }).split('\n');
+  const lines = execFileSync(tool('pdftotext'), [join(world.home, `${INV_1}.pdf`), '-'], { encoding: 'utf8' }).split(
+    '\n',
+  );
   expect(lines.map((line) => line.trim())).toContain('Japanese consumption tax (JCT) registration T7000012050002');
 });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { invite } from '../support/console.ts';
 import { serveRoutes } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
-import { CHROMIUM, has, needs } from '../support/tools.ts';
+import { has, needs, tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { MONTHS, openMonths } from './months.ts';
 import { readBack } from './read-back.ts';
@@ -16,7 +16,7 @@ let browser: Browser | undefined;
 beforeAll(async () => {
   world = await openMonths(...MONTHS);
   ({ served } = await serveRoutes(world));
-  if (has('chromium')) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  if (has('chromium')) browser = await chromium.launch({ executablePath: tool('chromium'), args: ['--no-sandbox'] });
 });
 afterAll(async () => {
   await browser?.close();

@@ -12,6 +12,7 @@ import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
 import { exported, month, verifyPack } from '../audit/books.ts';
 import { Forger, type Row } from '../audit/forger.ts';
+import { tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { openMonths } from './months.ts';
 import { tableOf, units } from './read-back.ts';
@@ -30,7 +31,9 @@ const rowsOf = (folder: string, name: string) =>
 
 function verifiedBy(folder: string): { node: string; python: string; status: (number | null)[] } {
   const { status, output } = verifyPack([folder]);
-  const python = spawnSync('python3', [join(packageRoot, 'templates/export/verify.py'), folder], { encoding: 'utf8' });
+  const python = spawnSync(tool('python3'), [join(packageRoot, 'templates/export/verify.py'), folder], {
+    encoding: 'utf8',
+  });
   return { node: output, python: `${python.stdout}${python.stderr}`, status: [status, python.status] };
 }
 

@@ -10,7 +10,7 @@ import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { readExports } from '../../src/general-ledger/list.ts';
 import { lastDay, type Month } from '../../src/month.ts';
 import { command } from '../support/program.ts';
-import { needs } from '../support/tools.ts';
+import { needs, tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
 import { ACCOUNTS, MONTHS, openMonths } from './months.ts';
 import { nonZero, readBack, sumsBy, units } from './read-back.ts';
@@ -163,7 +163,7 @@ test('hledger reads the generic file and comes to the same balances', (context) 
   );
   const file = join(folder, 'generic', '2026-09', 'gl-2026-09-1-generic.csv');
   const args = ['-f', `csv:${file}`, '--rules-file', join(folder, 'gl.rules'), 'bal', '-N', '--flat', '-O', 'csv'];
-  const ran = spawnSync('hledger', args, { encoding: 'utf8' });
+  const ran = spawnSync(tool('hledger'), args, { encoding: 'utf8' });
   expect(ran.stderr).toBe('');
   const read = readBack('generic', [{ name: 'x.csv', content: readFileSync(file) }]);
   const sums = sumsBy(read, ({ account }) => account);

@@ -60,6 +60,8 @@ const price = (currency: string, units: number, amount: number): string =>
 /** It is 15 October 2026, the three months are closed for billing, and those of `books` are closed for good. */
 export async function openMonths(...books: readonly string[]): Promise<World> {
   const world = await openWorld();
+  // With the most accounts: partner cuts are ours.
+  world.settings = { ...world.settings, we_are: 'principal' };
   writeAccounts(world);
   await world.partners(PARTNERS.map(([partner_id, name, currency]) => partner({ partner_id, name, currency })));
   for (const [index, month] of MONTHS.entries()) {

@@ -11,7 +11,6 @@ import {
   balancedParts,
   type GlLine,
   latestTargets,
-  mapped,
   moved,
   sharedNames,
   summarise,
@@ -23,7 +22,7 @@ import { readDueHandOffs } from '../../src/reports/hand-offs.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { booksOf } from '../payments/books.ts';
 import type { World } from '../support/world.ts';
-import { ACCOUNTS, MONTHS, openMonths, writeAccounts } from './months.ts';
+import { ACCOUNTS, openMonths, writeAccounts } from './months.ts';
 import { readBack, sumsBy, units } from './read-back.ts';
 
 let world: World;
@@ -149,20 +148,6 @@ test('a blank before a formula does not hide it in a name of theirs', () => {
   for (const to of ['=1+1', ' =1+1', '\u00a0=1+1', '\u3000@SUM(A1)']) {
     expect(() => storedAccounts({ accounts: [{ account: 'income:sales', to }] })).toThrow(/formula/);
   }
-});
-
-test('as agent, sales are net of the partner cut, policy by policy, and nothing else differs', async () => {
-  const gross = await exported({ month: MONTHS[1] as Month, format: 'generic' });
-  const cut = ACCOUNTS.accounts.filter(({ account }) => account !== 'expenses:partner-cut');
-  const net = storedAccounts({ ...ACCOUNTS, sales: 'net', accounts: cut });
-  const { lines, unmapped } = mapped(net, gross.lines, new Map());
-  expect(unmapped).toEqual([]);
-  const [before, after] = [sums(gross.lines), sums(lines)];
-  expect(before['Commissions USD']).toBeGreaterThan(0n);
-  expect(after['Commissions USD']).toBeUndefined();
-  // 300.00 of each sale.
-  expect(after['Sales of parking USD']).toBe((before['Sales of parking USD'] as bigint) + 300_000n);
-  expect(after['Bank Tokyo JPY']).toBe(before['Bank Tokyo JPY']);
 });
 
 /** 1,000 receivables of one currency and what they add up to on the other side. */

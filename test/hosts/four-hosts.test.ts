@@ -4,12 +4,13 @@
  */
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
 import { Browser } from '../support/console.ts';
 import { networkNamespaces, portsOfOneMachine, type Site, whyNoNamespaces } from '../support/hosts.ts';
 import { type Answer, ask, callerWith } from '../support/service.ts';
 import { REACH } from '../support/sweep.ts';
+import { needs } from '../support/tools.ts';
 import { Company, PARTNERS, PUBLIC_URL, REQUESTS_PER_MINUTE, type Running, WEBHOOK_SECRET } from './company.ts';
 
 const namespacesMissing = whyNoNamespaces();
@@ -19,22 +20,25 @@ const SITES: readonly [name: string, open: () => Promise<Site>, missing: string 
 ];
 
 for (const [name, open, missing] of SITES) {
-  const title = `four hosts ${name}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
-  describe.skipIf(missing !== undefined)(title, { timeout: 400_000 }, () =>
-    fourHosts(open, open === networkNamespaces),
-  );
+  describe(`four hosts ${name}`, { timeout: 400_000 }, () => fourHosts(open, open === networkNamespaces, missing));
 }
 
-function fourHosts(open: () => Promise<Site>, hasLinks: boolean): void {
+function fourHosts(open: () => Promise<Site>, hasLinks: boolean, missing: string | undefined): void {
   let company: Company;
   let workers: Running[];
   let urls: string[];
   beforeAll(async () => {
+    if (missing !== undefined) return;
     company = await Company.open(open);
     workers = await company.workers();
     urls = (await company.servers()).map(({ url }) => url);
   }, 300_000);
   afterAll(() => company?.close());
+  beforeEach((context) => {
+    if (missing === undefined) return;
+    if (hasLinks) needs('ip', context);
+    context.skip(missing);
+  });
 
   /** A host's place in a round. */
   const nth = (turn: number): string => urls[turn % urls.length] as string;

@@ -55,8 +55,9 @@ test('it is valid OpenAPI 3.1 with every operation once', async () => {
 test('every example is an answer by its own schema, and every operation but the files has one', async () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(described, 'api');
-  for (const { path, methods, status, answer } of OPERATIONS) {
-    if (typeof answer === 'string') continue;
+  const inJson = OPERATIONS.filter(({ answer }) => typeof answer !== 'string');
+  expect(inJson.length).toBeGreaterThan(10);
+  for (const { path, methods, status } of inJson) {
     for (const method of methods) {
       const content =
         described.paths[path]?.[method.toLowerCase()]?.responses[String(status)]?.content['application/json'];

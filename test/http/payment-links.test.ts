@@ -1,6 +1,5 @@
 /** The life of the link of a payment page: replaced, taken back, closed after the payment; and what a void page tells. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { changeLink } from '../../src/delivery/change-link.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
@@ -19,7 +18,7 @@ beforeAll(async () => {
   served = await serveWorld(world);
 });
 afterAll(async () => {
-  const { differences } = await world.database.reading((tx) => verify(tx, undefined));
+  const { differences } = await world.verify();
   expect(differences).toBe(0);
   await served.end();
   await world.end();

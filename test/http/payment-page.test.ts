@@ -15,7 +15,7 @@ import { recordPayment } from '../../src/payments/record.ts';
 import { AXE } from '../support/pages.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { someOf, times } from '../support/sweep.ts';
-import { CHROMIUM, has, needs } from '../support/tools.ts';
+import { has, needs, tool } from '../support/tools.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -95,7 +95,7 @@ beforeAll(async () => {
   served = await serveWorld(world);
   if (!has('chromium')) return;
   browser = await chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: tool('chromium'),
     args: [
       ...['--no-sandbox', '--headless', '--disable-gpu', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -233,7 +233,7 @@ describe('in a browser without JavaScript', () => {
       `UPDATE document_pdfs SET instructions_changed = true WHERE document_id =
          (SELECT document_id FROM documents WHERE partner_id = 'p-1' AND month = '2026-07')`,
     );
-    await world.sql('ALTER TABLE document_pdfs ENABLE ALWAYS TRIGGER append_only_rows');
+    await world.sql('ALTER TABLE document_pdfs ENABLE ALWAYS TRIGGER append_only');
     const page = await visit(paths['due'] ?? '');
     expect(await page.innerText('body')).toContain('Our bank details have changed since your last invoice.');
     await page.close();

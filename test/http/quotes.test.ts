@@ -1,6 +1,5 @@
 /** Quotes, requotes and their acceptance as a partner's developer meets them, and what the ledger has of them after. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { describeDifferingCut } from '../../src/ledger/quoted.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -33,7 +32,7 @@ beforeAll(async () => {
   lantern = await served.caller('p-2');
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });

@@ -1,6 +1,5 @@
 /** Reversals by call: what a partner gives back, as a ledger row by the ledger's own rules. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
@@ -18,7 +17,7 @@ beforeAll(async () => {
   other = await served.caller('p-2');
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });

@@ -1,7 +1,6 @@
 /** Settlement files by call: judged as the command judges them, recorded once, and only as the caller's own. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { type Answer, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -33,7 +32,7 @@ beforeAll(async () => {
   callers = Object.fromEntries(opened) as typeof callers;
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });

@@ -67,6 +67,7 @@ test('a real-time split is one payment that routes exactly the share', async () 
   const metadata = { quote_id, enrollment_id };
   expect(answer.body['split']).toEqual({
     ...{ split: 'real_time', merchant_of_record: 'platform', connected_account_id: 'acct_real' },
+    settlement_currencies: null,
     share: 14.87,
     requests: [
       {
@@ -85,6 +86,22 @@ test('a real-time split is one payment that routes exactly the share', async () 
   expect(answer.text).toContain('"share":14.87,');
   // Accepted again, it is the same answer.
   expect((await accept(callers['p-real'], 'quote', id)).text).toBe(answer.text);
+});
+
+test('a quote in a currency in which the platform is not paid out is accepted without requests', async () => {
+  const euro = { split: 'sequential', currency: 'EUR', settlement_currencies: ['EUR', 'USD'] };
+  await world.partners([connected('p-euro', euro)]);
+  const caller = await served.caller('p-euro');
+  const [held, late] = [await quoted(caller), await quoted(caller)];
+  expect((await accept(caller, 'quote', held)).body['split']).toMatchObject({ problem: null, requests: [{}, {}] });
+  await world.partners([connected('p-euro', { ...euro, currency: 'USD', settlement_currencies: ['USD'] })]);
+  const answer = await accept(caller, 'quote', late);
+  expect(answer).toMatchObject({ status: 200, body: { split: { settlement_currencies: ['USD'], requests: null } } });
+  const { problem } = answer.body['split'] as { problem: object };
+  expect(problem).toEqual({ code: 'currency_not_held', reason: expect.stringContaining('holds USD and no EUR') });
+  // `split plan` says the same of it.
+  const { plans } = await world.database.reading((tx) => planQuote(tx, { quoteId: late }));
+  expect(plans).toMatchObject([{ requests: [], problem }]);
 });
 
 test('a requote has a split of its own, of the increments', async () => {

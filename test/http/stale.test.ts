@@ -1,7 +1,6 @@
 /** What an acceptance was judged by may change before it is recorded: then it is judged again. */
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { SourceFile } from '../../src/ledger/read.ts';
@@ -58,7 +57,7 @@ test('a requote that waits for others is not accepted after its quote is reverse
     statuses: [200, 200, before ? 200 : 422],
     rows: ['quote_accepted', ...(before ? ['requote_accepted'] : []), 'reversal'],
   });
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });
@@ -112,7 +111,7 @@ test('an import that reverses a quote while a requote of it is accepted is as on
   expect(await outcomeOf(together.id, interleaved.answer, interleaved.report)).toEqual(expected);
   await world.database.transaction((tx) => importing(tx, before.id));
   expect(await before.accept()).toMatchObject({ status: 422, body: { code: 'quote_reversed' } });
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });

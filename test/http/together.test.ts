@@ -1,7 +1,6 @@
 /** Acceptances in one batch: each gets its own answer, and none fails or waits because of another. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { revokeClient } from '../../src/partners/clients.ts';
 import { seeded } from '../support/random.ts';
 import { type Answer, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -28,7 +27,7 @@ beforeAll(async () => {
   elsewhere = await other.caller('p-1');
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await other.end();
   await world.end();

@@ -150,6 +150,31 @@ test('a signed event that nobody can keep is refused as such', async () => {
   }
 });
 
+test('a thin event is refused with what to change at Stripe', async () => {
+  const storing = await serveWorld(world, {
+    environment: { ...world.environment, stripeWebhookSecrets: new Map([['', SECRETS]]) },
+    storeEvents,
+  });
+  const body = JSON.stringify({
+    ...{ id: 'evt_1', object: 'v2.core.event', type: 'v1.refund.failed', created: '2026-07-15T12:00:00Z' },
+    ...{ livemode: false, related_object: { id: 're_1', type: 'refund', url: '/v1/refunds/re_1' } },
+  });
+  try {
+    const answer = await ask(`${storing.url}/webhooks/stripe`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'stripe-signature': `t=${NOW},v1=${sign('whsec_new', NOW, body)}`,
+      },
+      body,
+    });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'processor_events_invalid' } });
+    expect(answer.text).toContain('replace the endpoint by one with snapshot payloads');
+  } finally {
+    await storing.end();
+  }
+});
+
 test('a body that is too large is told the limit of webhooks', async () => {
   const answer = await ask(`${served.url}/webhooks/stripe`, {
     method: 'POST',

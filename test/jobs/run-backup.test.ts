@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../src/package.ts';
+import { jobScript } from '../support/program.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 let world: World;
@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 const night = (now: string) =>
-  execFileSync(join(packageRoot, 'jobs', 'run-backup'), {
+  execFileSync(jobScript('run-backup'), {
     env: {
       ...{ PATH: process.env['PATH'], RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: now },
       ...{ RECKONER_BACKUPS: folder, RECKONER_BACKUPS_KEPT: '2' },

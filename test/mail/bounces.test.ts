@@ -1,6 +1,5 @@
 /** Reports of returned e-mails, as Postfix, Exchange and sendmail write them, joined to what was sent. */
 import { expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { retryEmails } from '../../src/delivery/retry-emails.ts';
 import { bouncesIn, messagesOf } from '../../src/mail/bounce-report.ts';
 import { type BouncesRecorded, recordBounces } from '../../src/mail/bounces.ts';
@@ -32,7 +31,7 @@ const record = async (...files: Buffer[]): Promise<BouncesRecorded> => {
   return world.database.transaction((tx) => recordBounces(tx, world, { source: 'mbox', reports }));
 };
 const status = () => world.database.reading((tx) => readStatus(tx, world));
-const differences = async () => (await world.database.reading((tx) => verify(tx, undefined))).differences;
+const differences = async () => (await world.verify()).differences;
 
 test('an invoice that came back is bounced where finance looks, until it is sent to an address that works', async () => {
   const messageId = await deliver();

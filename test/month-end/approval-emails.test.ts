@@ -122,8 +122,8 @@ test('while nobody may approve, the e-mail is held and the status says how to na
         { login: LEE, grant: grant ? approver : [], revoke: grant ? [] : approver },
       );
     });
-  await roles(false);
   const request = await ask(SECOND, 'nobody there');
+  await roles(false);
   await send();
   expect(sent()).toEqual([]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));

@@ -6,7 +6,6 @@ import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openingImport, openingReverse } from '../../src/acts/opening.ts';
 import { runAct } from '../../src/acts/run.ts';
-import { verify } from '../../src/audit/verify.ts';
 import { Amount } from '../../src/money.ts';
 import { packageRoot } from '../../src/package.ts';
 import { recordPayment } from '../../src/payments/record.ts';
@@ -14,6 +13,7 @@ import { readAging } from '../../src/reports/aging.ts';
 import { expectPacksToHold, exported, month, verifyPack } from '../audit/books.ts';
 import { Forger } from '../audit/forger.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { cash, credit, csvOf, invoice } from './file.ts';
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(() => world.end());
 
 const failing = async (): Promise<string[]> => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
 };
 
@@ -159,7 +159,7 @@ describe('a pack of invoices', () => {
     forger.edit('openings.csv', forge);
     forger.fit();
     const { status, output } = verifyPack([forger.folder]);
-    const python = spawnSync('python3', [join(packageRoot, 'templates/export/verify.py'), forger.folder], {
+    const python = spawnSync(tool('python3'), [join(packageRoot, 'templates/export/verify.py'), forger.folder], {
       encoding: 'utf8',
     });
     expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);
@@ -240,7 +240,7 @@ describe('both verifiers refuse a pack that was sealed again after', () => {
     forge(pack);
     pack.reseal();
     const { status, output } = verifyPack([pack.folder]);
-    const python = spawnSync('python3', [join(packageRoot, 'templates/export/verify.py'), pack.folder], {
+    const python = spawnSync(tool('python3'), [join(packageRoot, 'templates/export/verify.py'), pack.folder], {
       encoding: 'utf8',
     });
     expect([status, python.status], `${output}${python.stdout}${python.stderr}`).toEqual([1, 1]);

@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openingImport, openingReverse } from '../../src/acts/opening.ts';
 import { previewAct, runAct } from '../../src/acts/run.ts';
-import { verify } from '../../src/audit/verify.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
@@ -59,7 +58,7 @@ const aging = (asOf: string) => world.database.reading((tx) => readAging(tx, { a
 const act = <Result>(work: (tx: Transaction) => Promise<Result>) => world.database.transaction(work);
 
 async function expectVerified(): Promise<void> {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.flatMap(({ differences }) => differences)).toEqual([]);
 }
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { signedHeaders } from '../../src/partner-events/signature.ts';
+import { tool } from '../support/tools.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'reckoner-receivers-'));
 const children: ChildProcess[] = [];
@@ -27,15 +28,15 @@ async function freePort(): Promise<number> {
 }
 
 test.each([
-  ['js', 'receiver.mjs', process.execPath],
-  ['python', 'receiver.py', 'python3'],
+  ['js', 'receiver.mjs', () => process.execPath],
+  ['python', 'receiver.py', () => tool('python3')],
 ])('the receiver in %s', async (language, name, program) => {
   const docs = readFileSync(join(import.meta.dirname, '../../docs/partners.md'), 'utf8');
   const code = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(docs)?.[1];
   writeFileSync(join(folder, name), code as string);
   const port = await freePort();
   const env = { ...process.env, WEBHOOK_SECRET: `whsec_${KEY.toString('base64')}`, PORT: String(port) };
-  const child = spawn(program, [join(folder, name)], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(program(), [join(folder, name)], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   children.push(child);
   let printed = '';
   child.stdout.on('data', (chunk: Buffer) => {

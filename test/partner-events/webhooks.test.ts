@@ -18,6 +18,7 @@ import {
 import { readStatus } from '../../src/reports/status.ts';
 import { expectVerified } from '../documents/correcting.ts';
 import { serveWorld } from '../support/service.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { isSignedWith, type Receiver, startReceiver } from './receiver.ts';
 
@@ -94,7 +95,7 @@ signed = "{webhook-id}.{webhook-timestamp}.".format(**given["headers"]) + given[
 expected = "v1," + base64.b64encode(hmac.new(key, signed.encode(), hashlib.sha256).digest()).decode()
 print(any(hmac.compare_digest(expected, each) for each in given["headers"]["webhook-signature"].split(" ")))`;
     const input = JSON.stringify({ secret, ...receiver.received[0] });
-    expect(spawnSync('python3', ['-c', script], { input, encoding: 'utf8' }).stdout.trim()).toBe('True');
+    expect(spawnSync(tool('python3'), ['-c', script], { input, encoding: 'utf8' }).stdout.trim()).toBe('True');
   });
 
   test('sends each partner its own events, and to a partner without one nothing', async () => {

@@ -44,6 +44,11 @@ const priced = (price: unknown) => policies(policy({ price }));
 type Rule = readonly [sentence: string, overrides: Record<string, unknown>, path: string];
 
 const REFUSED: readonly Rule[] = [
+  [
+    'an e-mail address that Peppol refuses',
+    { e_invoice: 'ubl', electronic_address: 'EM:ap@x.example' },
+    '0.electronic_address',
+  ],
   ['an id is needed', { partner_id: undefined }, '0.partner_id'],
   ['an id of 129 characters', { partner_id: 'p'.repeat(129) }, '0.partner_id'],
   ['an id that starts with a dot', { partner_id: '.p' }, '0.partner_id'],

@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { partsOf, resumeLedger } from '../../src/documents/resume.ts';
 import { packageRoot } from '../../src/package.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { command } from '../support/program.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -44,8 +44,8 @@ async function pack(name: string, ...months: string[]): Promise<string> {
 }
 
 const verdicts = (...args: string[]) =>
-  (['node', 'python3'] as const).map((program) => {
-    const file = program === 'node' ? 'verify.mjs' : 'verify.py';
+  ['verify.mjs', 'verify.py'].map((file) => {
+    const program = file === 'verify.mjs' ? process.execPath : tool('python3');
     const { status, stdout } = spawnSync(program, [join(packageRoot, 'templates/export', file), ...args], {
       encoding: 'utf8',
     });
@@ -99,7 +99,7 @@ test.each<[what: string, forged: string, said: RegExp]>([
 ])('a forgery of skipped numbers is found by verify and by both verifiers: %s', async (_, forged, said) => {
   await skipNumbers([GUARDS_OFF, forged, GUARDS_ON]);
   const failed = async () => {
-    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    const { checks } = await world.verify();
     return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
   };
   expect(await failed()).toEqual(['numbers_without_gaps']);
@@ -117,7 +117,7 @@ test('skipped numbers that are forged after the seal break the seal', async () =
     'DELETE FROM skipped_numbers',
   ]) {
     for (const statement of [GUARDS_OFF, forged, GUARDS_ON]) await world.sql(statement);
-    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    const { checks } = await world.verify();
     const failed = checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
     expect(failed).toContain('seals_recomputed');
   }

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
@@ -97,8 +96,14 @@ export interface Books extends World {
 export const bankFile = (name: string): Buffer =>
   readFileSync(fileURLToPath(new URL(`files/${name}`, import.meta.url)));
 
-/** Twelve invoices are open; it is 15 October 2026. `settings` are laid over the sandbox's. */
-export async function openBooks(settings: Partial<Settings> = {}): Promise<Books> {
+/**
+ * Twelve invoices are open; it is 15 October 2026. `settings` are laid over the sandbox's; `begin` is done before July is
+ * closed.
+ */
+export async function openBooks(
+  settings: Partial<Settings> = {},
+  begin?: (world: World) => Promise<unknown>,
+): Promise<Books> {
   const world = await openWorld();
   const names: Record<string, string> = {
     [HARBOUR]: 'Harbour Lights Ticketing',
@@ -109,6 +114,7 @@ export async function openBooks(settings: Partial<Settings> = {}): Promise<Books
   await world.partners(
     OWED.map(([partner_id, currency]) => partner({ partner_id, name: names[partner_id], currency })),
   );
+  await begin?.(world);
   for (const [index, month] of ['2026-07', '2026-08', '2026-09'].entries()) {
     world.at(`2026-${String(8 + index).padStart(2, '0')}-02T15:00:00Z`);
     await world.rows(
@@ -179,7 +185,7 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
       return { balance, amount_paid, credited, status };
     },
     async verified() {
-      const { checks } = await reading((tx) => verify(tx, undefined));
+      const { checks } = await world.verify();
       const wrong = checks.filter((check) => check.differences.length > 0);
       if (wrong.length > 0) throw new Error(JSON.stringify(wrong, null, 2));
     },

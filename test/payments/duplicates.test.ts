@@ -60,8 +60,8 @@ describe('a hand entry and a bank line', () => {
     const { paymentId } = await books.record({ amount: '311', partnerId: 'p-3', reference: 'FT-8812346' });
     const named = await bank('2026-10-14,311.00,USD,0001,B-4,FT-8812346,Harbour Lights Ticketing,');
     expect(named.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
-    await bank(`2026-10-14,1.00,USD,0001,B-5,${inv(1)},Harbour Lights Ticketing,ACC-HARBOUR`);
-    const known = await bank('2026-10-14,311.00,USD,0009,B-6,FT-8812346,Treasury,ACC-HARBOUR');
+    await bank(`2026-10-14,1.00,USD,0001,B-5,${inv(1)},Harbour Lights Ticketing,ACC-HARBOUR-1`);
+    const known = await bank('2026-10-14,311.00,USD,0009,B-6,FT-8812346,Treasury,ACC-HARBOUR-1');
     expect(known.new_lines).toMatchObject([{ outcome: 'payment', same_as: [paymentId], applied: [] }]);
   });
 

@@ -184,7 +184,7 @@ test('verify finds an erasure that was recorded later under the event of others'
      INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id, fact_id)
      SELECT ${number}, recorded_at, event_id, 1000000 FROM processor_event_erasures ORDER BY fact_id LIMIT 1; ${GUARDS_ON}`,
   );
-  const { checks } = await books.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await books.verify();
   expect(checks.find(({ check }) => check === 'processor_events_recorded')?.differences).toMatchObject([
     { subject: expect.stringMatching(/^erasures of event \d+$/), detail: '2 recorded, and the event says 1' },
   ]);
@@ -211,7 +211,7 @@ test.each(damages)('verify finds %s', async (_, detail, statement) => {
   const [before] = await books.sql<{ payload: unknown }>(`SELECT payload FROM processor_events WHERE id = $1`, [id]);
   await books.sql(`${GUARDS_OFF} ALTER TABLE processor_events DROP CONSTRAINT processor_event_payload_is_hashed`);
   await books.sql(statement, [id]);
-  const { checks } = await books.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await books.verify();
   const found = checks.find(({ check }) => check === 'processor_events_recorded')?.differences;
   expect(found).toEqual([{ subject: `event ${id}`, detail }]);
   await books.sql(`UPDATE processor_events SET payload = $2 WHERE id = $1`, [id, JSON.stringify(before?.payload)]);

@@ -51,7 +51,7 @@ describe('BAI2', () => {
       ['980.50', 'payment', '', `${inv(5)} 0.60`],
       ['1500.00', 'payment', '', `${inv(10)} 0.60`],
       ['2100.00', 'payment', '', `${inv(11)} 0.60`],
-      ['333.33', 'payment', '', `${inv(3)} 0.80`],
+      ['333.33', 'payment', '', `${inv(3)} 0.40`],
     ]);
     const open = (await books.documents()).filter((each) => each.status === 'open');
     expect(open).toHaveLength(12);

@@ -158,7 +158,7 @@ describe('matching', () => {
   test('the reference of one partner from the account of another is only suggested', () => {
     const book = bookOf([payable(1, 'p-1', '100')], { 'ACC-2': 'p-2' });
     const result = match(pay('100', 'INV-2026-000001 HARBOUR LIGHTS', { account: 'ACC-2' }), book);
-    expect([applied(result), result.suggested[0]?.confidence, result.partner_id]).toEqual([[], '0.40', 'p-2']);
+    expect([applied(result), result.suggested[0]?.confidence, result.partner_id]).toEqual([[], '0.40', undefined]);
   });
 
   test('several documents are paid when the amount is enough; otherwise they are suggested', () => {
@@ -280,10 +280,22 @@ describe('short numbers', () => {
     expect(suggested(match(pay('29', '000012, 000020'), open()))).toEqual([]);
   });
 
-  test('after a whole number are what the rest may be for', () => {
-    const open = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '20')]);
-    const result = match(pay('30', 'HARBOUR LIGHTS INV-2026-000012, 000020'), open);
-    expect([applied(result), suggested(result)]).toEqual([['12:10.00'], ['20:20.00']]);
+  test('after a whole number are suggested together with it, also less a bank fee', () => {
+    const open = () => bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '20')], {}, { USD: '1.50' });
+    const text = 'HARBOUR LIGHTS INV-2026-000012, 000020';
+    const both = match(pay('30', text), open());
+    expect([applied(both), suggested(both), both.partner_id]).toEqual([[], ['12:10.00', '20:20.00'], 'p-1']);
+    const lessFee = match(pay('28.50', text), open());
+    expect([applied(lessFee), suggested(lessFee)]).toEqual([[], ['12:10.00', '20:18.50']]);
+    expect(lessFee.suggested.map(({ evidence: { set, fee } }) => [set?.length, fee])).toEqual(
+      Array(2).fill([2, '1.50']),
+    );
+    expect(suggested(match(pay('12', text), open()))).toEqual(['12:10.00', '20:12.00']);
+  });
+
+  test('that are nothing of the payer do not hold a line', () => {
+    const open = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-2', '20')]);
+    expect(applied(match(pay('10', 'HARBOUR LIGHTS INV-2026-000012 BATCH 000020'), open))).toEqual(['12:10.00']);
   });
 });
 

@@ -433,7 +433,7 @@ describe('one payment, reported by webhook, bank file and hand', () => {
 
   test('a wire that is recorded by hand before the bank reports it, concurrently too', async () => {
     const own = await openBooks();
-    const wire = `2026-10-14,1250.00,USD,000123456789,FT26-99,WIRE ${inv(1)},Harbour Lights Ticketing,ACC-1\n`;
+    const wire = `2026-10-14,1250.00,USD,000123456789,FT26-99,WIRE ${inv(1)},Harbour Lights Ticketing,ACC-90001\n`;
     const byHand = () => own.record({ amount: '1250', number: inv(1), reference: 'FT26-99' });
     await Promise.all([byHand(), own.bankText('wire.csv', CSV + wire), byHand()]);
     const payments = await own.payments();

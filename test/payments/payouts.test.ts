@@ -112,8 +112,8 @@ test('a payout does not bring a payment that was recorded by mistake', async () 
 
 test("the processor's account is not learned as a payer's from link money that the bank reports first", async () => {
   const line =
-    '2026-10-09,100.00,USD,0001,PO-ACC,STRIPE TRANSFER pi_ACCOUNT0000000000000000 INV-2026-000011,Blue Ridge Arena,ST-1';
+    '2026-10-09,101.00,USD,0001,PO-ACC,STRIPE TRANSFER pi_ACCOUNT0000000000000000 INV-2026-000011,Blue Ridge Arena,ST-100001';
   const { new_lines } = await books.bankText('account.csv', `${HEAD}${line}\n`);
   expect(new_lines).toMatchObject([{ outcome: 'payment', applied: [{ number: inv(11) }] }]);
-  expect(await books.sql(`SELECT * FROM payer_accounts WHERE payer_account = 'ST-1'`)).toEqual([]);
+  expect(await books.sql(`SELECT * FROM payer_accounts WHERE payer_account = 'ST-100001'`)).toEqual([]);
 });

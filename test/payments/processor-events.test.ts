@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
+import { reversePayment } from '../../src/payments/reverse.ts';
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { someOf, times } from '../support/sweep.ts';
@@ -63,6 +64,96 @@ test('a refund event states the total: each adds the difference, and reopens the
   expect(await books.balance(inv(2))).toMatchObject({ balance: '100.00', amount_paid: '740.00' });
   await books.events([linked.refunded(30000), linked.refunded(10000)]);
   expect(await books.balance(inv(2))).toMatchObject({ balance: '300.00', amount_paid: '540.00' });
+});
+
+test.each(['refund.failed', 'refund.updated', 'charge.refund.updated'])(
+  'a refund that fails later pays its invoice again: %s',
+  async (type) => {
+    const own = await openBooks();
+    const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'FAIL' });
+    await own.events([linked.completed(), linked.refunded(10000, 10)]);
+    // That it succeeded is no news.
+    const succeeded = linked.refund(10000, { status: 'succeeded', type, made: 10 });
+    expect(await own.events([succeeded])).toMatchObject({ effects: 0, without_effect: 1, manual_review: [] });
+    expect(await own.balance(inv(2))).toMatchObject({ status: 'open', balance: '100.00' });
+    const failed = linked.refund(10000, { type, made: 10, after: 3600 });
+    expect(await own.events([failed])).toMatchObject({ effects: 1, manual_review: [] });
+    expect(await own.balance(inv(2))).toMatchObject({ status: 'paid', amount_paid: '840.00' });
+    // Made anew, to the same total.
+    await own.events([linked.refunded(10000, 7200), { ...failed, id: 'evt_again' }]);
+    expect(await own.balance(inv(2))).toMatchObject({ status: 'open', balance: '100.00' });
+    await own.verified();
+    await own.end();
+  },
+);
+
+test('what the processor says last of the total counts, and only a part that failed is paid again', async () => {
+  const own = await openBooks();
+  const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'LAST' });
+  await own.events([
+    linked.completed(),
+    linked.refunded(30000, 20),
+    linked.changed(10000, 30),
+    linked.refunded(20000, 10),
+  ]);
+  expect(await own.balance(inv(2))).toMatchObject({ balance: '100.00', amount_paid: '740.00' });
+  await own.events([linked.changed(0, 40)]);
+  expect(await own.balance(inv(2))).toMatchObject({ status: 'paid' });
+  await own.verified();
+  await own.end();
+});
+
+test('a refund that failed after its data was erased is paid again', async () => {
+  const own = await openBooks();
+  const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'ERASED' });
+  await own.events([linked.completed(), linked.refunded(10000, 10), linked.refunded(30000, 20)]);
+  await own.sql(GUARDS_OFF);
+  await own.sql(`UPDATE processor_events SET payload = NULL`);
+  await own.sql(GUARDS_ON);
+  await own.events([linked.refund(10000, { made: 10, after: 30 }), linked.refunded(20000, 15)]);
+  expect(await own.balance(inv(2))).toMatchObject({ balance: '200.00' });
+  await own.events([linked.refund(10000, { made: 10, after: 40, type: 'refund.updated' })]);
+  expect(await own.balance(inv(2))).toMatchObject({ balance: '200.00' });
+  await own.events([linked.refund(20000, { made: 20, after: 50 })]);
+  expect(await own.balance(inv(2))).toMatchObject({ status: 'paid' });
+  await own.end();
+});
+
+test('a refund of unknown status needs a review, and one that was entered by hand and failed does', async () => {
+  const own = await openBooks();
+  const linked = stripePayment({ invoice: inv(2), amount: 84000, key: 'HAND' });
+  await own.events([linked.completed()]);
+  const [payment] = await own.payments();
+  await own.database.transaction((tx) =>
+    reversePayment(tx, own.acting, {
+      ...{ paymentId: payment?.payment_id ?? 0, kind: 'refunded', amount: '100.00', reason: 'refunded at Stripe' },
+    }),
+  );
+  expect(await own.events([linked.refunded(10000, 10)])).toMatchObject({ effects: 0 });
+  const report = await own.events([
+    linked.refund(10000, { made: 10, after: 20 }),
+    linked.refund(500, { made: 30, type: 'refund.updated', status: 'lost_in_the_post' }),
+  ]);
+  expect(report.manual_review.map(({ reason }) => reason)).toEqual([
+    'a refund of 100.00 USD failed that was entered by hand: record the money as a payment again',
+    'a refund that is lost_in_the_post is not known',
+  ]);
+  await own.verified();
+  await own.end();
+});
+
+test('a dispute that was lost is won by the appeal', async () => {
+  const own = await openBooks();
+  const linked = stripePayment({ invoice: inv(6), amount: 84000, key: 'APPEAL' });
+  await own.events([linked.completed(), linked.disputed(), linked.closed('lost')]);
+  const report = await own.events([linked.appealed('appeal_needs_response'), linked.appealed('appeal_under_review')]);
+  expect(report).toMatchObject({ effects: 0, without_effect: 2, manual_review: [] });
+  expect(await own.balance(inv(6))).toMatchObject({ status: 'open' });
+  await own.events([linked.closed('won'), linked.appealed('appeal_under_review')]);
+  expect(await own.balance(inv(6))).toMatchObject({ status: 'paid' });
+  expect((await own.payments('p-2')).flatMap((each) => each.disputes)).toMatchObject([{ outcome: 'won' }]);
+  await own.verified();
+  await own.end();
 });
 
 test('a payment of a void invoice that was given back pays neither the invoice nor its replacement', async () => {
@@ -245,6 +336,27 @@ describe('in any order, together or one by one, events lead to the same books', 
       linked.refunded(25000),
       linked.disputed('needs_response', 100000),
       linked.closed('won', 100000),
+    ],
+    'paid, refunded twice, of which the first refund fails': [
+      linked.completed(),
+      linked.refunded(10000, 10),
+      linked.refunded(25000, 20),
+      linked.refund(10000, { made: 10, after: 30 }),
+      linked.refund(10000, { made: 10, after: 40, type: 'refund.updated' }),
+    ],
+    'paid, refunded in vain, and refunded anew': [
+      linked.completed(),
+      linked.refunded(25000, 10),
+      linked.refund(25000, { made: 10, after: 20 }),
+      linked.changed(0, 30),
+      linked.refunded(25000, 40),
+    ],
+    'paid, disputed, lost and won by the appeal': [
+      linked.completed(),
+      linked.disputed(),
+      linked.closed('lost'),
+      linked.appealed('appeal_under_review'),
+      linked.closed('won'),
     ],
     'paid, disputed and lost': [
       linked.completed(),

@@ -6,8 +6,7 @@ import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment } from '../../src/payments/apply.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
-import { readPayerAccounts } from '../../src/payments/payer-accounts.sql.ts';
-import { forgetAccount } from '../../src/payments/payer-accounts.ts';
+import { forgetAccount, readPayerAccounts } from '../../src/payments/payer-accounts.ts';
 import type { PaymentJson } from '../../src/payments/payment.ts';
 import type { Books } from './books.ts';
 import { stripePayment } from './stripe-events.ts';
@@ -89,8 +88,12 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAct>> = {
     const currency = invoice.currency.toLowerCase();
     const linked = stripePayment({ invoice: invoice.number, amount, currency, key: `R${references}`, on: day });
     const events = [linked.ordered(), linked.completed(), linked.intentSucceeded()];
-    if (chance(random, 0.3)) events.push(linked.refunded(Math.ceil(amount / 2)));
+    const half = Math.ceil(amount / 2);
+    if (chance(random, 0.3)) events.push(linked.refunded(half, 5));
+    if (chance(random, 0.1)) events.push(linked.refund(half, { made: 5, after: 10 }));
+    if (chance(random, 0.1)) events.push(linked.changed(Math.floor(half / 2), 15));
     if (chance(random, 0.3)) events.push(linked.disputed(), linked.closed(chance(random, 0.5) ? 'won' : 'lost'));
+    if (chance(random, 0.1)) events.push(linked.closed('won'));
     await books.events(
       events
         .map((each) => ({ each, at: random() }))

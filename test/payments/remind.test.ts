@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openingImport } from '../../src/acts/opening.ts';
+import { runAct } from '../../src/acts/run.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
@@ -21,6 +23,7 @@ import { reminderEmail, toneOf } from '../../src/payments/reminder-email.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
 import { readStatus } from '../../src/reports/status.ts';
 import { correctionsOf } from '../documents/correcting.ts';
+import { csvOf, invoice } from '../opening/file.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -301,7 +304,7 @@ test('a debt whose payment the bank returned begins anew with the first overdue 
     currency: 'USD',
     method: 'ach',
     receivedOn: '2026-09-12',
-    reference: 'A-1',
+    reference: 'A-900001',
   } as const;
   const { paymentId } = await world.database.transaction((tx) =>
     recordPayment(tx, world, { ...payment, number: INV_1 }),
@@ -321,6 +324,57 @@ test('a debt whose payment the bank returned begins anew with the first overdue 
 });
 
 type Act = (number: string) => Promise<unknown>;
+test('what was overdue at the cut-over is first reminded of by the first level, and only it is then demanded as final', async () => {
+  await world.partners([partner({ invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } })]);
+  day('2026-08-03');
+  const file = {
+    name: 'open-items.csv',
+    bytes: Buffer.from(
+      csvOf([
+        invoice('OLD-1', '812.40', { date: '2026-05-01', due_on: '2026-05-31' }),
+        invoice('OLD-2', '30.00', { date: '2026-07-31', due_on: '2026-09-14' }),
+      ]),
+    ),
+  };
+  const input = { file, cutOver: '2026-07-31', control: ['USD=842.40'], count: 2 };
+  await runAct(world, openingImport, input, { deliver: false });
+  const levels: string[] = [];
+  for (let date = 3; date <= 60; date += 1) {
+    const on = new Date(Date.UTC(2026, 7, date)).toISOString().slice(0, 10);
+    for (const told of await remind(on)) levels.push(`${on} ${told.split(' ')[1]}`);
+  }
+  expect(levels).toEqual([
+    '2026-08-10 7', // Counted from the import on 3 August, months after it was due.
+    '2026-08-24 21',
+    '2026-09-07 -7', // OLD-2: it is due on 14 September.
+    '2026-09-14 0',
+    '2026-09-17 45',
+    '2026-09-21 7',
+  ]);
+  const sent = await mails();
+  expect(sent.map(({ subject }) => subject?.replace('[SANDBOX] ', ''))).toEqual([
+    'Payment reminder: USD 812.40 overdue',
+    'Urgent payment reminder: USD 812.40 overdue',
+    'Payment reminder: USD 812.40 overdue',
+    'Payment reminder: USD 812.40 overdue',
+    'Final payment reminder: USD 812.40 overdue',
+    'Payment reminder: USD 842.40 overdue',
+  ]);
+  const final = sent[4] as ParsedMail;
+  for (const text of [final.text, final.html].map((each) =>
+    String(each)
+      .replace(/<[^>]*>/g, '')
+      .replace(/\s+/g, ' '),
+  )) {
+    expect(text).toMatch(/this is our final reminder of USD 812\.40\./i);
+    expect(text).toContain('Please pay USD 812.40 within seven days.');
+    expect(text).toContain('due May 31, 2026, overdue by 109 days, final reminder');
+    expect(text).toContain('due September 14, 2026, overdue by 3 days');
+    expect(text).not.toContain('overdue by 3 days, final reminder');
+    expect(text).toContain('USD 842.40');
+  }
+});
+
 const settlings: readonly (readonly [what: string, settle: Act, takeBack: Act])[] = [
   [
     'payment is unapplied',

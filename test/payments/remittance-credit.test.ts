@@ -54,8 +54,14 @@ describe('matching less credit', () => {
     notes: readonly ReturnType<typeof note>[],
     small: Record<string, string> = {},
   ) =>
-    new OpenItems(invoices, [{ partner_id: 'p-1', name: 'Harbour Lights' }], new Map([['ACC-1', 'p-1']]), small, notes);
-  const pay = (amount: string, written: string, account: string | undefined = 'ACC-1') => ({
+    new OpenItems(
+      invoices,
+      [{ partner_id: 'p-1', name: 'Harbour Lights' }],
+      new Map([['ACC-90001', 'p-1']]),
+      small,
+      notes,
+    );
+  const pay = (amount: string, written: string, account: string | undefined = 'ACC-90001') => ({
     ...{ amount: usd(amount), references: text(written), payer_name: undefined, payer_account: account, text: written },
   });
   const shown = ({ applied, credit = [], suggested }: ReturnType<typeof match>) => ({
@@ -119,7 +125,7 @@ describe('matching less credit', () => {
   }
 
   test('without a plausible payer it is suggested, with the credit', () => {
-    const result = match(pay('70', 'INV-2026-000001 LESS CN-2026-000001', 'ACC-9'), items(ONE, [note(1, '30')]));
+    const result = match(pay('70', 'INV-2026-000001 LESS CN-2026-000001', 'ACC-90009'), items(ONE, [note(1, '30')]));
     expect(shown(result)).toMatchObject({ applied: [], credit: [], suggested: ['1:70.00'] });
     expect(result.suggested[0]?.evidence.why).toContain('INV-2026-000001 less CN-2026-000001 (30.00 USD)');
   });

@@ -17,6 +17,13 @@ export interface PaidLink {
 
 import { amountOfUnits } from '../../src/processors/stripe/events.ts';
 
+interface RefundTold {
+  readonly status?: string;
+  readonly type?: string;
+  readonly made?: number;
+  readonly after?: number;
+}
+
 let counter = 0;
 
 export function event(type: string, object: object, overrides: object = {}): object {
@@ -110,7 +117,7 @@ export function stripePayment({
   metadata = invoice === undefined ? {} : { invoice, partner_id: 'somebody' },
 }: PaidLink) {
   const created = Date.parse(`${on}T12:00:00Z`) / 1000;
-  const tell = (type: string, object: object) => event(type, object, { created });
+  const tell = (type: string, object: object, after = 0) => event(type, object, { created: created + after });
   const ids = { intent: `pi_3Q0000${key}`, charge: `py_3Q0000${key}`, session: sessionId };
   const session = (payment_status: string) => ({
     id: ids.session,
@@ -162,10 +169,24 @@ export function stripePayment({
         latest_charge: ids.charge,
         metadata,
       }),
-    refunded: (total: number) => tell('charge.refunded', charge(total)),
+    refunded: (total: number, after = 0) => tell('charge.refunded', charge(total), after),
+    changed: (total: number, after = 0) => tell('charge.updated', charge(total), after),
+    /** A refund as it is so many seconds after the payment. */
+    refund: (part: number, { status = 'failed', type = 'refund.failed', made = 0, after = made }: RefundTold = {}) =>
+      tell(
+        type,
+        {
+          ...{ id: `re_${made}${key}`, object: 'refund', amount: part, currency, status, created: created + made },
+          ...{ charge: ids.charge, payment_intent: ids.intent, metadata: {}, reason: null },
+          ...{ source_transfer_reversal: null, transfer_reversal: null },
+        },
+        after,
+      ),
     disputed: (status = 'needs_response', part = amount) => tell('charge.dispute.created', dispute(status, part)),
     withdrawn: (part = amount) => tell('charge.dispute.funds_withdrawn', dispute('needs_response', part)),
     closed: (status: 'won' | 'lost' | 'warning_closed', part = amount) =>
       tell('charge.dispute.closed', dispute(status, part)),
+    appealed: (status: 'appeal_needs_response' | 'appeal_under_review', part = amount) =>
+      tell('charge.dispute.updated', dispute(status, part)),
   };
 }

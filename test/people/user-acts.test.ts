@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { approveRequest } from '../../src/acts/approve.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../src/acts/user.ts';
-import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { readActiveUser } from '../../src/people/user-queries.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -75,7 +74,7 @@ async function everything(): Promise<string> {
   return JSON.stringify(await world.sql(each.join(' UNION ALL ')));
 }
 const found = async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   return checks.filter(({ differences }) => differences.length > 0);
 };
 

@@ -3,21 +3,25 @@
  * what was issued stands as it was issued, and nobody gets an e-mail twice that nobody asked for twice.
  */
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ACTS as REGISTRY } from '../../src/acts/registry.ts';
 import { CHECKS } from '../../src/audit/checks.ts';
-import { checkContext, verify } from '../../src/audit/verify.ts';
+import { checkContext } from '../../src/audit/verify.ts';
 import { E_INVOICE_FORMATS } from '../../src/config/e-invoice.ts';
 import { todayOf } from '../../src/config/today.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
-import { expectPacksToHold } from '../audit/books.ts';
+import { expectPacksToHold, textJournals } from '../audit/books.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
 import { startOver } from '../close/start-over.ts';
 import { expectTaxToTie, taxed } from '../documents/random-tax.ts';
 import { GERMAN, SELLER } from '../support/e-invoice-partners.ts';
 import { judge } from '../support/en16931.ts';
+import { JOURNAL_PROGRAMS, judgeJournal } from '../support/journal-programs.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
 import { seeded } from '../support/random.ts';
@@ -27,6 +31,7 @@ import { requestProblem } from '../support/stripe/schemas.ts';
 import { type StripeStandIn, startStripe } from '../support/stripe/stand-in.ts';
 import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
+import { needs } from '../support/tools.ts';
 import { partner, type World } from '../support/world.ts';
 import { ACTS, chooseAct, FAVORED_IN, favoredActs, type History } from './acts.ts';
 
@@ -45,7 +50,14 @@ beforeAll(async () => {
   requestProblem('checkout_session_create', {});
   stripe = await startStripe({ now: () => world.environment.now().toJSDate() });
 });
-afterAll(() => stripe.close());
+/** Journals as text of the first histories, for the programs that read them. */
+const JOURNALS = 5;
+const journals: Map<string, string>[] = [];
+const journalFolder = mkdtempSync(join(tmpdir(), 'reckoner-journals-'));
+afterAll(() => {
+  rmSync(journalFolder, { recursive: true });
+  return stripe.close();
+});
 openMailWorld((opened) => {
   ({ world, server } = opened);
   Object.assign(world.environment, { sealKey: SEAL_KEY });
@@ -94,10 +106,10 @@ class Witness {
   }
 }
 
-/** The checks of verify but for drawing everything anew, which the end of each history does. */
+/** The checks of verify, but for drawing everything anew, which the end of each history does, and comparing the schema. */
 async function expectBooksToTie(): Promise<void> {
   await world.database.reading(async (tx) => {
-    const scope = await checkContext(tx, null);
+    const scope = await checkContext(tx, null, { schema: world.schema });
     for (const { name, run } of CHECKS) {
       if (name === 'document_pdfs_as_issued') continue;
       const { differences } = await run(tx, scope);
@@ -210,6 +222,8 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
     world.at(history.now.toISOString());
     // Every other history is taxed.
     if (seed % 2 === 1) world.settings = taxed(world.settings);
+    // Of those without tax, every other one is a principal's.
+    if (seed % 4 === 0) world.settings = { ...world.settings, we_are: 'principal' };
     world.settings = { ...world.settings, issuer: { ...world.settings.issuer, e_invoice: SELLER } };
     const e_invoice = E_INVOICE_FORMATS[seed % E_INVOICE_FORMATS.length];
     const own: Readonly<Record<string, object>> = { ...ROUTED, 'p-2': { ...EUROPEAN, e_invoice } };
@@ -260,8 +274,11 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
       const [months] = await world.sql<{ first: Month; last: Month }>(
         'SELECT min(month) AS first, max(month) AS last FROM closed_months',
       );
+      if (months?.first && journals.length < JOURNALS) {
+        journals.push(await textJournals(world, months.first, months.last, join(journalFolder, String(seed))));
+      }
       if (months?.first) packs += await expectPacksToHold(world, months.first, months.last);
-      const { checks, differences } = await world.database.reading((tx) => verify(tx, undefined));
+      const { checks, differences } = await world.verify();
       if (differences > 0) expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
     } catch (error) {
       throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${acts.join(' > ')}`, { cause: error });
@@ -283,6 +300,12 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
   expect(statements).toBeGreaterThan(0);
   if (HISTORIES >= 16) expect(packs).toBeGreaterThan(0);
   tally('states verified', 'after acts', steps);
+});
+
+test.for(JOURNAL_PROGRAMS)('$program accepts the journals of these histories', (judge, context) => {
+  needs(judge.program, context);
+  if (HISTORIES >= 4) expect(journals.length).toBeGreaterThan(0);
+  for (const paths of journals) expect(judgeJournal(judge, paths.get(judge.format) as string)).toBe('');
 });
 
 /** One of the three asks for e-invoices. In dinars, which have three decimals, its documents wait. */

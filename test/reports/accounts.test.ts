@@ -55,18 +55,14 @@ afterAll(() => world.end());
 
 // The whole story as an accountant would keep it: debits plain, credits below zero.
 const BOOKS: readonly (readonly [until: string, accounts: Readonly<Record<string, string>>])[] = [
-  [
-    '2026-07-31',
-    { 'assets:receivable:unbilled': '210.00', 'expenses:partner-cut': '90.00', 'income:sales': '-300.00' },
-  ],
-  ['2026-08-01', { 'assets:receivable:billed': '210.00', 'expenses:partner-cut': '90.00', 'income:sales': '-300.00' }],
+  ['2026-07-31', { 'assets:receivable:unbilled': '210.00', 'income:sales': '-210.00' }],
+  ['2026-08-01', { 'assets:receivable:billed': '210.00', 'income:sales': '-210.00' }],
   [
     '2026-08-31',
     {
       'assets:receivable:billed': '210.00',
       'assets:receivable:unbilled': '-70.00',
-      'expenses:partner-cut': '60.00',
-      'income:sales': '-200.00',
+      'income:sales': '-140.00',
     },
   ],
   [
@@ -74,9 +70,8 @@ const BOOKS: readonly (readonly [until: string, accounts: Readonly<Record<string
     {
       'assets:bank': '150.00',
       'assets:receivable:billed': '90.00',
-      'expenses:partner-cut': '60.00',
       'income:adjustments': '20.00',
-      'income:sales': '-200.00',
+      'income:sales': '-140.00',
       'liabilities:partner-credit': '-70.00',
       'liabilities:unapplied': '-50.00',
     },
@@ -86,9 +81,8 @@ const BOOKS: readonly (readonly [until: string, accounts: Readonly<Record<string
     {
       'assets:bank': '150.00',
       'assets:receivable:billed': '90.00',
-      'expenses:partner-cut': '90.00',
       'income:adjustments': '20.00',
-      'income:sales': '-300.00',
+      'income:sales': '-210.00',
       'liabilities:unapplied': '-50.00',
     },
   ],
@@ -98,9 +92,8 @@ const BOOKS: readonly (readonly [until: string, accounts: Readonly<Record<string
       'assets:bank': '150.00',
       'assets:receivable:unbilled': '70.00',
       'expenses:bad-debts': '90.00',
-      'expenses:partner-cut': '90.00',
       'income:adjustments': '20.00',
-      'income:sales': '-300.00',
+      'income:sales': '-210.00',
       'liabilities:partner-credit': '-70.00',
       'liabilities:unapplied': '-50.00',
     },
@@ -127,7 +120,6 @@ test('in detail, accounts are those of partners and policies', async () => {
   expect(trial.accounts.map((each) => each.account)).toEqual([
     'assets:bank',
     'assets:receivable:billed:p-1',
-    'expenses:partner-cut:p-1',
     'income:adjustments:p-1',
     'income:sales:ticket-protection',
     'liabilities:partner-credit:p-1',

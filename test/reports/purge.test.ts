@@ -1,7 +1,6 @@
 /** What is deleted once nobody needs it, and that the database lets nothing else go, whoever asks. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { countPurgeable, purge } from '../../src/reports/purge.ts';
 import { recordJobRun } from '../../src/reports/status.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -52,7 +51,7 @@ beforeAll(async () => {
   await ran('remind', '2024-01-01T09:00:00Z', 0);
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await served.end();
   await world.end();
 });

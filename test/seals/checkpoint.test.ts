@@ -25,7 +25,7 @@ async function open(): Promise<void> {
 const due = () => takeDueCheckpoint(world.database, world);
 const byHand = () => world.database.transaction((tx) => takeCheckpoint(tx, world));
 const differences = async (month?: string) => {
-  const found = await world.database.reading((tx) => verify(tx, month as Month | undefined));
+  const found = await world.verify(month);
   return found.checks.filter((each) => each.differences.length > 0).map(({ check }) => check);
 };
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import type { Refusal } from '../../src/errors/refusals.ts';
 import { packageRoot } from '../../src/package.ts';
 import { isValid, noteOf, signatureLine, signRecord, vkeyOf } from '../../src/seals/signature.ts';
 import { newSealPem, SEAL_KEY, SEAL_PEM, sealKeyOf } from '../support/seal-keys.ts';
+import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let folder: string;
@@ -36,9 +36,9 @@ describe('the format', () => {
     writeFileSync(at('record'), text);
     const line = Buffer.from(signatureLine(signature).split(' ')[2] ?? '', 'base64');
     writeFileSync(at('signature'), line.subarray(4));
-    execFileSync('openssl', ['pkey', '-in', at('key.pem'), '-pubout', '-out', at('public.pem')]);
+    execFileSync(tool('openssl'), ['pkey', '-in', at('key.pem'), '-pubout', '-out', at('public.pem')]);
     const args = ['pkeyutl', '-verify', '-pubin', '-inkey', at('public.pem'), '-rawin'];
-    const { status } = spawnSync('openssl', [...args, '-in', at('record'), '-sigfile', at('signature')]);
+    const { status } = spawnSync(tool('openssl'), [...args, '-in', at('record'), '-sigfile', at('signature')]);
     expect(status).toBe(0);
   });
 
@@ -73,7 +73,7 @@ describe('the key', () => {
     return { SEAL_SIGNING_KEY_FILE: file };
   };
   const opened = (type: string, ...options: string[]) =>
-    execFileSync('openssl', ['genpkey', '-algorithm', type, ...options], { encoding: 'utf8', stdio: 'pipe' });
+    execFileSync(tool('openssl'), ['genpkey', '-algorithm', type, ...options], { encoding: 'utf8', stdio: 'pipe' });
 
   test('is read from the variable, with line ends or \\n, or from a file', () => {
     for (const variables of [
@@ -119,7 +119,7 @@ describe('the key', () => {
       'that is a public key',
       () => {
         const input = SEAL_PEM;
-        return { SEAL_SIGNING_KEY: execFileSync('openssl', ['pkey', '-pubout'], { input, encoding: 'utf8' }) };
+        return { SEAL_SIGNING_KEY: execFileSync(tool('openssl'), ['pkey', '-pubout'], { input, encoding: 'utf8' }) };
       },
       /must be a private key in PEM form/,
     ],
@@ -147,7 +147,7 @@ describe('seals that are signed', () => {
       `SELECT subject, details FROM audit_events WHERE action = 'signing_key.change' ORDER BY event_id`,
     );
   const failing = async () => {
-    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    const { checks } = await world.verify();
     return checks.filter(({ differences }) => differences.length > 0).map(({ check }) => check);
   };
 

@@ -1,6 +1,5 @@
 /** Changes of a connected account, or of the source of its balance transactions: nothing counts twice or is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
 import { readConnectedAccounts } from '../../src/splits/accounts.sql.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
@@ -41,8 +40,7 @@ const unknownOf = async (account: string) => {
   );
   return exceptions.filter((each) => each.status === 'unknown' && each.account === account).length;
 };
-const differences = async () =>
-  (await world.database.reading((tx) => verify(tx, undefined))).checks.filter((check) => check.differences.length > 0);
+const differences = async () => (await world.verify()).checks.filter((check) => check.differences.length > 0);
 
 describe('the source of balance transactions', () => {
   type Source = 'processor' | 'settlement_file';

@@ -3,7 +3,6 @@
  * both currencies. After each step every check passes.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { readBalances } from '../../src/reports/journal.ts';
@@ -54,7 +53,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 afterEach(async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });
 

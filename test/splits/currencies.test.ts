@@ -1,4 +1,4 @@
-/** Partners whose currency the processor cannot split, or hardly, when they are imported. */
+/** Partners whose shares the processor cannot split, or hardly, when they are imported. */
 import { expect, test } from 'vitest';
 import { currenciesByMinorDigits } from '../../src/money.ts';
 import { parsePartners } from '../../src/partners/file.ts';
@@ -34,6 +34,14 @@ test.each([
     expect.stringContaining(`takes ${currency} in steps of ${step} only`),
   ]);
   expect(remarksOnSplits(imported(currency, {}))).toEqual([]);
+});
+
+test('a partner who splits in sequence is asked for the currencies of its platform', () => {
+  const sequential = { ...CONNECTED, split: 'sequential' };
+  expect(remarksOnSplits(imported('USD', sequential))).toEqual([
+    expect.stringMatching(/^Partner p-1: state "settlement_currencies"/),
+  ]);
+  expect(remarksOnSplits(imported('USD', { ...sequential, settlement_currencies: ['USD'] }))).toEqual([]);
 });
 
 test('no other currency has a remark, and the step of each is a price that can be split', () => {

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { SplitUnfinished } from '../../src/processors/stripe/splits/execute.ts';
 import { planDispute, planRefund, planSplit } from '../../src/processors/stripe/splits/plan.ts';
-import { releaseFees } from '../support/stripe/accounts.ts';
+import { credit, payOut, releaseFees } from '../support/stripe/accounts.ts';
 import { failRefund, loseDispute } from '../support/stripe/connect.ts';
 import { authenticate } from '../support/stripe/payment-intents.ts';
 import { ACCEPTED, CARD, CONTROLLED, HOST, openPlatform, type Platform, REAL, SEQUENTIAL } from './platform.ts';
@@ -255,7 +255,7 @@ describe('what is given back', () => {
 
   test('a refund that failed later is followed by another, the same day and the day after', async () => {
     const [payment] = await platform.run(planSplit(ACCEPTED, CONTROLLED).requests);
-    const [refund] = planRefund(refunded('4.00', '2.80'), CONTROLLED);
+    const [, refund] = planRefund(refunded('4.00', '2.80'), CONTROLLED);
     const again = async () =>
       (await platform.run(refund === undefined ? [] : [refund], { payment_intent: payment?.id }))[0];
     const ids: (string | undefined)[] = [];
@@ -273,6 +273,56 @@ describe('what is given back', () => {
     expect(platform.balances()).toEqual([0, -100, 700]);
   });
 
+  test('a share that our bank has already is asked for before the customer is refunded, and taken once', async () => {
+    const [payment, transfer] = await platform.run(planSplit(ACCEPTED, CONTROLLED).requests);
+    const ids = { payment_intent: payment?.id, transfer: transfer?.id };
+    const plan = planRefund(refunded('10.00', '7.00'), CONTROLLED);
+    const { state } = platform.standIn;
+    payOut(state, 'acct_us');
+    for (let tries = 0; tries < 3; tries += 1) {
+      const error = await platform.unfinished(platform.run(plan, ids));
+      expect(error).toMatchObject({
+        code: 'share_not_available',
+        done: [],
+        message: expect.stringContaining('paid out'),
+      });
+      expect(error.message).toContain(String(transfer?.id));
+    }
+    expect(platform.objects('refund')).toEqual([]);
+    // The customer need not wait: the refund alone, and the share when later ones have filled our account.
+    credit(state, '', 'usd', 1000);
+    await platform.run(
+      plan.filter(({ does }) => does === 'refund'),
+      ids,
+    );
+    expect(platform.balances()).toEqual([0, 300, 0]);
+    await platform.run(planSplit({ ...ACCEPTED, quote_id: 'q-2' }, CONTROLLED).requests);
+    const done = [
+      { does: 'transfer_reversal', amount: 700, known: false },
+      { does: 'refund', known: true },
+    ];
+    expect(await platform.run(plan, ids)).toMatchObject(done);
+    expect(await platform.run(plan, ids)).toMatchObject([{ known: true }, { known: true }]);
+    expect(platform.balances()).toEqual([0, 1300, 0]);
+    expect(['refund', 'transfer_reversal'].map((what) => platform.objects(what).length)).toEqual([1, 1]);
+  });
+
+  test('a lost dispute waits for our share in sequence, and not in real time', async () => {
+    const [payment, transfer] = await platform.run(sequence());
+    loseDispute(platform.standIn.state, payment?.id ?? '');
+    payOut(platform.standIn.state, 'acct_us');
+    const ids = { transfer: transfer?.id, application_fee: payment?.application_fee };
+    const lost = planDispute({ ...ACCEPTED, dispute_id: 'dp_1' }, SEQUENTIAL, HOST);
+    expect(await platform.unfinished(platform.run(lost, ids))).toMatchObject({ code: 'share_not_available', done: [] });
+    expect(platform.objects('fee_refund')).toEqual([]);
+    const [other] = await platform.run(planSplit({ ...ACCEPTED, quote_id: 'q-2' }, REAL).requests);
+    payOut(platform.standIn.state, 'acct_us');
+    // Stripe takes the transfer of a destination charge back whatever is on the account.
+    const paid = planDispute({ ...ACCEPTED, quote_id: 'q-2', dispute_id: 'dp_2' }, REAL);
+    expect(await platform.run(paid, { transfer: other?.transfer })).toMatchObject([{ amount: 700, known: false }]);
+    expect(platform.balances()[2]).toBe(-700);
+  });
+
   test('a refund that failed at once is an error that names it, and asked for again another is made', async () => {
     const [payment, transfer] = await platform.run(planSplit(ACCEPTED, CONTROLLED).requests);
     const back = () =>
@@ -282,15 +332,18 @@ describe('what is given back', () => {
     platform.standIn.state.connect.failRefunds = true;
     for (const nth of [0, 1]) {
       const error = await platform.unfinished(back());
-      expect(error).toMatchObject({ code: 'refund_failed', done: [] });
+      expect(error).toMatchObject({ code: 'refund_failed', done: [{ does: 'transfer_reversal' }] });
       expect(error.message).toContain(
         `refund ${platform.objects('refund')[nth]?.['id']} is failed (expired_or_canceled_card)`,
       );
-      // The share stays: its customer has nothing.
-      expect(platform.balances()).toEqual([0, 300, 700]);
+      // The customer has nothing yet: the platform has the share for it.
+      expect(platform.balances()).toEqual([0, 580, 420]);
     }
     platform.standIn.state.connect.failRefunds = false;
-    expect(await back()).toMatchObject([{ does: 'refund', known: false }, { does: 'transfer_reversal' }]);
+    expect(await back()).toMatchObject([
+      { does: 'transfer_reversal', known: true },
+      { does: 'refund', known: false },
+    ]);
     expect(platform.balances()).toEqual([0, 180, 420]);
     expect(await back()).toMatchObject([{ known: true }, { known: true }]);
   });
@@ -352,6 +405,46 @@ test('a platform that controls its payouts charges, transfers when the money is 
   const back = planRefund({ ...ACCEPTED, reversal_id: 'rv-1' }, CONTROLLED);
   await platform.run(back, { payment_intent: payment?.id, transfer: transfer?.id });
   expect(platform.balances()).toEqual([0, 0, 0]);
+});
+
+describe('a currency that the platform does not hold', () => {
+  const euros = { ...ACCEPTED, currency: 'EUR' };
+  const charged = () => platform.objects('charge').length;
+  beforeEach(() => {
+    const { settles, rates } = platform.standIn.state.connect;
+    settles.set('', 'usd');
+    rates.set('eur/usd', 1.09);
+  });
+
+  test.each([
+    ['on its own account', CONTROLLED, {}],
+    ['by an operator', SEQUENTIAL, HOST],
+  ])('is told by the transfer, with the payment that was made: %s', async (_, routing, options) => {
+    const { requests } = planSplit(euros, routing, options);
+    for (const known of [false, true]) {
+      const error = await platform.unfinished(platform.run(requests));
+      expect(error).toMatchObject({ code: 'currency_not_held', done: [{ does: 'payment', known }] });
+      expect(error.message).toContain('got the payment in USD and has no EUR');
+    }
+    expect(charged()).toBe(1);
+    // It holds euros from elsewhere: then they are sent.
+    platform.standIn.state.connect.balances.set('/eur', 700);
+    expect(await platform.run(requests)).toMatchObject([{ known: true }, { does: 'transfer', currency: 'eur' }]);
+  });
+
+  test('is refused before the customer is charged, where it is known what the platform holds', () => {
+    const plan = (...settlement_currencies: string[]) => planSplit(euros, { ...CONTROLLED, settlement_currencies });
+    expect(() => plan('usd', 'GBP')).toThrow(/holds USD, GBP and no EUR/);
+    expect(plan('usd', 'eur').requests).toHaveLength(2);
+    const free = { ...euros, partnerCut: '10.00', invoiceAmount: '0' };
+    expect(planSplit(free, { ...CONTROLLED, settlement_currencies: ['USD'] }).requests).toHaveLength(1);
+  });
+
+  test('waits for money that is in it, as ever', async () => {
+    platform.standIn.state.connect.holdFees = true;
+    const { requests } = planSplit(ACCEPTED, CONTROLLED);
+    expect(await platform.unfinished(platform.run(requests))).toMatchObject({ code: 'balance_insufficient' });
+  });
 });
 
 test('a request that is none of a plan’s is refused', async () => {

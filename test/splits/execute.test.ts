@@ -4,7 +4,6 @@
  */
 import Stripe from 'stripe';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
 import { type Done, executeRequests, SplitUnfinished } from '../../src/processors/stripe/splits/execute.ts';
 import { type ProcessorRequest, planRefund, planSplit, type Routing } from '../../src/processors/stripe/splits/plan.ts';
@@ -210,7 +209,7 @@ test('a month of executed plans, refunds and the documented form reconciles to t
     expect(routed).toBe(balanceOf(standIn.state, 'acct_us'));
     const { recorded } = await world.database.transaction((tx) => recordReversals(tx, world, '2026-07' as Month));
     expect(recorded.map(({ quote_id }) => quote_id).sort()).toEqual(['given-back', 'wholly']);
-    const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+    const { checks } = await world.verify();
     expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
   } finally {
     await world.end();

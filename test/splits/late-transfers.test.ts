@@ -3,7 +3,6 @@
  * the journal ties to what the reconciliation finds open, and every other check passes.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
@@ -70,7 +69,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 afterEach(async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });
 

@@ -253,10 +253,10 @@ describe('in sequence with the platform as Merchant of Record', () => {
   test('refunds on its own account, and reverses the transfer by hand', () => {
     const requests = planRefund({ ...quote, reversal_id: 'rv-1' }, controlled);
     expect(requests.map(({ does, headers }) => [does, headers['Stripe-Account']])).toEqual([
-      ['refund', undefined],
       ['transfer_reversal', undefined],
+      ['refund', undefined],
     ]);
-    expect(requests[0]?.params).not.toHaveProperty('refund_application_fee');
+    expect(requests[1]?.params).not.toHaveProperty('refund_application_fee');
   });
 });
 
@@ -326,10 +326,10 @@ describe('a refund', () => {
   test('in sequence is made by the operator, and the platform reverses its transfer by hand', () => {
     const requests = planRefund(refunded, sequential, { operator_account: 'acct_host' });
     expect(requests.map(({ does, headers, params }) => [does, headers['Stripe-Account'], params.amount])).toEqual([
-      ['refund', 'acct_host', 2750],
       ['transfer_reversal', undefined, 2500],
+      ['refund', 'acct_host', 2750],
     ]);
-    expect(requests[0]?.params).toMatchObject({ refund_application_fee: true });
+    expect(requests[1]?.params).toMatchObject({ refund_application_fee: true });
   });
 
   test('of zero makes no request, and one without our share reverses nothing', () => {

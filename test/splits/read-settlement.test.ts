@@ -1,4 +1,4 @@
-/** Reading a settlement file: the same in a thread as in place, and others are served meanwhile. */
+/** Reading a settlement file: the same aside as in place, and others are served meanwhile. */
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { readSettlementText } from '../../src/splits/read-settlement.ts';
@@ -12,15 +12,17 @@ const fileOf = (lines: number, amount: string) => {
 
 /** What the compiled program reads, and how often the event loop came round meanwhile. */
 async function read(text: string) {
-  const { readSettlementAside } = (await import(
-    /* @vite-ignore */ pathToFileURL(compiled('src/splits/read-settlement.js')).href
+  const load = (path: string) => import(/* @vite-ignore */ pathToFileURL(compiled(path)).href);
+  const { readAside } = (await load('src/reading/aside.js')) as typeof import('../../src/reading/aside.ts');
+  const { settlementFile } = (await load(
+    'src/splits/read-settlement.js',
   )) as typeof import('../../src/splits/read-settlement.ts');
-  const task = { text, currency: 'USD', now: NOW, mostLines: 10_000 };
+  const task = { name: 'settlement.csv', bytes: Buffer.from(text), currency: 'USD', now: NOW, mostLines: 10_000 };
   let rounds = 0;
   const counting = setInterval(() => {
     rounds += 1;
   }, 1);
-  const reading = await readSettlementAside(task);
+  const reading = await readAside(settlementFile, task);
   clearInterval(counting);
   return { reading, rounds, inPlace: readSettlementText(task) };
 }

@@ -196,11 +196,21 @@ describe('a reversed transfer', () => {
     expect(await exceptionOf(q)).toEqual({ status: 'misrouted', open: '14.00' });
   });
 
-  test('that is missing, although the ledger has the reversal, leaves the quote over', async () => {
+  test('that is missing, although the ledger has the reversal, leaves its share held for the partner', async () => {
     const q = await sold();
-    await take([share(700, AT, named(q))]);
+    const came = share(700, AT, named(q));
+    await take([came]);
     await world.rows([reversal(q)]);
-    expect(await exceptionOf(q)).toEqual({ status: 'over', open: '-7.00' });
+    expect(await exceptionOf(q)).toEqual({ status: 'held', open: '-7.00' });
+    await take([reversedTransfers(came, 700, '2026-07-20T12:00:00Z')]);
+    expect(await exceptionOf(q)).toEqual({ status: 'reversed', open: '0.00' });
+  });
+
+  test('that is missing is held only as far as the ledger has the reversal', async () => {
+    const q = await sold();
+    await take([share(700, AT, named(q)), share(100, AT, named(q))]);
+    await world.rows([reversal(q)]);
+    expect(await exceptionOf(q)).toEqual({ status: 'over', open: '-8.00' });
   });
 });
 

@@ -1,6 +1,5 @@
 /** Reversed transfers are reversed in the ledger once, in the statement that billed them, at the price that is known. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { importBalanceTransactions, importSettlement } from '../../src/splits/import.ts';
@@ -16,7 +15,7 @@ beforeAll(async () => {
   world.at('2026-08-03T10:00:00Z');
 });
 afterAll(async () => {
-  expect(await world.database.reading((tx) => verify(tx, undefined))).toMatchObject({ differences: 0 });
+  expect(await world.verify()).toMatchObject({ differences: 0 });
   await world.end();
 });
 

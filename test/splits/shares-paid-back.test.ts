@@ -3,7 +3,6 @@
  * refunded; and a match of which a payment remains is not undone.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import type { Month } from '../../src/month.ts';
 import { readPayments } from '../../src/payments/queries.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
@@ -27,7 +26,7 @@ beforeAll(async () => {
   world.at('2026-08-20T12:00:00Z');
 });
 afterAll(async () => {
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
   await world.end();
 });

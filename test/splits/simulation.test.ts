@@ -4,7 +4,6 @@
  * injected at random from a seed. The reconciliation must find exactly those, and explain every cent of every account.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { isZero } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { planSplit, type Routing } from '../../src/processors/stripe/splits/plan.ts';
@@ -341,7 +340,7 @@ test(`${QUOTES} quotes: the exceptions are the faults, and every cent is explain
   expect(openNow.filter(({ status }) => status === 'reversed' || status === 'disputed')).toHaveLength(partials.size);
   expect(await world.database.transaction((tx) => billMissingShares(tx, world, july))).toEqual([]);
 
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
   tally('inputs tried', 'quotes routed', QUOTES);
   process.stdout.write(`seed ${seed}: ${QUOTES} quotes, ${faults.size} faults, all found\n`);

@@ -3,7 +3,6 @@
  * each step every check passes.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { verify } from '../../src/audit/verify.ts';
 import { isZero } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { countOpenQuotes, readAccountHealth } from '../../src/splits/account-health.ts';
@@ -75,7 +74,7 @@ afterEach(async () => {
     const counted = await world.database.reading((tx) => countOpenQuotes(tx, world.environment.now(), [month]));
     expect(counted[month] ?? 0).toBe(listed.length);
   }
-  const { checks } = await world.database.reading((tx) => verify(tx, undefined));
+  const { checks } = await world.verify();
   expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
 });
 

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { internationalWire } from './snapshots.ts';
+import { tool } from './tools.ts';
 import type { World } from './world.ts';
 
 /** What settings say of the seller, for every format. */
@@ -56,7 +57,13 @@ export function extracted(pdf: Buffer): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'e-invoice-'));
   try {
     writeFileSync(join(folder, 'in.pdf'), pdf);
-    execFileSync('pdfdetach', ['-savefile', 'factur-x.xml', '-o', join(folder, 'out.xml'), join(folder, 'in.pdf')]);
+    execFileSync(tool('pdfdetach'), [
+      '-savefile',
+      'factur-x.xml',
+      '-o',
+      join(folder, 'out.xml'),
+      join(folder, 'in.pdf'),
+    ]);
     return readFileSync(join(folder, 'out.xml'));
   } finally {
     rmSync(folder, { recursive: true });

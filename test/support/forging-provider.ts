@@ -13,6 +13,8 @@ export interface ForgingProvider {
   forge: (claims: Record<string, unknown>) => Record<string, unknown>;
   /** Who signs: nobody, a key that it does not publish, or the client's secret as a key. */
   signer: Signer;
+  /** How many bytes the answer with the token has more than it needs. */
+  padding: number;
   readonly end: () => Promise<void>;
 }
 
@@ -29,6 +31,7 @@ export async function openForgingProvider(): Promise<ForgingProvider> {
     person: { sub: 'nobody' } as Person,
     forge: (claims: Record<string, unknown>) => claims,
     signer: 'key' as Signer,
+    padding: 0,
   };
 
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -86,7 +89,15 @@ export async function openForgingProvider(): Promise<ForgingProvider> {
         proved === asked?.challenge &&
         form.get('redirect_uri') === asked.redirect;
       if (!right || asked === undefined) json({ error: 'invalid_grant' }, 400);
-      else json({ access_token: randomUUID(), token_type: 'Bearer', expires_in: 60, id_token: await tokenOf(asked) });
+      else {
+        const tokens = {
+          access_token: randomUUID(),
+          token_type: 'Bearer',
+          expires_in: 60,
+          id_token: await tokenOf(asked),
+        };
+        json({ ...tokens, padding: 'x'.repeat(provider.padding) });
+      }
     } else response.writeHead(404).end();
   }
 

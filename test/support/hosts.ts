@@ -13,6 +13,7 @@ import { findPrograms, prepareCluster } from '../../src/database/cluster.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { makeDatabase } from './databases.ts';
 import { compiled } from './program.ts';
+import { has, needsNote, tool } from './tools.ts';
 
 export interface Host {
   readonly name: string;
@@ -57,18 +58,19 @@ export async function portsOfOneMachine(): Promise<Site> {
 
 // --- Network namespaces -----------------------------------------------------------------------------------------------
 
-const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+const ip = (...args: string[]): void => void execFileSync(tool('ip'), args, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** Why there can be no network namespaces here; undefined where there can. */
+/** Why there can be no network namespaces here, as on a machine that is not ours to rule; undefined where there can. */
 export function whyNoNamespaces(): string | undefined {
+  if (!has('ip')) return needsNote('ip');
   const name = `rk${process.pid}try`;
   try {
     ip('netns', 'add', name);
     ip('netns', 'del', name);
     return undefined;
   } catch (error) {
-    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: Buffer };
-    return code === 'ENOENT' ? 'needs iproute2' : `needs 'ip netns add': ${stderr?.toString().trim() ?? code}`;
+    const { stderr } = error as Error & { stderr?: Buffer };
+    return `needs the right to make network namespaces (${stderr?.toString().trim().split('\n')[0]})`;
   }
 }
 
@@ -121,7 +123,7 @@ function namespace(name: string, bridge: string, address: string): Host {
     ...{ name, address },
     // 'ip' becomes the program: signals reach it.
     start: (script, args, env) =>
-      spawn('ip', ['netns', 'exec', name, process.execPath, compiled(script), ...args], { env }),
+      spawn(tool('ip'), ['netns', 'exec', name, process.execPath, compiled(script), ...args], { env }),
     // The host's own end stays up, so that it is told nothing.
     cut: () => ip('link', 'set', link, 'nomaster'),
     mend: () => ip('link', 'set', link, 'master', bridge),

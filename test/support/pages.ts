@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { CHROMIUM } from './tools.ts';
+import { tool } from './tools.ts';
 
 /** The script of axe: after it, `axe.run()` says what is wrong. */
 export const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -26,7 +26,8 @@ export const SIZES = [
 ] as const;
 const LAPTOP = SIZES[1];
 
-export const launch = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: tool('chromium'), args: ['--no-sandbox'] });
 
 export interface Opened {
   readonly page: Page;

@@ -1,4 +1,4 @@
-/** The real PgBouncer in front of the tests' server. `.ci/run` installs it. */
+/** The real PgBouncer in front of the tests' server. */
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { socketUrl } from './server.ts';
+import { tool } from './tools.ts';
 
-const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'].find(existsSync);
 const PORT = 6432;
 
 export interface PgBouncer {
@@ -20,7 +20,7 @@ export async function startPgBouncer(
   mode: 'transaction' | 'session',
   more: readonly string[] = [],
 ): Promise<PgBouncer> {
-  if (PROGRAM === undefined) throw new Error('pgbouncer is not installed (apt-get install pgbouncer)');
+  const program = tool('pgbouncer');
   const { hostname, port, username } = new URL(inject('serverUrl'));
   const [host, user] = [decodeURIComponent(hostname), username || 'postgres'];
   // It refuses to run as root. The server's user may not pass the folders above its socket, so it begins in that folder.
@@ -38,7 +38,7 @@ export async function startPgBouncer(
   writeFileSync(ini, `${settings.join('\n')}\n`);
   chmodSync(folder, 0o755);
   if (owner) chownSync(folder, owner.uid, owner.gid);
-  const child = spawn(PROGRAM, [ini], {
+  const child = spawn(program, [ini], {
     stdio: ['ignore', 'ignore', 'pipe'],
     ...(owner && { uid: owner.uid, gid: owner.gid, cwd: host }),
   });

@@ -20,6 +20,9 @@ export interface RunOptions {
 
 export const compiled = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
 
+/** A shell script of `jobs/`, which runs what was compiled. */
+export const jobScript = (name: string) => fileURLToPath(new URL(`../../jobs/${name}`, import.meta.url));
+
 /** Variables that would reach the program from the machine that runs the tests. */
 const OWN_VARIABLES = [
   'DATABASE_URL',

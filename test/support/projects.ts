@@ -3,7 +3,10 @@
  *
  *   unit      needs no PostgreSQL and takes seconds: `npm run test:unit`
  *   pdf       renders documents and reads them back: no PostgreSQL either, half a minute of CPU
- *   database  imports a world, a database or the program: gets a server with a migrated template (server.ts)
+ *   database  imports a world or a database: gets a server with a migrated template (server.ts)
+ *   programs  runs our program, or programs of others beside a server: processes, kills, hosts, browsers, clients, checkers
+ *
+ * `npm test` runs the first three, `npm run test:programs` the last; `.ci/run` runs all of them.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,6 +21,9 @@ export const SERVERS: readonly string[] = [
 /** Runs what was compiled into dist/. */
 const PROGRAM = 'test/support/program.ts';
 
+/** The one way to programs of others. */
+const TOOLS = 'test/support/tools.ts';
+
 /** Reads PDFs back, as a recipient's programs would. */
 const PDF_READER = "from 'pdfjs-dist";
 
@@ -25,6 +31,7 @@ const reaches = (file: string, target: string): boolean => reachedFrom(file, 'te
 
 export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
 export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
+export const runsTools = (file: string): boolean => reaches(file, TOOLS);
 export const readsPdfs = (file: string): boolean => readFileSync(join(ROOT, file), 'utf8').includes(PDF_READER);
 
 /** All test files, as paths relative to the repository. */
@@ -38,14 +45,18 @@ export interface Projects {
   readonly unit: readonly string[];
   readonly pdf: readonly string[];
   readonly database: readonly string[];
+  readonly programs: readonly string[];
 }
 
 export function projects(): Projects {
   const files = testFiles();
   const without = files.filter((file) => !needsServer(file));
+  const served = files.filter(needsServer);
+  const runsAny = (file: string) => runsProgram(file) || runsTools(file);
   return {
     unit: without.filter((file) => !readsPdfs(file)),
     pdf: without.filter(readsPdfs),
-    database: files.filter(needsServer),
+    database: served.filter((file) => !runsAny(file)),
+    programs: served.filter(runsAny),
   };
 }

@@ -78,8 +78,8 @@ const SEQUENCES = `
 const FUNCTIONS = `
   SELECT p.oid::int AS place, p.proname AS name,
          replace(replace(btrim(pg_get_functiondef(p.oid), E'\\n'), 'CREATE OR REPLACE', 'CREATE'), ' public.', ' ') || ';' ||
-           CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE') THEN ''
-                ELSE format(E'\\nREVOKE EXECUTE ON FUNCTION %I FROM PUBLIC;', p.proname) END AS text
+           CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE')
+                THEN format(E'\\nGRANT EXECUTE ON FUNCTION %I TO PUBLIC;', p.proname) ELSE '' END AS text
   FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace`;
 
 const DOMAINS = `
@@ -110,7 +110,7 @@ const GRANTS = `
     SELECT p.oid::int, p.proname, 'FUNCTION ', p.proacl, p.proowner
     FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace) AS o
   CROSS JOIN LATERAL aclexplode(o.acl) AS g
-  WHERE g.grantee <> o.owner
+  WHERE g.grantee <> o.owner AND g.grantee <> 0 AND g.grantee IS DISTINCT FROM to_regrole('reckoner_reader')
   GROUP BY o.place, o.name, o.kind, g.grantee
   ORDER BY g.grantee::regrole::text, o.kind`;
 

@@ -5,7 +5,7 @@
  * Creating the embedded cluster and migrating it takes seconds, so it is kept below node_modules/.cache, stopped, and each
  * run starts a copy of its own. Delete that folder to begin anew.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -26,6 +26,7 @@ import type { TestProject } from 'vitest/node';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
+import { compareSchema, type SchemaComparison } from '../../src/database/schema.ts';
 import { buildIfStale } from './build.ts';
 import { ROOT, reachedFrom } from './modules.ts';
 import { runsProgram } from './projects.ts';
@@ -36,6 +37,8 @@ declare module 'vitest' {
     /** URL of the server's maintenance database. */
     serverUrl: string;
     template: string;
+    /** What comparing the template's schema gives. */
+    schema: SchemaComparison;
     /** Where tests write down what they went through, see tally.ts. */
     tallyFile: string;
   }
@@ -73,6 +76,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   project.provide('serverUrl', serverUrl);
   project.provide('template', template);
+  project.provide('schema', await compared(serverUrl, template, folder));
   const tallyFile = join(folder, 'tally.ndjson');
   project.provide('tallyFile', tallyFile);
   return async () => {
@@ -95,12 +99,20 @@ async function queryOnce(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
+const environmentOf = (serverUrl: string, template: string, home: string) =>
+  readEnvironment({ RECKONER_HOME: home, DATABASE_URL: databaseUrl(serverUrl, template) });
+
 async function createTemplate(serverUrl: string, template: string, home: string): Promise<void> {
   await queryOnce(serverUrl, `CREATE DATABASE ${template}`);
-  const environment = readEnvironment({ RECKONER_HOME: home, DATABASE_URL: databaseUrl(serverUrl, template) });
-  const database = await openDatabase(environment, { unmigrated: true });
+  const database = await openDatabase(environmentOf(serverUrl, template, home), { unmigrated: true });
   await database.migrations.run();
   await database.close();
+}
+
+/** Once for all worlds: to compare again took two thirds of each close of a test, and a third of each verify. */
+async function compared(serverUrl: string, template: string, home: string): Promise<SchemaComparison> {
+  const database = await openDatabase(environmentOf(serverUrl, template, home));
+  return database.reading(compareSchema).finally(() => database.close());
 }
 
 // --- The embedded server ----------------------------------------------------------------------------------------------
@@ -164,6 +176,7 @@ function copyKept(kept: string, own: string): boolean {
 
 /** Under its name in one step: a run that is killed on the way, or two runs at once, leave a whole cluster or none. */
 function keep(own: string, kept: string): void {
+  if (existsSync(join(own, 'data/postmaster.pid'))) throw new Error(`${own}: the server was told to stop and runs on`);
   const draft = `${kept}.new.${process.pid}`;
   try {
     mkdirSync(CACHE, { recursive: true });
@@ -211,8 +224,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const commandOf = (pid: number): string =>
-  execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+/** Empty for a process that ended. Linux tells without ps, which a small machine lacks. */
+export function commandOf(pid: number): string {
+  if (process.platform !== 'linux')
+    return spawnSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
 
 // --- URLs ---------------------------------------------------------------------------------------------------------------
 

@@ -6,16 +6,18 @@ import { expect, test } from 'vitest';
 import { newerSource } from './build.ts';
 import { ROOT, reachedFrom } from './modules.ts';
 import { needsServer, projects, runsProgram, SERVERS, testFiles } from './projects.ts';
-import { skippedLine } from './report.ts';
-import { someOf } from './sweep.ts';
+import { SEED } from './random.ts';
+import { repeatLines, skippedLines } from './report.ts';
+import { REACH, someOf } from './sweep.ts';
 
 test('every test file belongs to one project', () => {
-  const { unit, pdf, database } = projects();
-  expect([...unit, ...pdf, ...database].sort()).toEqual(testFiles());
+  const { unit, pdf, database, programs } = projects();
+  expect([...unit, ...pdf, ...database, ...programs].sort()).toEqual(testFiles());
   expect(unit).toEqual(expect.arrayContaining(['test/money.test.ts', 'test/month.test.ts', 'test/json.test.ts']));
   expect(unit.length).toBeGreaterThan(20);
   expect(pdf).toContain('test/documents/pdf.test.ts');
   expect(database.length).toBeGreaterThan(80);
+  expect(programs).toEqual(expect.arrayContaining(['test/crash/failpoints.test.ts', 'test/console/walks.test.ts']));
 });
 
 test('a file that imports a world, directly or through another, needs a server', () => {
@@ -40,8 +42,15 @@ test('no unit test connects to a database or runs the program behind its imports
 });
 
 test('whoever names dist/ does so through program.ts, which has it built', () => {
-  const naming = testFiles().filter((file) => /['"/`]dist\/(src|jobs)/.test(readFileSync(join(ROOT, file), 'utf8')));
-  expect(naming.filter((file) => file !== 'test/support/support.test.ts')).toEqual([]);
+  const naming = new Set(testFiles().flatMap((file) => [...reachedFrom(file, 'test/')]));
+  const others = ['support.test.ts', 'build.ts', 'program.ts', 'resident.mjs'].map((name) => `test/support/${name}`);
+  const found = [...naming].filter(
+    (file) =>
+      file.startsWith('test/') &&
+      !others.includes(file) &&
+      /dist\/(src|jobs)|'dist'(?!, 'index)/.test(readFileSync(join(ROOT, file), 'utf8')),
+  );
+  expect(found).toEqual([]);
   expect(testFiles().filter(runsProgram).length).toBeGreaterThan(15);
 });
 
@@ -72,9 +81,24 @@ test('a few of many are evenly spaced, and all of few are all', () => {
   expect(someOf([1, 2], 3)).toEqual([1, 2]);
 });
 
+test('a red run ends with a command for each test that failed, with the seed', () => {
+  expect(repeatLines([])).toEqual([]);
+  const failed = { file: 'test/close/credit.test.ts', name: "a partner's credit > of 5.00 (once)" };
+  expect(repeatLines([failed, { file: 'test/money.test.ts' }])).toEqual([
+    '',
+    'To repeat what failed:',
+    `  RECKONER_SEED=${SEED} RECKONER_SWEEP=${REACH} npx vitest run test/close/credit.test.ts -t 'a partner'\\''s credit of 5\\.00 \\(once\\)'`,
+    `  RECKONER_SEED=${SEED} RECKONER_SWEEP=${REACH} npx vitest run test/money.test.ts`,
+  ]);
+  expect(repeatLines(Array.from({ length: 23 }, () => failed)).at(-1)).toBe('  and 3 more');
+});
+
 test('the run ends with the programs that were missing and the packages that have them', () => {
-  expect(skippedLine([undefined, 'something else'])).toBeUndefined();
-  expect(skippedLine(['needs qpdf', 'needs pdfinfo', 'needs pdffonts', undefined])).toBe(
-    'SKIPPED: 3 tests need qpdf, pdfinfo, pdffonts (apt-get install qpdf poppler-utils)',
-  );
+  expect(skippedLines([undefined, 'something else'])).toEqual([]);
+  expect(
+    skippedLines(['needs qpdf', 'needs pdfinfo', 'needs pdffonts', undefined, 'needs a disk', 'needs qpdf']),
+  ).toEqual([
+    'SKIPPED: 4 tests need qpdf, pdfinfo, pdffonts (apt-get install qpdf poppler-utils)',
+    'SKIPPED: 1 test needs a disk',
+  ]);
 });

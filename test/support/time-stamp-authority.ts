@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tool } from './tools.ts';
 
 /** What is done with a request, in DER: the whole answer. */
 export type Answering = (query: Buffer, response: ServerResponse) => Buffer | string | undefined;
@@ -38,7 +39,7 @@ const SECTIONS = (folder: string) =>
 export async function openAuthority({ key = 'ec' }: { key?: 'ec' | 'rsa' } = {}): Promise<TimeStampAuthority> {
   const folder = mkdtempSync(join(tmpdir(), 'reckoner-authority-'));
   const at = (name: string) => join(folder, name);
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
+  const openssl = (...args: string[]) => execFileSync(tool('openssl'), args, { cwd: folder, stdio: 'pipe' });
   const newKey = key === 'ec' ? ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] : ['rsa:2048'];
   openssl(
     'req',

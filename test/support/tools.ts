@@ -1,9 +1,12 @@
-/** Programs of others that judge what we write. A workplace may lack them, and hears so at the end; CI must have them. */
-import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+/**
+ * Programs of others that the tests run: most judge what we write. A machine may lack them: their tests are skipped, and
+ * report.ts names them at the end. CI must have them. `tool` is the one way to such a program; test/structure.test.ts
+ * refuses any other, and `.ci/run` runs `npm test` where there are none of them.
+ */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
 import type { TestContext } from 'vitest';
-
-export const CHROMIUM = '/usr/bin/chromium';
+import { TestRunner } from 'vitest';
 
 /** The Debian package of each, also for the line that report.ts prints. */
 export const TOOLS = {
@@ -11,6 +14,8 @@ export const TOOLS = {
   pdfinfo: 'poppler-utils',
   pdfdetach: 'poppler-utils',
   pdffonts: 'poppler-utils',
+  pdftoppm: 'poppler-utils',
+  pdftotext: 'poppler-utils',
   xmllint: 'libxml2-utils',
   zbarimg: 'zbar-tools',
   hledger: 'hledger',
@@ -21,24 +26,55 @@ export const TOOLS = {
   curl: 'curl',
   jq: 'jq',
   age: 'age',
+  openssl: 'openssl',
+  pgbouncer: 'pgbouncer',
+  nginx: 'nginx-light',
+  caddy: 'caddy',
+  ip: 'iproute2',
+  bash: 'bash',
+  sha256sum: 'coreutils',
 } as const;
 export type Tool = keyof typeof TOOLS;
 
-const found = new Map<Tool, boolean>();
+/** What every Unix has. */
+export const UNIX: readonly string[] = ['sh', 'cp', 'chown', 'mkfifo', 'mount', 'umount', 'ps'];
 
-export function has(tool: Tool): boolean {
-  const known = found.get(tool);
-  if (known !== undefined) return known;
-  const is = tool === 'chromium' ? existsSync(CHROMIUM) : spawnSync(tool, ['--version']).error === undefined;
-  found.set(tool, is);
-  return is;
+const found = new Map<Tool, string | undefined>();
+
+/** In PATH, and where Debian keeps daemons: /usr/sbin is not in the PATH of an ordinary user. */
+function find(tool: Tool): string | undefined {
+  if (!found.has(tool)) {
+    const folders = (process.env['PATH'] ?? '').split(':').flatMap((folder) => [folder, join(folder, '../sbin')]);
+    found.set(tool, folders.map((folder) => join(folder, tool)).find(isExecutable));
+  }
+  return found.get(tool);
 }
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** For a beforeAll, which cannot skip: it leaves out what only tests with `needs` use. */
+export const has = (tool: Tool): boolean => find(tool) !== undefined;
 
 export const needsNote = (tool: Tool): string => `needs ${tool}`;
 
-/** The first line of a test that runs this program: skips it where the program is missing, and fails it with CI=true. */
-export function needs(tool: Tool, context: TestContext): void {
+/** Skips the test that runs where the program is missing, and fails it with CI=true. */
+export function needs(tool: Tool, context?: Pick<TestContext, 'skip'>): void {
   if (has(tool)) return;
-  if (process.env['CI'] === 'true') throw new Error(`${tool} is missing: apt-get install ${TOOLS[tool]}`);
-  context.skip(needsNote(tool));
+  const running = context ?? TestRunner.getCurrentTest()?.context;
+  if (process.env['CI'] === 'true' || running === undefined)
+    throw new Error(`${tool} is missing: apt-get install ${TOOLS[tool]}`);
+  running.skip(needsNote(tool));
+}
+
+/** The program's path, for child_process. Like `needs` where it is missing. */
+export function tool(name: Tool): string {
+  needs(name);
+  return find(name) as string;
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { type Verification, verify } from '../../src/audit/verify.ts';
 import { runCloseBooks } from '../../src/close/books.ts';
 import type { FeedDecision } from '../../src/close/feeds.ts';
 import { type MonthFacts, readMonthFacts } from '../../src/close/queries.ts';
@@ -18,6 +19,7 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import type { SealKey } from '../../src/config/seal-key.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
+import type { SchemaComparison } from '../../src/database/schema.ts';
 import { deliverPending } from '../../src/delivery/deliver.ts';
 import type { Delivery } from '../../src/delivery/document.ts';
 import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
@@ -34,6 +36,8 @@ export interface World {
   readonly databaseUrl: string;
   environment: Environment;
   settings: Settings;
+  /** What comparing the schema of its template gave. A test that changes the schema sets it to undefined. */
+  schema: SchemaComparison | undefined;
   readonly actor: Actor;
   readonly database: Database;
   /** Moves the clock to an instant, `2026-08-01T10:00:00Z`. */
@@ -49,6 +53,7 @@ export interface World {
   readonly preview: (month?: string) => ReturnType<typeof previewClose>;
   readonly months: (...months: string[]) => Promise<MonthFacts[]>;
   readonly deliver: () => Promise<Delivery[]>;
+  readonly verify: (month?: string) => Promise<Verification>;
   readonly documents: (filter?: { months?: Month[]; partnerId?: string }) => Promise<DocumentJson[]>;
   /** Any query, as the owner: to look behind the program's back, or to damage what it keeps. */
   readonly sql: <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
@@ -125,6 +130,7 @@ export async function openWorld(
     databaseUrl: url,
     environment,
     settings: readSettings(environment),
+    schema: inject('schema'),
     actor: { claimedBy: 'Ada', osUser: 'ada', host: 'desk', via: 'command' },
     database,
     at(instant) {
@@ -137,7 +143,13 @@ export async function openWorld(
       const text = JSON.stringify(partners);
       const sha256 = createHash('sha256').update(text).digest('hex');
       const { changes: _, ...counts } = await database.transaction((tx) =>
-        importPartners(tx, parsePartners(text, file), { file, sha256, actor: world.actor, now }),
+        importPartners(tx, parsePartners(text, file), {
+          file,
+          sha256,
+          actor: world.actor,
+          now,
+          settings: world.settings,
+        }),
       );
       return counts;
     },
@@ -173,6 +185,7 @@ export async function openWorld(
       await deliverPending({ ...world, onDelivery: (delivery) => deliveries.push(delivery) });
       return deliveries;
     },
+    verify: (month) => database.reading((tx) => verify(tx, month as Month | undefined, { schema: world.schema })),
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,

@@ -5,12 +5,16 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { XMLParser } from 'fast-xml-parser';
+import { tool } from './tools.ts';
 
 const SCHEMA = join(import.meta.dirname, '../documents/e-invoice/rules/factur-x/Factur-X_1.07.3_EN16931.xsd');
 
 /** What the schema of Factur-X, profile EN 16931, finds wrong in a CII; empty: nothing. Needs xmllint. */
 export function schemaFaults(xml: Buffer | string): string {
-  const ran = spawnSync('xmllint', ['--noout', '--nonet', '--schema', SCHEMA, '-'], { input: xml, encoding: 'utf8' });
+  const ran = spawnSync(tool('xmllint'), ['--noout', '--nonet', '--schema', SCHEMA, '-'], {
+    input: xml,
+    encoding: 'utf8',
+  });
   if (ran.error !== undefined) throw ran.error;
   if (ran.status === 0) return '';
   // 3: it is not valid. Anything else is no verdict.

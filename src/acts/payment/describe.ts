@@ -2,6 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
+import { readPartners } from '../../partners/queries.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import { withCode } from '../../payments/reverse.ts';
@@ -75,7 +76,8 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   const [payment] = await readPayments(tx, { ids: [paymentId] });
   if (payment === undefined) return {};
   const of = (text: string) => Amount.of(text, payment.currency);
-  const { partner_id: payer, amount, applied, unapplied, reversed } = payment;
+  const { partner_id, amount, applied, unapplied, reversed } = payment;
+  const payer = partner_id === null ? null : `${partner_id} (${(await readPartners(tx, partner_id))[0]?.name})`;
   return {
     [name]: {
       ...{ payer, amount: of(amount), applied: of(applied), unapplied: of(unapplied), reversed: of(reversed) },

@@ -3,10 +3,12 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../payments/processor-events/process.ts';
+import { eventFile } from '../../payments/processor-events/read.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { plural } from '../../text.ts';
 import { printable, wrapped } from '../../text-table.ts';
 import { type ActContext, defineAct, type Facts } from '../act.ts';
+import { contentOf } from '../contents.ts';
 import { type FileInput, file } from '../fields.ts';
 
 export const paymentEvents = defineAct({
@@ -16,6 +18,7 @@ export const paymentEvents = defineAct({
   input: { file: file('File', "The processor's events as NDJSON. Default: only pending events.").optional() },
   subject: ({ file }) => file?.name ?? 'pending events',
   partners: async () => 'all',
+  read: async (context, { file }) => file && readFile(context, file),
   perform: async (tx, context, { file }) => ({
     stored: await storeFile(tx, context, file),
     report: await processEvents(tx, context),
@@ -42,7 +45,10 @@ export const paymentEvents = defineAct({
 const NOTHING = { stored: 0, known: 0, accounts: [] };
 
 const storeFile = async (tx: Transaction, context: ActContext, file: FileInput | undefined) =>
-  file === undefined ? NOTHING : storeEvents(tx, context, { name: file.name, text: file.bytes.toString('utf8') });
+  file === undefined ? NOTHING : storeEvents(tx, context, { name: file.name, text: '' }, await readFile(context, file));
+
+const readFile = ({ environment }: ActContext, file: FileInput) =>
+  contentOf(file, eventFile, { now: environment.now().toMillis() });
 
 function describeInbox(stored: { stored: number; known: number }, report: EventsReport): string {
   const lines = [

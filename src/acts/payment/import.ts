@@ -7,9 +7,10 @@ import { type BankImport, importBankFile } from '../../payments/bank-import/impo
 import type { LineReport } from '../../payments/bank-import/report.ts';
 import { plural } from '../../text.ts';
 import { printable, table, wrapped } from '../../text-table.ts';
-import { defineAct, type Facts } from '../act.ts';
+import { type ActContext, defineAct, type Facts } from '../act.ts';
+import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
-import { choice, file, text } from '../fields.ts';
+import { choice, type FileInput, file, text } from '../fields.ts';
 import { amountOf } from './describe.ts';
 
 export const FORMATS = BANK_FORMATS.map(({ name }) => name);
@@ -25,13 +26,8 @@ export const paymentImport = defineAct({
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
-  perform: (tx, context, { file, ...options }) => importBankFile(tx, context, { ...file, ...options }),
-  async run({ permitted, ...context }, { file, ...options }) {
-    const given = { ...file, ...options };
-    // Before the transaction: while a file is read, none is open.
-    const read = await readBankFileAside(given, context.settings.bank_csv);
-    return permitted.transaction((tx) => importBankFile(tx, context, given, read));
-  },
+  read: (context, input) => readStatements(context, input),
+  perform: async (tx, context, input) => importBankFile(tx, context, input.file, await readStatements(context, input)),
   committed: () => failpoint('payments.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>
     Object.fromEntries(
@@ -57,6 +53,15 @@ export const paymentImport = defineAct({
     };
   },
 });
+
+const readStatements = ({ settings }: ActContext, { file, format, map }: ImportInput) =>
+  contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
+
+interface ImportInput {
+  readonly file: FileInput;
+  readonly format?: string | undefined;
+  readonly map?: string | undefined;
+}
 
 /** A dry run rolls back the payment ids that it assigned, so they are left out of its report. */
 function withoutNewIds(lines: readonly LineReport[]): LineReport[] {

@@ -2,8 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
-import { type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.sql.ts';
-import { forgetAccount } from '../../payments/payer-accounts.ts';
+import { forgetAccount, type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { printable } from '../../text-table.ts';
 import { defineAct } from '../act.ts';
 import { amountsIn } from '../documents.ts';

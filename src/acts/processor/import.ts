@@ -1,9 +1,12 @@
 /** Importing a partner's settlement file, or balance transactions (splits/import.ts). */
 import { refuse } from '../../errors/refusals.ts';
-import { type ImportReport, importBalanceTransactions, importSettlement } from '../../splits/import.ts';
+import { type ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
+import { balanceTransactionFile } from '../../splits/read-balance-transactions.ts';
+import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
-import { defineAct, type Facts } from '../act.ts';
-import { file, text } from '../fields.ts';
+import { type ActContext, defineAct, type Facts } from '../act.ts';
+import { contentBy, contentOf } from '../contents.ts';
+import { type FileInput, file, text } from '../fields.ts';
 
 export const processorImport = defineAct({
   name: 'processor.import',
@@ -17,17 +20,24 @@ export const processorImport = defineAct({
   check: checkImport,
   subject: ({ file }) => file.name,
   partners: async (_tx, { partnerId }) => (partnerId === undefined ? 'all' : [partnerId]),
-  perform(tx, context, { file: { name, bytes }, partnerId, account }) {
-    const given = { name, text: bytes.toString('utf8') };
+  read: (context, { file, partnerId }) =>
+    partnerId === undefined ? readTransactions(context, file) : readSettlement(context, file, partnerId),
+  async perform(tx, context, { file, partnerId, account }) {
+    const given = { name: file.name, text: file.bytes.toString('utf8') };
     return partnerId === undefined
-      ? importBalanceTransactions(tx, context, given, account as string)
-      : importSettlement(tx, context, given, partnerId);
+      ? importBalanceTransactions(tx, context, given, account as string, await readTransactions(context, file))
+      : importSettlement(tx, context, { ...given, reading: await readSettlement(context, file, partnerId) }, partnerId);
   },
   facts: async (_tx, { file }, report): Promise<Facts> =>
     report === undefined ? {} : { [file.name]: { recorded: String(report.recorded), matched: String(report.matched) } },
   amounts: () => [],
   report: async (_tx, _context, { result }) => ({ json: result, text: describedImport(result) }),
 });
+
+const readTransactions = (context: ActContext, file: FileInput) =>
+  contentOf(file, balanceTransactionFile, { live: isLive(context) });
+const readSettlement = (context: ActContext, file: FileInput, partnerId: string) =>
+  contentBy(file, () => readSentFile(context.database, context, file, partnerId));
 
 export function checkImport({
   partnerId,

@@ -3,6 +3,7 @@
  * time. Each event of an act that was done under an approval names its request, which was approved before and is of the
  * user who acted; and each approved request that changes something has such an event. Requests and decisions are those of
  * their events, which state the user and what was asked for.
+ * Where an event says that it was done by one person, nobody else could have approved it then.
  * Whether an act without an approval needed one is the next check's.
  */
 export const ACTS_APPROVED = `inspected AS MATERIALIZED (
@@ -10,12 +11,8 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
          r.fact_id AS request_fact_id
   FROM approval_requests r JOIN approval_decisions d ON d.request_id = r.request_id
 ), roles AS (
-  SELECT i.request_id, u.partner_id FROM inspected i CROSS JOIN LATERAL (
-    SELECT DISTINCT ON (partner_id, source) partner_id, act FROM user_roles
-    WHERE user_id = i.decided_by AND role = 'approver' AND user_roles.fact_id < i.fact_id
-    ORDER BY partner_id, source, user_role_id DESC) AS u
-  WHERE u.act = 'grant'
-    AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = i.decided_by AND e.fact_id < i.fact_id)
+  SELECT i.request_id, a.partner_id
+  FROM inspected i JOIN LATERAL approvers_before(i.fact_id) AS a ON a.user_id = i.decided_by
 ), acts AS (
   SELECT event_id, action, subject, user_id, fact_id, details->'approval'->>'request' AS request FROM audit_events
   WHERE jsonb_exists(details, 'approval')
@@ -72,12 +69,26 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   WHERE e.action LIKE 'approval.%'
     AND NOT EXISTS (SELECT FROM approval_requests r WHERE r.event_id = e.event_id)
     AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.event_id = e.event_id)
+  UNION ALL
+  SELECT format('event %s', e.event_id),
+         format('is %s of %s, done by one person; user %s could have approved it', e.action, e.subject, other.user_id)
+  FROM audit_events e CROSS JOIN LATERAL (
+    SELECT a.user_id FROM approvers_before(e.fact_id) AS a
+    WHERE a.user_id IS DISTINCT FROM e.user_id
+    GROUP BY a.user_id
+    HAVING bool_or(a.partner_id IS NULL)
+        OR coalesce(jsonb_exists_all(jsonb_agg(a.partner_id), ARRAY(SELECT jsonb_array_elements_text(
+             nullif(e.details->'one_person'->'partners', 'null')))), false)
+           AND e.details->'one_person'->'partners' <> 'null'
+    ORDER BY a.user_id LIMIT 1) AS other
+  WHERE jsonb_exists(e.details, 'one_person')
 )`;
 
 /**
  * Each act under a rule with amounts states what it was compared with: its amount, the sum of what the same user did by the
  * same act for the same partner before it, and the rule's. The sum is that of the events, the rule's amount that of the
- * recorded settings, and both together are not above it. An act under a rule states that, or its approval.
+ * recorded settings, and both together are not above it. An act under a rule states that, its approval, or that nobody else
+ * could approve it.
  *
  * A process may have begun with the settings before: a rule counts an hour after its change was recorded.
  */
@@ -107,7 +118,7 @@ export const ACTS_COMPARED = `rules AS MATERIALIZED (
   FROM parts p
 ), bare AS (
   SELECT event_id, action, subject, fact_id, occurred_at FROM audit_events e
-  WHERE user_id IS NOT NULL AND NOT jsonb_exists(details, 'compared') AND NOT jsonb_exists(details, 'approval')
+  WHERE user_id IS NOT NULL AND NOT jsonb_exists_any(details, '{compared,approval,one_person}')
     AND action IN (SELECT split_part(field, '.', 2) || '.' || split_part(field, '.', 3) FROM rules)
 ), differences AS (
   SELECT format('event %s', event_id) AS subject,

@@ -19,7 +19,7 @@ const APPEND_ONLY = [
   'signing_keys',
 ];
 
-/** The same but for rows that `reckoner purge` may delete: what a third trigger keeps is all else. */
+/** The same but for rows that `reckoner purge` may delete: what a second trigger keeps is all else. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
 /** The same but for payloads whose erasure is recorded. */
 const ERASED = ['processor_events'];
@@ -28,16 +28,16 @@ const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'$
 
 /** The triggers exist and are enabled, and the role reckoner_app, if it exists, may only read, insert and purge. */
 export const APPEND_ONLY_GUARDS = `inspected AS (
-  SELECT unnest(${listed(APPEND_ONLY)})::regclass AS guarded, 2 AS needed,
+  SELECT unnest(${listed(APPEND_ONLY)})::regclass AS guarded, 1 AS needed,
          ARRAY['UPDATE', 'DELETE', 'TRUNCATE'] AS refused
   UNION ALL
-  SELECT unnest(${listed(PURGED)})::regclass, 3, ARRAY['UPDATE', 'TRUNCATE']
+  SELECT unnest(${listed(PURGED)})::regclass, 2, ARRAY['UPDATE', 'TRUNCATE']
   UNION ALL
-  SELECT unnest(${listed(ERASED)})::regclass, 3, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
+  SELECT unnest(${listed(ERASED)})::regclass, 2, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
 ), guards AS (
   SELECT guarded, needed,
          (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = guarded AND t.tgenabled IN ('O', 'A')
-            AND t.tgname IN ('append_only_rows', 'append_only_table', 'kept_rows')) AS triggers,
+            AND t.tgname IN ('append_only', 'kept_rows')) AS triggers,
          (SELECT string_agg(privilege, ', ') FROM unnest(refused) AS privilege
           WHERE EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app')
             AND has_table_privilege('reckoner_app', guarded, privilege)) AS privileges

@@ -337,7 +337,7 @@ export const PROCESSOR_EVENTS_RECORDED = `inspected AS (
 export const DISPUTES_MATCH_OUTCOMES = `inspected AS (
   SELECT d.identity, d.amount, o.outcome, r.amount AS taken, i.payment_reversal_id IS NOT NULL AS given_back,
     p.amount AS paid
-  FROM disputes d JOIN payments p USING (payment_id) LEFT JOIN dispute_outcomes o USING (dispute_id)
+  FROM disputes d JOIN payments p USING (payment_id) LEFT JOIN last_dispute_outcomes o USING (dispute_id)
   LEFT JOIN payment_reversals r ON r.identity = d.identity
   LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
 ), differences AS (

@@ -101,7 +101,7 @@ async function list(context: CommandContext, options: PresentOptions & { waiting
 
 /** The preview of now needs the primary server, in a transaction that is undone. */
 const show = (output: Output, requestId: number): Promise<void> =>
-  withContext(async (context) => showRequest({ ...context, output }, requestId), { dryRun: true });
+  withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 
 async function showRequest(context: CommandContext, requestId: number): Promise<void> {
   const { database, output } = context;

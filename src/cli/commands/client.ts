@@ -2,7 +2,7 @@ import { clientCreate, clientRevoke, clientRotate } from '../../acts/client.ts';
 import { readClients } from '../../partners/client-queries.ts';
 import type { Sheet } from '../../sheet.ts';
 import { wholeNumberArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-act.ts';
@@ -43,7 +43,7 @@ export const define: Definition = (client, act) => {
     .description('List clients and their valid secrets')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(clientList)));
+    .action(act(readingNow(clientList)));
 };
 
 async function clientList(

@@ -7,7 +7,7 @@ import type { Month } from '../../month.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER } from '../define.ts';
+import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
 import { readInput } from '../input.ts';
 import { amount, fitted, printable, table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
@@ -36,7 +36,7 @@ export const define: Definition = (command, act) => {
       act((output, month: Month | undefined, options: CloseOptions) =>
         options.compare === undefined
           ? closing(output, month, options)
-          : acting(comparing)(output, month, options as CloseOptions & { compare: string }),
+          : readingNow(comparing)(output, month, options as CloseOptions & { compare: string }),
       ),
     );
 };

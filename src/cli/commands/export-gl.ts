@@ -9,7 +9,7 @@ import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
 import { readFiles, readParts, type StoredFile } from '../../general-ledger/queries.ts';
 import type { Month } from '../../month.ts';
 import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition, readingNow } from '../define.ts';
 import { reported } from '../run-act.ts';
 
 const HELP = `
@@ -33,7 +33,12 @@ export const define: Definition = (group, act) => {
     )
     .option('--dry-run', 'show the journal and write nothing')
     .addHelpText('after', HELP)
-    .action(act(acting(exportGeneralLedger)));
+    .action(
+      act((output, options: Options) =>
+        // A part that was exported before is written out again.
+        (options.part === undefined ? acting : readingNow)(exportGeneralLedger)(output, options),
+      ),
+    );
 };
 
 interface Options {

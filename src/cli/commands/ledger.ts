@@ -57,7 +57,7 @@ async function importFiles(
         progress.done();
       }
     },
-    { by: output.by, dryRun: options.dryRun ?? false },
+    { by: output.by, writesNothing: options.dryRun ?? false },
   );
   failpoint('import.committed');
   const { json, text, attention } = reportImport(report, { dryRun: options.dryRun ?? false, width: outputWidth() });

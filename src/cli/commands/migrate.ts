@@ -24,18 +24,16 @@ export async function migrate(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Runs the pending migrations and records an audit event if there were any. */
-export function bringUpToDate(output: Output, environment: Environment): Promise<string[]> {
-  return withDatabase(environment, { unmigrated: true }, async (database) => {
-    const migrations = await database.migrations.run();
-    if (migrations.length > 0) {
+/** Runs the pending migrations. An event has them, and the SHA-256 of the record of the schema, if either is new. */
+export function bringUpToDate(output: Output, environment: Environment): Promise<readonly string[]> {
+  return withDatabase(environment, { unmigrated: true }, (database) =>
+    database.migrations.run(async (tx, { migrations, schema }) => {
+      if (migrations.length === 0 && !schema.isNew) return;
+      const details = { migrations, schema_record: schema.sha256 };
       const now = environment.now().toISO();
-      const event = { action: 'database.migrate', subject: packageVersion, details: { migrations }, now };
+      const event = { action: 'database.migrate', subject: packageVersion, details, now };
       const claimed = thisProcess('command', output.by);
-      await database.transaction(async (tx) =>
-        recordEvent(tx, await identifyIfKnown(tx, claimed, output.by ?? environment.user), event),
-      );
-    }
-    return migrations;
-  });
+      await recordEvent(tx, await identifyIfKnown(tx, claimed, output.by ?? environment.user), event);
+    }),
+  );
 }

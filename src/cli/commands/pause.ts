@@ -8,7 +8,8 @@ const HELP = `
 While the ledger is paused, nothing closes, is issued, sent or recorded:
 commands are refused (exit 3), jobs end at once (exit 0), and the API answers
 503 to whatever records. Reading, verify, backup and --dry-run work. E-mails
-under way are finished. 'reckoner resume' ends the pause.
+under way are finished. 'reckoner resume' ends the pause. Pausing needs no user:
+without one it is recorded as done by 'cron' and the machine's user.
 
 'reckoner restore FILE' leaves a pause by itself. After a point-in-time recovery
 or from a snapshot of the disk, say so with --state-of: then 'reckoner resume'
@@ -23,5 +24,5 @@ export const define: Definition = (command, act) => {
       instantArgument('--state-of'),
     )
     .addHelpText('after', HELP)
-    .action(act(doing(ledgerPause, (options: { reason: string; stateOf?: string }) => options)));
+    .action(act(doing(ledgerPause, (options: { reason: string; stateOf?: string }) => options, { unattended: true })));
 };

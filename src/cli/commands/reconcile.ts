@@ -16,7 +16,7 @@ import {
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
 import { plural } from '../../text.ts';
 import { monthArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, NO_DELIVER } from '../define.ts';
+import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
 import { money, printable, table, wrapped } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { reported } from '../run-act.ts';
@@ -29,14 +29,19 @@ export const define: Definition = (command, act) => {
     .option(...NO_DELIVER)
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(reconcile)));
+    .action(
+      act((output, month: Month, options: ReconcileOptions) =>
+        (options.reverse || options.billMissing ? acting : readingNow)(reconcile)(output, month, options),
+      ),
+    );
 };
 
-export async function reconcile(
-  context: CommandContext,
-  month: Month,
-  options: PresentOptions & { billMissing?: boolean; reverse?: boolean; deliver: boolean },
-): Promise<number> {
+interface ReconcileOptions extends PresentOptions, DeliverOption {
+  readonly billMissing?: boolean;
+  readonly reverse?: boolean;
+}
+
+export async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
   const { database, environment, settings, output } = context;
   checkPresentable(output, options);
   const reversals = options.reverse ? await reported(context, reconcileReverse, { month }) : undefined;

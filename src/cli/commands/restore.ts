@@ -6,6 +6,7 @@ import { readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
+import type { Recording } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { forgetPartnerSignIns } from '../../partners/sign-in.ts';
@@ -42,14 +43,14 @@ export async function restore(output: Output, file: string, given: { identity?: 
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress, identities));
   /** Records the restore and verifies what was restored. */
-  const settle = async (tx: Transaction): Promise<Verification | null> => {
+  const settle = async (tx: Transaction, schema: Recording): Promise<Verification | null> => {
     const now = environment.now().toISO();
     const { created_at, program, sha256 } = checked;
     const actor = await identifyIfKnown(tx, thisProcess('command', output.by), output.by ?? environment.user);
     const eventId = await recordEvent(tx, actor, {
       action: 'database.restore',
       subject: basename(file),
-      details: { file, created_at, program, content_sha256: sha256 },
+      details: { file, created_at, program, content_sha256: sha256, schema_record: schema.sha256 },
       now,
     });
     // Others may have seen what happened after the backup: nothing goes on before somebody has looked.

@@ -10,6 +10,7 @@ import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { isPaused, readPauses } from '../../people/pauses.ts';
 import { actingByItself } from '../../people/users.ts';
+import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
 import { wholeNumberArgument } from '../arguments.ts';
@@ -56,6 +57,7 @@ async function serve(
   return withContext(
     async (context) => {
       await context.database.checkWritable();
+      setReadingSeconds(SERVER_SECONDS);
       const log = openLog(null);
       const events = processInBackground(context, log);
       const polling = pollAfterEvents(context, log);

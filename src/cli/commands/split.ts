@@ -2,7 +2,7 @@ import { EXIT } from '../../errors/refusals.ts';
 import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
 import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import { choiceArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { money, printable, wrapped } from '../output.ts';
 
 export const define: Definition = (split, act) => {
@@ -21,7 +21,7 @@ export const define: Definition = (split, act) => {
       'destination_charge (default), or as_documented, which transfers our share to the platform',
       choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
     )
-    .action(act(acting(splitPlan)));
+    .action(act(readingNow(splitPlan)));
 };
 
 async function splitPlan(

@@ -3,11 +3,11 @@ import { EXIT } from '../../errors/refusals.ts';
 import { adviceOn } from '../../reports/attention.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { fitted, outputWidth } from '../output.ts';
 
 export const define: Definition = (command, act) => {
-  command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(acting(status)));
+  command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(readingNow(status)));
 };
 
 export async function status(context: CommandContext): Promise<number> {

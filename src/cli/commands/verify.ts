@@ -23,14 +23,15 @@ export async function verify(
   // The renderer is slow to load, and other commands do without it.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
-  const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, undefined, fonts, beside));
+  const found = await database.readingBeside((tx, beside) => verifyAll(tx, month, { fonts, beside }));
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }
 
 function described({ checks, inspected, differences }: Verification): string {
   const rows = checks.map((each) => [each.check, each.inspected, each.differences.length]);
-  const named = checks.flatMap(({ check, differences: found }) => [
+  const named = checks.flatMap(({ check, differences: found, note }) => [
+    ...(note === undefined ? [] : [`${check}: ${note}.`]),
     ...found.slice(0, SHOWN).map(({ subject, detail }) => `${check}: ${printable(subject)} ${printable(detail)}`),
     ...(found.length > SHOWN ? [`${check}: … and ${found.length - SHOWN} more`] : []),
   ]);

@@ -4,7 +4,7 @@ import { type Webhook, webhookNamed, webhookOf } from '../../partner-events/webh
 import { readWebhooks } from '../../partner-events/webhook-queries.ts';
 import type { Sheet } from '../../sheet.ts';
 import { wholeNumberArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-act.ts';
@@ -39,13 +39,13 @@ export const define: Definition = (webhook, act) => {
   webhook
     .command('show <partner>')
     .description('Show where and how far events are sent')
-    .action(act(acting(show)));
+    .action(act(readingNow(show)));
   webhook
     .command('list')
     .description('List all webhooks')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(list)));
+    .action(act(readingNow(list)));
 };
 
 async function show(context: CommandContext, partnerId: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import { readPayers } from '../../payments/open-items.sql.ts';
 import { OpenItems } from '../../payments/open-items.ts';
+import { readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 
 export interface LikelyPayer {
@@ -24,14 +25,9 @@ export async function readLikelyPayers(
 ): Promise<LikelyPayer[]> {
   const payers = await readPayers(tx);
   const named = payer.name === null ? [] : new OpenItems([], payers, new Map(), {}).partnersNamedIn(payer.name);
-  const byAccount = await query<{ partner_id: string }>(
-    tx,
-    `SELECT unnest(partners) AS partner_id FROM payer_accounts WHERE payer_account = :account`,
-    { account: payer.account },
-  );
-  const likely = new Set(
-    [...known, ...byAccount.map((each) => each.partner_id), ...named].filter((each) => each !== null),
-  );
+  const accounts = payer.account === null ? [] : await readPayerAccounts(tx, [payer.account]);
+  const byAccount = accounts.flatMap(({ partners }) => partners);
+  const likely = new Set([...known, ...byAccount, ...named].filter((each) => each !== null));
   for (const each of likely) {
     for (const { partner_id, parent } of payers) if (parent === each) likely.add(partner_id);
   }

@@ -40,7 +40,13 @@ const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);
 
 /** A button that shows what applying the payment to these would do. */
-function Apply({ numbers, creditNotes, payment, user, reader }: Cash & { numbers: string[]; creditNotes: string[] }) {
+function Apply({
+  numbers,
+  command,
+  payment,
+  user,
+  reader,
+}: Cash & { numbers: readonly string[]; command: string | null }) {
   if (!mayApply({ user, payment })) return <span />;
   return (
     <Form action={actHref('payment.apply')} token={reader.formToken}>
@@ -48,8 +54,11 @@ function Apply({ numbers, creditNotes, payment, user, reader }: Cash & { numbers
       {numbers.map((number) => (
         <input type="hidden" name="numbers" value={number} />
       ))}
-      {creditNotes.map((number) => (
+      {argumentsOf(command, 'credit').map((number) => (
         <input type="hidden" name="creditNotes" value={number} />
+      ))}
+      {argumentsOf(command, 'fee').map((fee) => (
+        <input type="hidden" name="fee" value={fee} />
       ))}
       <button type="submit" name="step" value="preview" aria-label={`Apply to ${numbers.join(', ')}`}>
         Apply
@@ -58,9 +67,9 @@ function Apply({ numbers, creditNotes, payment, user, reader }: Cash & { numbers
   );
 }
 
-/** The credit notes that the command of a suggestion names. */
-const creditIn = (command: string | null): string[] =>
-  [...(command ?? '').matchAll(/ --credit (\S+)/g)].map(([, number = '']) => number);
+/** What the command of a suggestion gives for an option. */
+const argumentsOf = (command: string | null, option: string): string[] =>
+  [...(command ?? '').matchAll(/ --(\S+) (\S+)/g)].flatMap(([, name, value = '']) => (name === option ? [value] : []));
 
 /** Each with the reasons, the surest first. */
 export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
@@ -71,7 +80,7 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
       <ul class="ticks in suggestions">
         {suggested.map((each) => (
           <Suggestion of={each} currency={cash.payment.currency} user={cash.user}>
-            <Apply numbers={[...each.numbers]} creditNotes={creditIn(each.command)} {...cash} />
+            <Apply numbers={each.numbers} command={each.command} {...cash} />
           </Suggestion>
         ))}
       </ul>

@@ -248,12 +248,11 @@ function Close({
       {missing.map(({ partner_id }) => (
         <input type="hidden" name="without" value={partner_id} />
       ))}
-      {empty && missing.length === 0 && <input type="hidden" name="allowEmpty" value="yes" />}
+      {empty && <input type="hidden" name="allowEmpty" value="yes" />}
       <p class="buttons">
         <button type="submit" class="main" name="step" value="preview">
-          {missing.length === 0
-            ? `Close ${monthName(month)}`
-            : `Close ${monthName(month)} without ${plural(missing.length, 'feed')}`}
+          {`Close ${monthName(month)}`}
+          {empty ? ' without any row' : missing.length > 0 && ` without ${plural(missing.length, 'feed')}`}
         </button>
       </p>
     </Form>

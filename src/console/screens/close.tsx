@@ -11,6 +11,7 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
+import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { counted, plural } from '../../text.ts';
@@ -207,7 +208,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         {shown === null && (
           <p class="nothing">
             There are no rows yet. Import partners and then their rows, and the first month appears here.{' '}
-            <ActLink user={user} act="partner.import" partner={[]} tone="plain">
+            <ActLink user={user} act="partner.import" partner={null} tone="plain">
               Import partners
             </ActLink>{' '}
             <ActLink user={user} act="ledger.import" partner={null} tone="plain">
@@ -405,6 +406,12 @@ function Closed({ report, view, user }: ClosedProps) {
               </dd>
               <dt>Issued on</dt>
               <dd>{report.issued_on}</dd>
+              {approvalsOf(report).map((each) => (
+                <>
+                  <dt>Approvals</dt>
+                  <dd>{each}</dd>
+                </>
+              ))}
               {report.program !== null && (
                 <>
                   <dt>Program</dt>

@@ -6,6 +6,7 @@ import { Chip, Money, type Tone } from '../kit.tsx';
 const STATUS: Readonly<Record<Exception['status'], string>> = {
   short: 'short',
   over: 'over',
+  held: 'held for the partner',
   missing: 'missing',
   late: 'late',
   other_account: 'on another account',

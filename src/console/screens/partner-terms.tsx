@@ -171,6 +171,7 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
               ['State', each.connected_account_state],
               ['Merchant of record', each.merchant_of_record?.replace('_', ' ')],
               ['Split', each.split === 'real_time' ? 'in real time' : each.split],
+              ['Platform is paid out in', each.settlement_currencies?.join(', ')],
               [
                 'Balance transactions',
                 each.balance_transactions_from && `from the ${each.balance_transactions_from.replace('_', ' ')}`,

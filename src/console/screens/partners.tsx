@@ -103,10 +103,9 @@ export function partnersScreen({ q, show, after, lines, next }: PartnersView, { 
   return {
     place: 'partners',
     title: 'Partners',
-    // Whose they are stands in the file.
     acts: (
       <>
-        <ActLink user={user} act="partner.import" partner={[]}>
+        <ActLink user={user} act="partner.import" partner={null}>
           Create and change partners
         </ActLink>
         <MoreActs

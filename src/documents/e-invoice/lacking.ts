@@ -1,5 +1,5 @@
 /** What a profile of EN 16931 demands and the data does not have, each with its place and its term (BT, BG). */
-import { COUNTRIES, type EInvoiceFormat } from '../../config/e-invoice.ts';
+import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
 import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
@@ -33,6 +33,7 @@ export function lackingOf(demand: Demand): Lack[] {
   return [
     ...sellerLacks(parties, format, categories),
     ...buyerLacks(parties, format, categories),
+    ...(format === 'ubl' ? peppolLacks(parties, currency) : []),
     ...(demand.hasAccount ? [] : [lack('settings.json', `instructions.${currency}.wire`, 'BG-17')]),
   ];
 }
@@ -112,6 +113,23 @@ function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readon
   // BR-AE-02.
   if (categories.includes('AE') && vatIdOf(buyer.tax_id) === '') lacks.push(lack(theirs, 'tax_id', 'BT-48'));
   return lacks;
+}
+
+/** What Peppol does not take from us, so that another format or scheme is needed. */
+function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
+  const another = 'of another scheme (Peppol takes no AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
+  const other = (why: string) => lack('partners.json', `e_invoice other than ubl: ${why}`, 'BT-40');
+  const ofSeller = lack('settings.json', `issuer.e_invoice.electronic_address ${another}`, 'BT-34');
+  return [
+    ...(isRefusedByPeppol(seller.electronic_address) ? [ofSeller] : []),
+    ...(isRefusedByPeppol(buyer.electronic_address)
+      ? [lack('partners.json', `electronic_address ${another}`, 'BT-49')]
+      : []),
+    ...(seller.country === 'GR' ? [other('of a Greek seller Peppol demands what only myDATA gives (GR-R)')] : []),
+    ...(seller.country === 'DK' && buyer.country === 'DK' && currency !== 'EUR'
+      ? [other('within Denmark Peppol takes no plain credit transfer (DK-R-005)')]
+      : []),
+  ];
 }
 
 /** `buyer_reference (BT-10) and address.city (BT-52) in partners.json; issuer.phone (BT-42) in settings.json`. */

@@ -5,6 +5,7 @@
 import { missingSettings } from '../../config/missing-settings.ts';
 import { type Settings, settingsFile } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
+import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
@@ -18,6 +19,8 @@ export interface IssueContext extends ActorContext {
    * dated on the same day, so that everything stays in order.
    */
   readonly onLatestDate?: boolean | undefined;
+  /** For whoever compared the schema already and lets nobody change it; otherwise a close compares it. */
+  readonly schema?: SchemaComparison | undefined;
 }
 
 type Setting = Pick<IssueContext, 'environment' | 'settings'>;

@@ -2,7 +2,7 @@
  * SQL that gives drafts their tax: each sale by the rule of its tax point, what takes back a billed sale as that was taxed,
  * totals by category and rate, and the drafted lines divided by total. Refusal: tax_rule_missing.
  */
-import { type Tax, taxRuleFor } from '../../config/tax.ts';
+import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { lastDay, type Month } from '../../month.ts';
@@ -60,6 +60,7 @@ export async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): 
     const lines = missing.map((sale) => ({
       ...{ partner_id: sale.partner_id, policy_id: sale.policy_id, country: sale.country },
       ...pointOf(sale),
+      other_days: rulesOfOtherDays(tax, { ...saleOf(sale), ...pointOf(sale) }),
     }));
     throw refuse('tax_rule_missing', { month, lines });
   }

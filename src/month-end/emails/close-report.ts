@@ -13,7 +13,7 @@ import { groupThousands, moneyText } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
 import { recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
-import { beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
+import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
 import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 
@@ -89,6 +89,7 @@ function viewOf(report: CloseReport) {
     lateRows: String(report.late_entries),
     program: report.program ?? '',
     schema: report.schema ?? '',
+    approvals: approvalsOf(report).join('; '),
     previous: report.previous === null ? '' : monthName(report.previous),
     totals: Object.entries(report.totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => {
       const { shown, rest } = largestChanges(report, currency);

@@ -1,6 +1,6 @@
 /** The e-mail to finance, once for a month, that it has ended and waits for feeds (`src/close/feeds.ts`). */
 import { readNextFeeds } from '../../close/close.ts';
-import { type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
+import { type Feeds, isIncomplete, missingFeeds, optionsToClose } from '../../close/feeds.ts';
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
@@ -21,7 +21,6 @@ export const missingFeedsEmail: EmailComposer = {
       return { withdrawn: 'the month is closed or complete by now' };
     }
     const missing = missingFeeds(feeds);
-    const decision = missing.map(({ partner_id }) => `--without ${partner_id}`).join(' ') || '--allow-empty';
     return {
       to: recipient,
       cc: settings.operations_email === '' || settings.finance_email === '' ? [] : [settings.operations_email],
@@ -32,7 +31,7 @@ export const missingFeedsEmail: EmailComposer = {
         partners: missing.map(({ partner_id, name }) => ({ id: partner_id, name })),
         count: String(missing.length),
         ...{ single: missing.length === 1, expected: String(feeds.expected.length) },
-        command: `reckoner close ${feeds.month} ${decision}`,
+        command: `reckoner close ${feeds.month} ${optionsToClose(feeds)}`,
       }),
       attachments: [],
     };

@@ -7,9 +7,12 @@ import type { BankLine } from '../bank/statement.ts';
 import { type Candidate, type Finding, identify, processorIds, type ReportedPayment } from '../duplicates.ts';
 import { type Match, match } from '../match.ts';
 import type { OpenItems } from '../open-items.ts';
-import { byLine } from '../outgoing-refunds.ts';
+import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import { byLine, refundOf } from '../outgoing-refunds.ts';
 import { namePlausible } from '../payer-names.ts';
 import { feesPlausible, leftOn } from '../payout.ts';
+import { findCreditNotes } from '../reference.ts';
+import { returnReason, withCode } from '../reverse.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
 
 /** A line that no file has brought before, with its id. */
@@ -49,6 +52,8 @@ export interface Known {
   /** Payments of the lines' amounts, or with a processor id that a line names. */
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
+  /** Recorded refunds of the lines' amounts: one of them may come back. */
+  readonly refunds: readonly RecordedRefund[];
   /** The names under which the processor pays out. */
   readonly payoutNames: readonly string[];
 }
@@ -59,12 +64,20 @@ export const SETTLE_BY_HAND = "settle it with 'reckoner payment settle PAYOUT'";
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
-  { candidates, equalLines, payoutNames }: Known,
+  { candidates, equalLines, refunds, payoutNames }: Known,
 ): Map<NewLine, Decision> {
   const current = new CurrentCandidates(candidates);
   const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
   const file: FileState = {
-    ...{ items, current, equalLines: byLine(equalLines), payoutNames, reportedIds: new Set(), decisions: new Map() },
+    ...{
+      items,
+      current,
+      equalLines: byLine(equalLines),
+      refunds,
+      payoutNames,
+      reportedIds: new Set(),
+      decisions: new Map(),
+    },
     lines: new Map(credits.map((each) => [each.id, each])),
   };
   for (const each of credits) {
@@ -83,14 +96,14 @@ export function decideCredits(
 }
 
 /** The later lines of a file know an account by what the earlier ones paid from it. */
-function learnAccount({ line: { payer_account } }: NewLine, decision: Decision, items: OpenItems): void {
+function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): void {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
   const { partner_id } = decision.match;
-  if (payer_account !== undefined && partner_id !== undefined) items.learn(payer_account, partner_id);
+  if (partner_id !== undefined) items.learn(line, partner_id);
 }
 
 /** What is known after the lines before. */
-interface FileState extends Pick<Known, 'payoutNames'> {
+interface FileState extends Pick<Known, 'refunds' | 'payoutNames'> {
   readonly items: OpenItems;
   readonly current: CurrentCandidates;
   readonly equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
@@ -177,8 +190,39 @@ export function equalEvidence({
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;
 }
 
-function decideCredit({ id, line }: NewLine, file: FileState): Decision {
-  if (line.reversal) return { kind: 'ignored', why: 'reverses an earlier debit: no payment', needsReview: false };
+/** Money that comes back to us: perhaps a refund of ours. It is no payment, and nothing is lost: finance sees it. */
+function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]): Decision {
+  const { line } = each;
+  const found = refundOf(outgoingLine(each), refunds);
+  const [credit] = findCreditNotes(line.references);
+  const note = found === undefined ? credit?.number : found.refund.document;
+  const record = `'reckoner credit refund ${note ?? 'CREDIT_NOTE'} --returned REASON' records it`;
+  const because =
+    line.return_code === undefined ? '' : ` (${withCode(line.return_code, returnReason(line.return_code))})`;
+  const what =
+    found === undefined
+      ? `reverses an earlier debit${because}: no payment. If a refund${note === undefined ? '' : ` of ${note}`} came back, ${record}`
+      : note === null
+        ? `the refund of payment ${found.refund.payment_id} came back${because}: ${found.evidence}. Enter it as a payment by hand`
+        : `the refund of ${note} came back${because}: ${found.evidence}. ${record}`;
+  return { kind: 'ignored', why: what, needsReview: true };
+}
+
+/** A debit of a bank file, or the credit that reverses one, as it is compared with refunds. */
+export const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
+  bank_line_id: id,
+  account,
+  booked_on: line.booked_on,
+  currency: line.amount.currency,
+  amount: line.amount.toString(),
+  texts: [...referencesOf(line), line.text],
+  payee: line.payer_name ?? null,
+  freed: false,
+});
+
+function decideCredit(each: NewLine, file: FileState): Decision {
+  const { id, line } = each;
+  if (line.reversal) return decideReversedDebit(each, file.refunds);
   const { items, current, reportedIds, payoutNames } = file;
   const equal = (file.equalLines.get(id) ?? []).filter((each) => each.other_file !== null);
   const inOtherFiles = new Map(equal.map((each) => [each.payment_id as number, equalEvidence(each)]));

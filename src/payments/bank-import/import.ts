@@ -8,19 +8,21 @@ import { DateTime } from 'luxon';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
+import { Amount } from '../../money.ts';
 import type { BankFile } from '../bank/format.ts';
 import { type ReadBankFile, readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
 import { type Candidate, processorIds } from '../duplicates.ts';
 import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
+import { readRefunds } from '../outgoing-refunds.sql.ts';
 import { readCandidates } from '../queries.ts';
 import { readOpenItems } from '../read-open-items.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';
 import { recordCredits } from './record.ts';
 import { countOutcomes, type LineReport, sumBankCharges } from './report.ts';
-import { isReturn, recordDebits } from './returns.ts';
+import { recordDebits } from './returns.ts';
 
 export interface BankImport {
   readonly file: string;
@@ -53,7 +55,7 @@ export async function importBankFile(
   read: ReadBankFile = readBankFile(file, caller.settings.bank_csv),
 ): Promise<BankImport> {
   const { format, statements } = read;
-  refuseFuture(file, statements, todayOf(caller));
+  refuseUnrecordable(file, statements, todayOf(caller));
   const sha256 = createHash('sha256').update(file.bytes).digest('hex');
   const total = statements.reduce((sum, statement) => sum + statement.lines.length, 0);
   const head = { file: file.name, sha256, format, statements: statements.map(statementReport) };
@@ -62,17 +64,10 @@ export async function importBankFile(
   failpoint('payments.locked');
   const importedAt = await readImportedAt(tx, sha256);
   if (importedAt !== undefined) {
-    const lines = { total, new: 0, known: total };
-    return {
-      ...head,
-      already_imported: importedAt,
-      lines,
-      outcomes: countOutcomes([]),
-      bank_charges: {},
-      breaks: [],
-      new_lines: [],
-    };
+    return { ...head, ...NOTHING_NEW, already_imported: importedAt, lines: { total, new: 0, known: total } };
   }
+  // Nothing of it is known yet: a file of which nothing is booked is not taken for one that was imported.
+  if (total === 0 && statements.some(({ pending }) => pending > 0)) return { ...head, ...NOTHING_NEW };
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
     subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
@@ -94,6 +89,13 @@ export async function importBankFile(
   };
 }
 
+const NOTHING_NEW = {
+  already_imported: null,
+  lines: { total: 0, new: 0, known: 0 },
+  outcomes: countOutcomes([]),
+  ...{ bank_charges: {}, breaks: [], new_lines: [] },
+} as const;
+
 const statementReport = ({ account, currency, opening, closing, lines, pending }: BankStatement) => ({
   account,
   currency,
@@ -103,17 +105,32 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** A line may be dated tomorrow: at the bank's place it may be tomorrow already. */
-function refuseFuture(file: BankFile, statements: readonly BankStatement[], today: string): void {
+/** All amount columns are limited to this. */
+const AMOUNT_LIMIT = '1000000000000000';
+/** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
+const LONGEST_ID = 500;
+
+/** Checks that apply to every format. A line may be dated tomorrow: the bank may be in a later time zone. */
+function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string): void {
   const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
-  const problems = statements.flatMap(({ account, lines }) =>
-    lines
-      .filter((line) => line.booked_on > tomorrow)
-      .map(({ position, booked_on }) => ({
-        path: `${account}, line ${position}`,
-        reason: `is booked on ${booked_on}, in the future: today is ${today}`,
-      })),
-  );
+  const isLong = (id = '') => Buffer.byteLength(id) > LONGEST_ID;
+  const faultOf = ({ booked_on, value_on = booked_on, amount, ...line }: BankLine): string | undefined => {
+    if (booked_on > tomorrow) return `is booked on ${booked_on}, in the future: today is ${today}`;
+    if (booked_on < '1900' || value_on < '1900') return 'is dated before the year 1900';
+    if (amount.isNegative() || amount.isZero() || !amount.isLessThan(Amount.of(AMOUNT_LIMIT, amount.currency))) {
+      return `'${amount.toString()}' is not an amount above 0 and below ${AMOUNT_LIMIT}`;
+    }
+    const tooLong = `has an account or reference of more than ${LONGEST_ID} bytes`;
+    return isLong(line.bank_reference) || isLong(line.payer_account) ? tooLong : undefined;
+  };
+  const problems = statements.flatMap(({ account, lines }, index) => {
+    if (isLong(account))
+      return [{ path: `statement ${index + 1}`, reason: `names an account of more than ${LONGEST_ID} bytes` }];
+    return lines.flatMap((line) => {
+      const reason = faultOf(line);
+      return reason === undefined ? [] : [{ path: `${account}, line ${line.position}`, reason }];
+    });
+  });
   if (problems.length > 0) throw invalidFile(file.name, problems);
 }
 
@@ -166,6 +183,7 @@ async function recordLines(
   const decisions = decideCredits(credits, items, {
     candidates: await readLineCandidates(tx, credits),
     equalLines,
+    refunds: await readRefunds(tx, moneyOf(credits.filter(({ line }) => line.reversal)), { open: false }),
     payoutNames: caller.settings.payout_names,
   });
   const creditReports = await recordCredits(context, decisions);
@@ -175,7 +193,7 @@ async function recordLines(
     ),
   );
   // After the credits: a return may be of a payment of the same file.
-  const candidates = await readLineCandidates(tx, debits.filter(isReturn));
+  const candidates = await readLineCandidates(tx, debits);
   const debitReports = await recordDebits(context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
 }
@@ -183,7 +201,10 @@ async function recordLines(
 /** Payments that these lines may report again, or return. */
 function readLineCandidates(tx: Transaction, lines: readonly NewLine[]): Promise<Candidate[]> {
   return readCandidates(tx, {
-    money: lines.map(({ line }) => ({ currency: line.amount.currency, amount: line.amount.toString() })),
+    money: moneyOf(lines),
     references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),
   });
 }
+
+const moneyOf = (lines: readonly NewLine[]) =>
+  lines.map(({ line: { amount } }) => ({ currency: amount.currency, amount: amount.toString() }));

@@ -9,18 +9,18 @@ import type { PaymentContext } from '../context.ts';
 import { type Candidate, containsReference } from '../duplicates.ts';
 import { bankIdentity } from '../identities.ts';
 import type { NewReversal } from '../insert.sql.ts';
-import type { EqualDebit, OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
+import type { EqualDebit, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { matchDebits } from '../outgoing-refunds.ts';
 import { findReferences } from '../reference.ts';
 import { type Reversed, returnReason, reverseAll, whatIsOwedAgain, withCode } from '../reverse.ts';
 import { type EqualLineRow, insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { equalEvidence, type NewLine, referencesOf } from './decide.ts';
+import { equalEvidence, type NewLine, outgoingLine, referencesOf } from './decide.ts';
 import { ignoredLine, type LineReport, plainReport } from './report.ts';
 
 /** A return comes at most this long after its payment: 60 days for an unauthorized debit, and the bank's own time. */
 const RETURNED_WITHIN_DAYS = 90;
 
-export const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
+const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
 
 export interface KnownPayments {
   /** Payments of the returns' amounts. */
@@ -35,7 +35,8 @@ export async function recordDebits(
   debits: readonly NewLine[],
   { candidates, equalLines, ownLines }: KnownPayments,
 ): Promise<Map<NewLine, LineReport>> {
-  const decisions = decideDebits(debits, { candidates, equalLines });
+  const nameOf = paymentNames(ownLines);
+  const decisions = decideDebits(debits, { candidates, equalLines }, nameOf);
   const reversals = [...decisions].flatMap(([each, decision]) =>
     'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
   );
@@ -64,10 +65,7 @@ export async function recordDebits(
     }
     const { payment_id } = decision.reverses;
     const { payment_reversal_id, reopened } = reversed.get(bankIdentity(each.account, each.identity)) as Reversed;
-    // A payment of the same file is named by its line: a preview would show another id than the import.
-    const own = ownLines.get(payment_id);
-    const payment = own === undefined ? `payment ${payment_id}` : `the payment of line ${own.line.position}`;
-    const why = `${payment} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
+    const why = `${nameOf(payment_id)} is returned by the bank: ${reasonOf(each.line)}; ${whatIsOwedAgain(reopened)}`;
     outcomes.push({ bank_line_id: each.id, outcome: 'return', payment_reversal_id, reason: why });
     // A paid invoice is open again: finance should know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
@@ -76,21 +74,16 @@ export async function recordDebits(
   return reports;
 }
 
+/** A payment of the same file is named by its line: a preview would show another id than the import. */
+const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number) => {
+  const own = ownLines.get(paymentId);
+  return own === undefined ? `payment ${paymentId}` : `the payment of line ${own.line.position}`;
+};
+
 type DebitDecision =
   | { readonly reverses: Candidate }
   /** Ignored, and why. `goesOut`: an ordinary debit, which may pay a refund. */
   | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
-
-const outgoingLine = ({ id, account, line }: NewLine): OutgoingLine => ({
-  bank_line_id: id,
-  account,
-  booked_on: line.booked_on,
-  currency: line.amount.currency,
-  amount: line.amount.toString(),
-  texts: [...referencesOf(line), line.text],
-  payee: line.payer_name ?? null,
-  freed: false,
-});
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
   const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
@@ -105,12 +98,15 @@ const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): stri
 function decideDebits(
   debits: readonly NewLine[],
   { candidates, equalLines }: Pick<KnownPayments, 'candidates' | 'equalLines'>,
+  nameOf: (paymentId: number) => string,
 ): Map<NewLine, DebitDecision> {
   const left = new Map(candidates.map((each) => [each.payment_id, each]));
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
     if (!isReturn(each)) {
-      return { why: 'an outgoing payment that is no refund of ours', needsReview: false, goesOut: true };
+      const doubt = whyPerhapsReturn(each.line, [...left.values()], nameOf);
+      const why = doubt ?? 'an outgoing payment that is no refund of ours';
+      return { why, needsReview: doubt !== undefined, goesOut: true };
     }
     const equal = equalLines.find(
       (one) => one.bank_line_id === each.id && (one.outcome === 'return' || returns.has(one.equal_line_id)),
@@ -149,21 +145,58 @@ const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidat
   reversed_on: line.booked_on,
 });
 
+const RETURN_WORDS =
+  /\b(?:RETURN(?:ED|S)?|RTN|NSF|REVERS(?:AL|ED)|CHARGE(?:D)? ?BACK|DISHONOU?RED|UNAUTHORI[SZ]ED|RECALL(?:ED)?)\b/i;
+/** What the bank takes for a return. */
+const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
+
+/** Why a debit that the bank does not call a return may be one; undefined if neither its words, its amount nor a number speaks for it. */
+function whyPerhapsReturn(
+  line: BankLine,
+  candidates: readonly Candidate[],
+  nameOf: (paymentId: number) => string,
+): string | undefined {
+  const payment = returnedPayment(line, candidates);
+  const id = payment?.payment_id;
+  const command = `'reckoner payment reverse ${id ?? 'ID'} --as returned --reason R'`;
+  if (id !== undefined) {
+    return `has the amount and a reference of ${nameOf(id)}: if the bank took it back, ${command}; if it is a refund, record that`;
+  }
+  const [equal, ...others] = returnable(line, candidates);
+  if (equal !== undefined) {
+    const first = nameOf(equal.payment_id);
+    const of = others.length === 0 ? first : `${others.length + 1} payments, the first of them ${first}`;
+    const which = others.length === 0 ? equal.payment_id : 'ID';
+    return `has the amount of ${of}: if the bank took it back, 'reckoner payment reverse ${which} --as returned --reason R'; if it is a refund, record that`;
+  }
+  const [named] = findReferences(line.references).references.filter((each) => each.guess === undefined);
+  const isWorded = RETURN_WORDS.test(line.text) && !FEE_WORDS.test(line.text);
+  if (named === undefined && !isWorded) return undefined;
+  const of = named === undefined ? '' : ` for ${named.number}`;
+  return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, ${command}`;
+}
+
+/** The payments of its amount that a return can be of. */
+const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate[] =>
+  candidates.filter(
+    (each) =>
+      each.currency === line.amount.currency &&
+      Amount.of(each.amount, each.currency).equals(line.amount) &&
+      isZero(each.reversed) &&
+      each.received_on <= line.booked_on &&
+      daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS,
+  );
+
 /** The only payment that a return can be of: of its amount, and with one of its references or a document that it names. */
 function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
   const texts = referencesOf(line);
   const numbers = findReferences(line.references)
     .references.filter((each) => each.guess === undefined)
     .map((each) => each.number);
-  const found = candidates.filter(
+  const found = returnable(line, candidates).filter(
     (each) =>
-      each.currency === line.amount.currency &&
-      Amount.of(each.amount, each.currency).equals(line.amount) &&
-      isZero(each.reversed) &&
-      each.received_on <= line.booked_on &&
-      daysApart(each.received_on, line.booked_on) <= RETURNED_WITHIN_DAYS &&
-      (each.documents.some((number) => numbers.includes(number)) ||
-        each.references.some((known) => containsReference(texts, known))),
+      each.documents.some((number) => numbers.includes(number)) ||
+      each.references.some((known) => containsReference(texts, known)),
   );
   return found.length === 1 ? found[0] : undefined;
 }

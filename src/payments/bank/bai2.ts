@@ -295,7 +295,7 @@ function append(record: LogicalRecord, body: string): void {
   const content = ended ? body.slice(0, -1) : body;
   if (record.code !== '16') {
     // A field is never split over records: a continuation begins with the next field.
-    record.fields.push(...(content === '' && record.fields.length > 0 ? [] : content.split(',')));
+    if (content !== '' || record.fields.length === 0) for (const field of content.split(',')) record.fields.push(field);
     return;
   }
   let rest: string | undefined = content;
@@ -370,7 +370,7 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
   const text = record.pieces.join(' ').trim();
   // A number may continue in the next record.
   const joined = record.pieces.length > 1 ? record.pieces.map((piece) => piece.trim()).join('') : undefined;
-  const returned = /\bR\d\d\b/.exec(text)?.[0];
+  const isFee = type === RETURN_FEE || /\bRETURN(?:ED)?(?: ITEMS?)? (?:FEE|CHARGE)S?\b/i.test(text);
   return {
     position: record.line,
     booked_on: asOf,
@@ -385,16 +385,25 @@ function lineOf(transaction: Transaction, way: 'credit' | 'debit', amount: Amoun
       ['bank reference', transaction.bankReference],
     ]),
     text,
-    payer_name: labelled(text, PAYER_NAME),
-    payer_account: labelled(text, PAYER_ACCOUNT)?.split(/\s/)[0],
+    payer_name: labelled(record, PAYER_NAME),
+    payer_account: labelled(record, PAYER_ACCOUNT)?.split(/\s/)[0],
     type,
     method: methodOfCode(type) ?? methodInWords(type, text),
-    // 555 deposited items returned, 557 individual ACH return item, 561/566 returned items.
-    reversal: ['555', '557', '561', '566'].includes(type),
-    return_code: way === 'debit' ? returned : undefined,
+    reversal: REVERSALS[way].has(type),
+    return_code: way === 'debit' && !isFee ? /\bR\d\d\b/.exec(text)?.[0] : undefined,
     raw: record.raw,
   };
 }
+
+/**
+ * Type codes of money that goes back. Debits: credit reversal, deposited item returned, posting error, individual ACH
+ * return item, ACH reversal, returned items, adjustment. Credits: the same of what we paid.
+ */
+const REVERSALS = {
+  debit: new Set(['552', '554', '555', '557', '558', '561', '566', '568']),
+  credit: new Set(['252', '255', '257', '258', '261', '266', '268']),
+} as const;
+const RETURN_FEE = '567';
 
 /** By the type code: 142 to 169 are ACH, 191 to 213 wires. Other formats carry these codes too. */
 export function methodOfCode(type: string): Method | undefined {
@@ -403,16 +412,40 @@ export function methodOfCode(type: string): Method | undefined {
 }
 
 // The text has no fields of its own. These labels stand in the addenda of ACH and Fedwire transactions.
-const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]\s*/i;
-const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]\s*/i;
-const NEXT_LABEL =
-  /\s(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|TRACE|SEC|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\s*[:=]|[;|\n]/i;
+const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]/i;
+const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]/i;
+const LABEL =
+  '(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\\s*[:=#]';
+const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
+const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
+/** A bank that cuts its text at a fixed length fills its records to at least this. */
+const FULL_RECORD = 72;
 
-function labelled(text: string, label: RegExp): string | undefined {
-  const found = label.exec(text);
+/**
+ * What stands after a label. Where the text of several records reads otherwise with and without a space between them, a bank
+ * that fills its records has cut a word, and of another bank nothing is certain.
+ */
+function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
+  const apart = valueAfter(pieces.join(' '), label);
+  const joined = valueAfter(pieces.join(''), label);
+  if (apart === joined || joined === undefined) return apart;
+  if (apart === undefined) return joined;
+  // The next record begins with the next label.
+  if (joined.startsWith(apart) && LABEL_FIRST.test(joined.slice(apart.length))) return apart;
+  const isFull = raw
+    .split('\n')
+    .slice(0, -1)
+    .every((physical) => physical.length >= FULL_RECORD);
+  return isFull ? joined : undefined;
+}
+
+function valueAfter(text: string, label: RegExp): string | undefined {
+  const spaced = text.replace(/\s+/g, ' ');
+  const found = label.exec(spaced);
   if (found === null) return undefined;
-  const rest = text.slice(found.index + found[0].length);
-  return meaningful((rest.split(NEXT_LABEL)[0] ?? '').trim());
+  // The space before the next label stays where nothing stands between: a label is no value.
+  const rest = ` ${spaced.slice(found.index + found[0].length)}`;
+  return meaningful(rest.split(NEXT_LABEL)[0]);
 }
 
 /** A BAI2 amount has no decimal point: it is in the currency's minor unit. */

@@ -3,9 +3,9 @@
  * entries must add up to the closing balance. Stated sums and numbers of entries, and totals of batches, are checked.
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { isDate } from '../../month.ts';
 import type { Method } from '../enums.ts';
 import { methodOfCode } from './bai2.ts';
 import { type BankFormat, decode } from './format.ts';
@@ -23,6 +23,9 @@ type Node = { readonly [name: string]: Node | readonly Node[] | string | undefin
 
 const LISTS = new Set(['Stmt', 'Ntry', 'NtryDtls', 'TxDtls', 'Ustrd', 'Strd', 'Bal', 'RfrdDocInf', 'Rcrd']);
 
+const MOST_NESTED = 100;
+const TOO_DEEP = `tags are nested deeper than ${MOST_NESTED}`;
+
 const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: '@',
@@ -33,6 +36,7 @@ const parser = new XMLParser({
   // Numeric character references (&#252;) too. A document type, which could define entities, is refused.
   htmlEntities: true,
   isArray: (name) => LISTS.has(name),
+  maxNestedTags: MOST_NESTED,
 });
 
 export const camt053: BankFormat = {
@@ -45,13 +49,17 @@ const declaredEncoding = (bytes: Buffer): string =>
   /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
   'utf-8';
 
+/** 200,000 attributes of one tag took the validator 10 s. */
+const LONG_TAG = /<[^<>]{100000}/;
+
 function readDocument(text: string, file: string): BankStatement[] {
   if (/<!DOCTYPE|<!ENTITY/i.test(text)) {
     throw invalidFile(file, [{ path: '', reason: 'has a document type (DOCTYPE), which is not allowed' }]);
   }
+  if (LONG_TAG.test(text)) throw invalidFile(file, [{ path: '', reason: 'has a tag of more than 100000 characters' }]);
   const valid = XMLValidator.validate(text);
   if (valid !== true) {
-    throw invalidFile(file, [{ path: `line ${valid.err.line}`, reason: `is not XML: ${valid.err.msg}` }]);
+    throw invalidFile(file, [{ path: `line ${valid.err.line}`, reason: faultOf(valid.err.msg) }]);
   }
   const document = child(parseXml(text, file), 'Document');
   const statements = nodes(child(document, 'BkToCstmrStmt'), 'Stmt');
@@ -66,12 +74,21 @@ function readDocument(text: string, file: string): BankStatement[] {
   return read;
 }
 
+/** The validator lists the tags that are not closed, as JSON: `Invalid '["Document", …]' found.` */
+function faultOf(message: string): string {
+  const open = /^Invalid '(\[.*\])' found/s.exec(message)?.[1];
+  if (open === undefined) return `is not XML: ${message}`;
+  return open.split('",').length > MOST_NESTED ? TOO_DEEP : 'is not XML: has tags that are not closed';
+}
+
 /** The parser refuses names such as __proto__, deep nesting and too many entities by throwing. */
 function parseXml(text: string, file: string): Node {
   try {
     return parser.parse(text) as Node;
   } catch (error) {
-    throw invalidFile(file, [{ path: '', reason: `is XML that is not read: ${(error as Error).message}` }]);
+    const { message } = error as Error;
+    const reason = /nested tags/.test(message) ? TOO_DEEP : `is XML that cannot be parsed: ${message}`;
+    throw invalidFile(file, [{ path: '', reason }]);
   }
 }
 
@@ -200,7 +217,7 @@ type ReadMoney = (text: string, currency: string, where: string) => Amount;
 function closedOn(balances: readonly Node[]): string | undefined {
   const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
   const day = closing === undefined ? '' : date(child(closing, 'Dt'));
-  return /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.test(day) ? day : undefined;
+  return isDate(day) ? day : undefined;
 }
 
 class EntryReader {
@@ -219,20 +236,29 @@ class EntryReader {
   read(entry: Node, position: number): Entry {
     const where = `${this.statement}, entry ${position}`;
     const amount = this.money(textAt(entry, 'Amt'), attribute(entry, ['Amt'], 'Ccy'), where);
+    this.refuseNegative(amount, where);
     const indicator = textAt(entry, 'CdtDbtInd');
     if (indicator !== 'CRDT' && indicator !== 'DBIT') {
       this.problems.push({ path: where, reason: `'${indicator}' is neither CRDT nor DBIT` });
     }
     const direction = indicator === 'DBIT' ? 'debit' : 'credit';
-    const booked = (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
+    // Some banks leave the status out: a camt.053 has booked entries by definition.
+    const booked = entry['Sts'] === undefined || (textAt(entry, 'Sts', 'Cd') || textAt(entry, 'Sts')) === 'BOOK';
     const bookedOn = date(child(entry, 'BookgDt')) || date(child(entry, 'ValDt'));
     if (booked && bookedOn === '') this.problems.push({ path: where, reason: 'has no booking date (BookgDt)' });
     for (const day of new Set([bookedOn, date(child(entry, 'ValDt'))])) {
-      if (booked && day !== '' && !DateTime.fromFormat(day, 'yyyy-MM-dd').isValid)
-        this.problems.push({ path: where, reason: `'${day}' is not a date` });
+      if (booked && day !== '' && !isDate(day)) this.problems.push({ path: where, reason: `'${day}' is not a date` });
     }
     const shared = { entry, position, direction, bookedOn } as const;
-    return { booked, direction, amount, lines: this.lines(shared, amount, where) };
+    // Banks write remarks as entries of zero.
+    const lines = this.lines(shared, amount, where).filter((line) => !line.amount.isZero());
+    return { booked, direction, amount, lines };
+  }
+
+  private refuseNegative(amount: Amount, where: string): void {
+    if (!amount.isNegative()) return;
+    const reason = `'${amount.toString()}' is negative, though an amount has no sign: CRDT or DBIT tells its direction`;
+    this.problems.push({ path: where, reason });
   }
 
   /** A batch gives a line for each part. An entry whose parts have no amounts of their own is one line. */
@@ -259,7 +285,10 @@ class EntryReader {
   private partAmount(part: Node, currency: string, where: string): Amount | undefined {
     for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
       const text = textAt(part, ...path);
-      if (text !== '' && attribute(part, path, 'Ccy') === currency) return this.money(text, currency, where);
+      if (text === '' || attribute(part, path, 'Ccy') !== currency) continue;
+      const amount = this.money(text, currency, where);
+      this.refuseNegative(amount, where);
+      return amount;
     }
     return undefined;
   }
@@ -288,10 +317,10 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     for (const structured of nodes(child(part, 'RmtInf'), 'Strd')) {
       add('creditor reference', textAt(structured, 'CdtrRefInf', 'Ref'));
       for (const referred of nodes(structured, 'RfrdDocInf')) add('referred document', textAt(referred, 'Nb'));
-      remittance.push(...texts(structured, 'AddtlRmtInf'));
+      for (const line of texts(structured, 'AddtlRmtInf')) remittance.push(line);
     }
     const lines = texts(child(part, 'RmtInf'), 'Ustrd');
-    remittance.push(...lines);
+    for (const line of lines) remittance.push(line);
     add('Ustrd', lines.join(' '));
     // A number may continue in the next line, because a line has at most 140 characters.
     if (lines.length > 1) add('Ustrd', lines.join(''));
@@ -307,7 +336,10 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
   const domain = child(entry, 'BkTxCd', 'Domn');
   const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
-  const text = [...remittance, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
+  const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
+  // Who pays behind a payment provider, and who sent it.
+  const behind = ['UltmtDbtr', 'InitgPty'].map((role) => nameOf(child(only, 'RltdPties', role)));
+  const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {
     position,
     booked_on: bookedOn,
@@ -317,7 +349,7 @@ function lineOf({ entry, position, direction, bookedOn }: Shared, parts: readonl
     bank_reference: meaningful(textAt(only, 'Refs', 'AcctSvcrRef')) ?? meaningful(textAt(entry, 'AcctSvcrRef')),
     references: references(fields),
     text,
-    payer_name: meaningful(textAt(payer, 'Nm') || textAt(payer, 'Pty', 'Nm')),
+    payer_name: meaningful(nameOf(payer)),
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type,
     method: methodOf(type, text),

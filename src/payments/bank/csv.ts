@@ -7,6 +7,7 @@ import { DateTime } from 'luxon';
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
+import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '../../reading/limits.ts';
 import { methodOfCode } from './bai2.ts';
 import { type BankFile, type BankFormat, decode } from './format.ts';
 import {
@@ -58,7 +59,7 @@ function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): 
 function readStatements(text: string, file: string, map: NamedMap): BankStatement[] {
   const problems: FieldProblem[] = [];
   const rows = readRows(text, file, map);
-  const read = rows.flatMap((row) => readRow(row, map, problems) ?? []);
+  const read = readUntilTold(rows, problems, (row) => readRow(row, map, problems));
   if (problems.length > 0) throw invalidFile(file, problems, map.name);
   const accounts = new Map<string, Read[]>();
   for (const each of read) {
@@ -94,6 +95,10 @@ function readRows(text: string, file: string, map: NamedMap): Row[] {
     .split(/\r\n|\n|\r/)
     .slice(map.skip_lines)
     .join('\n');
+  const long = tooLongLine(body);
+  if (long !== undefined) {
+    throw invalidFile(file, [{ path: `line ${long + map.skip_lines}`, reason: LINE_TOO_LONG }], map.name);
+  }
   try {
     records = parse(body, {
       columns: (names: string[]) => {
@@ -102,6 +107,7 @@ function readRows(text: string, file: string, map: NamedMap): Row[] {
       },
       delimiter: map.delimiter,
       skip_empty_lines: true,
+      to: MOST_ITEMS + 1,
       trim: true,
       info: true,
       raw: true,
@@ -113,7 +119,13 @@ function readRows(text: string, file: string, map: NamedMap): Row[] {
   }
   const missing = columnsOf(map).filter((name) => !header.includes(name));
   if (missing.length > 0) {
-    throw refuse('bank_columns_missing', { file, map: map.name, line: map.skip_lines + 1, missing, columns: header });
+    throw refuse('bank_columns_missing', {
+      file,
+      map: map.name,
+      line: map.skip_lines + 1,
+      missing,
+      columns: header.slice(0, 50),
+    });
   }
   return records.map(({ record, raw, info }) => ({
     line: info.lines + map.skip_lines,

@@ -1,47 +1,38 @@
-/**
- * Reads a large bank file in a thread of its own, so that a command hears SIGTERM meanwhile: Node tells a handler of a signal
- * only between two tasks. Refusals: those of read.ts.
- */
+/** Reads a bank file in a process of its own (reading/aside.ts). Refusals: those of read.ts. */
 import type { BankCsvMap } from '../../config/bank-csv.ts';
-import { Refusal, type RefusalCode } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
-import { CAN_START_THREADS, inThread } from '../../thread.ts';
+import { readAside, readerOf } from '../../reading/aside.ts';
 import type { BankFile } from './format.ts';
 import { type ReadBankFile, readBankFile } from './read.ts';
 import type { BankLine, BankStatement } from './statement.ts';
 
-/** A thread takes a tenth of a second to start; a file of this size is read in less. */
-const LARGE_BYTES = 256 * 1024;
+type Maps = Readonly<Record<string, BankCsvMap>>;
 
-export interface ReadTask {
-  readonly file: Omit<BankFile, 'bytes'> & { readonly bytes: Uint8Array };
-  readonly maps: Readonly<Record<string, BankCsvMap>>;
-}
-
-/** Amounts as texts: threads exchange no classes. */
-export interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
+/** Amounts as texts: processes exchange no classes. */
+interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
   readonly opening: string | undefined;
   readonly closing: string | undefined;
   readonly lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
 }
 
-export type ReadResult =
-  | { readonly format: string; readonly statements: readonly SentStatement[] }
-  | { readonly refused: { code: RefusalCode; facts: Record<string, unknown>; message: string } };
+export const bankFile = readerOf(
+  import.meta.url,
+  'bankFile',
+  ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
+    const { format, statements } = readBankFile(file, maps);
+    return { format, statements: statements.map(sent) };
+  },
+);
 
-export async function readBankFileAside(
-  file: BankFile,
-  maps: Readonly<Record<string, BankCsvMap>>,
-): Promise<ReadBankFile> {
-  if (!CAN_START_THREADS || file.bytes.length < LARGE_BYTES) return readBankFile(file, maps);
-  const task: ReadTask = { file, maps };
-  const result = await inThread<ReadResult>(new URL('./read-thread.js', import.meta.url), task);
-  if ('refused' in result) {
-    const { code, facts, message } = result.refused;
-    throw new Refusal(code, facts, message);
-  }
-  return { format: result.format, statements: result.statements.map(received) };
+export async function readBankFileAside(file: BankFile, maps: Maps): Promise<ReadBankFile> {
+  const { format, statements } = await readAside(bankFile, { ...file, maps });
+  return { format, statements: statements.map(received) };
 }
+
+const sent = ({ opening, closing, lines, ...statement }: BankStatement): SentStatement => ({
+  ...{ ...statement, opening: opening?.toString(), closing: closing?.toString() },
+  lines: lines.map((line) => ({ ...line, amount: line.amount.toString() })),
+});
 
 function received({ opening, closing, lines, ...statement }: SentStatement): BankStatement {
   const { currency } = statement;

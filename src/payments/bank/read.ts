@@ -1,20 +1,22 @@
 /**
- * Reads a bank file with the format that it is of. Refusals: bank_format_unknown, bank_map_unknown, bank_file_invalid,
- * bank_file_totals.
+ * Reads a bank file with the format that it is of. Refusals: bank_format_not_read, bank_format_unknown, bank_map_unknown,
+ * bank_file_invalid, bank_file_totals.
  */
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { refuseTooMany } from '../../reading/limits.ts';
 import { bai2 } from './bai2.ts';
 import { camt053 } from './camt053.ts';
 import { csv } from './csv.ts';
 import type { BankFile, BankFormat } from './format.ts';
 import type { BankStatement } from './statement.ts';
+import { unreadFormatOf } from './unread-formats.ts';
 
 /** All bank formats, in the order in which a file is tried. */
 export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
 
-/** Enough of a file to recognize its format. */
-const HEAD_BYTES = 2000;
+/** Enough of a file to recognize its format, also of a message within an envelope. */
+const HEAD_BYTES = 16 * 1024;
 
 export interface ReadBankFile {
   readonly format: string;
@@ -25,13 +27,22 @@ export function readBankFile(file: BankFile, maps: Readonly<Record<string, BankC
   const head = file.bytes
     .subarray(0, HEAD_BYTES)
     .toString('latin1')
-    .replace(/^(?:\xEF\xBB\xBF|\xFF\xFE)/, '')
+    .replace(/^(?:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF)/, '')
+    // UTF-16 has one beside each letter.
+    .replaceAll('\0', '')
     .trimStart();
+  const unread = unreadFormatOf(head);
+  if (unread !== undefined) throw refuse('bank_format_not_read', { file: file.name, ...unread });
   const format = BANK_FORMATS.find((each) =>
     file.format === undefined ? each.matches({ name: file.name, head }) : each.name === file.format,
   );
   if (format === undefined) {
     throw refuse('bank_format_unknown', { file: file.name, formats: BANK_FORMATS.map(({ name }) => name) });
   }
-  return { format: format.name, statements: format.read(file, maps) };
+  const statements = format.read(file, maps);
+  refuseTooMany(
+    file.name,
+    statements.reduce((sum, { lines }) => sum + lines.length, 0),
+  );
+  return { format: format.name, statements };
 }

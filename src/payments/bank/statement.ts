@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { type FieldProblem, refuse } from '../../errors/refusals.ts';
 import type { Amount } from '../../money.ts';
+import { PROBLEMS_TOLD } from '../../reading/limits.ts';
 import type { Method } from '../enums.ts';
 
 export interface BankStatement {
@@ -57,9 +58,13 @@ export interface BankLine {
   readonly raw: string;
 }
 
-/** The file does not follow its format, or its column map, at these places. */
+/** The file breaks its format or column map. Lists the first problems, each once. */
 export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>
-  refuse('bank_file_invalid', { file, problems, ...(map !== undefined && { map }) });
+  refuse('bank_file_invalid', { file, problems: distinct(problems), ...(map !== undefined && { map }) });
+
+/** An amount is stated by an entry and by its only transaction: what is wrong with it is one problem. */
+const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
+  [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
 /** Compares what a file states with what its lines add up to. */
 export class Totals {
@@ -73,7 +78,9 @@ export class Totals {
   }
 
   refuse(file: string): void {
-    if (this.problems.length > 0) throw refuse('bank_file_totals', { file, problems: this.problems });
+    if (this.problems.length > 0) {
+      throw refuse('bank_file_totals', { file, problems: this.problems.slice(0, PROBLEMS_TOLD) });
+    }
   }
 }
 

@@ -45,6 +45,7 @@ export interface EventContext {
   readonly caller: Caller;
   /** Opened by the first fact that changes anything, so that events that only wait leave no audit event. */
   readonly open: () => Promise<PaymentContext>;
+  readonly event: Pick<WaitingEvent, 'id' | 'created'>;
   /** The account of the event. */
   readonly account: string;
   /** The day of the event in the issuer's zone, `YYYY-MM-DD`. */

@@ -176,14 +176,33 @@ export async function wasApplied(tx: Transaction, paymentId: number): Promise<bo
   return rows.length > 0;
 }
 
-export async function readRefunded(tx: Transaction, paymentId: number): Promise<string> {
-  const { amount } = await queryOne<{ amount: string }>(
+/** Refunds of a payment that were not reinstated, the latest first. */
+export function readRefunds(
+  tx: Transaction,
+  paymentId: number,
+): Promise<{ payment_reversal_id: number; identity: string; amount: string }[]> {
+  return query(
     tx,
-    `SELECT coalesce(sum(amount), 0) AS amount FROM payment_reversals
-     WHERE payment_id = :paymentId AND kind = 'refunded'`,
+    `SELECT r.payment_reversal_id, r.identity, r.amount
+     FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+     WHERE r.payment_id = :paymentId AND r.kind = 'refunded' AND i.payment_reversal_id IS NULL
+     ORDER BY r.payment_reversal_id DESC`,
     { paymentId },
   );
-  return amount;
+}
+
+/** The processed events about a payment; without the data of those whose data is erased. */
+export function readEventsOf(
+  tx: Transaction,
+  paymentId: number,
+): Promise<{ type: string; created: string; payload: string | null }[]> {
+  return query(
+    tx,
+    `SELECT e.type, e.created, e.payload::text AS payload
+     FROM processor_event_outcomes o JOIN processor_events e USING (processor_event_id)
+     WHERE o.payment_id = :paymentId`,
+    { paymentId },
+  );
 }
 
 export interface DisputeState {
@@ -197,7 +216,7 @@ export async function readDispute(tx: Transaction, identity: string): Promise<Di
   const [row] = await query<DisputeState>(
     tx,
     `SELECT d.dispute_id, o.outcome, r.payment_reversal_id, i.payment_reversal_id IS NOT NULL AS reinstated
-     FROM disputes d LEFT JOIN dispute_outcomes o USING (dispute_id)
+     FROM disputes d LEFT JOIN last_dispute_outcomes o USING (dispute_id)
      LEFT JOIN payment_reversals r ON r.identity = d.identity
      LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
      WHERE d.identity = :identity`,

@@ -73,15 +73,16 @@ async function processEvent(
   if ('manual_review' in reading) return { outcome: 'manual_review', payment_id: null, reason: reading.manual_review };
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
   const receivedAt = DateTime.fromISO(event.received_at);
-  const context: EventContext = { ...shared, account: event.account, on, receivedAt };
+  const context: EventContext = { ...shared, event, account: event.account, on, receivedAt };
   if ('nothing' in reading) return recordProgress(context, reading.session as SessionProgress, reading.nothing);
   let changed: EventOutcome | undefined;
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
     const outcome = await recordFact(context, fact);
-    if ('waits' in outcome) return outcome;
+    // Of another installation, what follows from it is, too.
+    if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
-    if (outcome.outcome !== 'nothing') changed = outcome;
+    if (outcome.outcome !== 'nothing' && changed?.outcome !== 'manual_review') changed = outcome;
   }
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
 }
@@ -91,6 +92,7 @@ function recordFact(context: EventContext, fact: PaymentFact): Promise<EventOutc
     case 'received':
       return recordReceipt(context, fact);
     case 'refunded':
+    case 'refund_undone':
       return recordRefund(context, fact);
     case 'disputed':
       return recordDispute(context, fact);

@@ -7,7 +7,7 @@ import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import { Amount, isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
-import { applicable, applyTo, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
+import { applicable, applyTo, assumePayer, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
 import { identify } from '../duplicates.ts';
 import { CONFIDENCE } from '../evidence.ts';
@@ -259,6 +259,7 @@ async function applyOnce(
       await suggestReplacement(payments, state, part, document.replaced_by);
       continue;
     }
+    await assumePayer(payments, state, [document]);
     await applyTo(payments, caller.settings, state, document, {
       amount: amountFor(state, document, part),
       // A small difference is written off where the whole payment is for one document.

@@ -1,30 +1,31 @@
 /** Payments that the processor refunded, or that their payers disputed. */
+import { parseExactJson } from '../../json.ts';
 import { Amount } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
-import { remaining, smaller } from '../apply.ts';
+import { PROCESSOR } from '../../processors/processors.ts';
+import { money, remaining, smaller } from '../apply.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import type { PaymentState } from '../queries.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
-import { insertDispute, insertDisputeOutcome, readDispute, readRefunded } from './events.sql.ts';
+import { insertDispute, insertDisputeOutcome, readDispute, readEventsOf, readRefunds } from './events.sql.ts';
 
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
-/** A dispute is opened, then decided. A late event never reopens it. */
+/** A dispute is opened, then decided. A late event never reopens it; one that was lost is won if the appeal is. */
 export async function recordDispute(context: EventContext, fact: Dispute): Promise<EventOutcome | Waits> {
   const { account, on } = context;
   const payment = await paymentOf(context, fact.ids);
   if (payment === undefined) return waitsForPayment(fact.ids[0]);
   const { payment_id } = payment;
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
-  if (fact.amount.currency !== payment.currency) {
-    const reason = `the dispute is in ${fact.amount.currency}, the payment in ${payment.currency}`;
-    return { outcome: 'manual_review', payment_id, reason };
-  }
+  const foreign = inOtherCurrency('dispute', fact.amount, payment);
+  if (foreign !== undefined) return foreign;
   const identity = processorIdentity(account, fact.dispute);
   const before = await readDispute(context.tx, identity);
-  if (before?.outcome) return nothing(`dispute ${fact.dispute} is ${before.outcome}`);
+  const isAppealed = before?.outcome === 'lost' && fact.state === 'won';
+  if (before?.outcome && !isAppealed) return nothing(`dispute ${fact.dispute} is ${before.outcome}`);
   const payments = await context.open();
   const disputeId =
     before?.dispute_id ??
@@ -51,6 +52,16 @@ export async function recordDispute(context: EventContext, fact: Dispute): Promi
   return { outcome: 'effect', payment_id, reason: `dispute ${fact.dispute} of payment ${payment_id} is ${fact.state}` };
 }
 
+function inOtherCurrency(
+  what: string,
+  { currency }: Amount,
+  payment: Pick<PaymentState, 'payment_id' | 'currency'>,
+): EventOutcome | undefined {
+  if (currency === payment.currency) return undefined;
+  const reason = `the ${what} is in ${currency}, the payment in ${payment.currency}`;
+  return { outcome: 'manual_review', payment_id: payment.payment_id, reason };
+}
+
 /** Withdraws at most what is left after refunds. */
 async function withdraw(
   payments: PaymentContext,
@@ -73,32 +84,116 @@ async function withdraw(
 
 // --- Refunds ---------------------------------------------------------------------------------------------------------
 
-/** Each event states the total refunded so far: what exceeds the recorded refunds is new, in whichever order events come. */
-export async function recordRefund(
-  context: EventContext,
-  { ids, charge, total }: Extract<PaymentFact, { kind: 'refunded' }>,
-): Promise<EventOutcome | Waits> {
-  const { tx, account, on } = context;
-  const state = await paymentOf(context, ids);
-  if (state === undefined) return waitsForPayment(ids[0]);
-  const { payment_id } = state;
-  const more = total.minus(Amount.of(await readRefunded(tx, payment_id), state.currency));
-  if (!more.isPositive()) {
-    return { outcome: 'nothing', payment_id, reason: `the refund of ${total.forPeople()} is recorded already` };
-  }
-  const left = remaining(state);
-  if (more.minus(left).isPositive()) {
-    return { waits: `only ${left.forPeople()} of payment ${payment_id} is left to refund ${more.forPeople()}` };
-  }
-  await reverseAll(await context.open(), [
-    {
-      identity: processorIdentity(account, `${charge}|refunded|${total.toString()}`),
-      payment_id,
-      amount: more.toString(),
-      kind: 'refunded',
-      reason: `refunded by the processor, ${total.forPeople()} in total`,
-      reversed_on: on,
-    },
-  ]);
-  return { outcome: 'effect', payment_id, reason: `${more.forPeople()} of payment ${payment_id} was refunded` };
+type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
+
+/** What an event said of refunds, and the event's time in milliseconds. */
+interface Told {
+  readonly at: number;
+  readonly fact: Refund;
 }
+
+/**
+ * What is refunded of a payment follows from all that its events said, in whichever order they came. What exceeds the recorded
+ * refunds is reversed; where less is refunded than before, because a refund failed, the payment is reinstated.
+ */
+export async function recordRefund(context: EventContext, fact: Refund): Promise<EventOutcome | Waits> {
+  const { tx, event, on } = context;
+  const state = await paymentOf(context, fact.ids);
+  if (state === undefined) return waitsForPayment(fact.ids[0]);
+  const { payment_id } = state;
+  const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
+  const foreign = inOtherCurrency('refund', fact.kind === 'refunded' ? fact.total : fact.amount, state);
+  if (foreign !== undefined) return foreign;
+  const now: Told = { at: Date.parse(event.created), fact };
+  const { told, erasedUntil } = await readTold(context, payment_id);
+  if (now.at < erasedUntil) return nothing('what happened after it is recorded');
+  const recorded = await readRefunds(tx, payment_id);
+  const sum = (refunds: typeof recorded) =>
+    refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
+  const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
+  // Without a total, its data is erased: what was recorded by it, less this failure.
+  const before = refundedBy(told) ?? sum(byProcessor);
+  const isKnown = told.some((each) => isSameRefund(each.fact, fact));
+  const refunded =
+    refundedBy([...told, now]) ?? (fact.kind === 'refunded' || isKnown ? before : orNothing(before.minus(fact.amount)));
+  const identity = processorIdentity(context.account, `${payment_id}|refunded|${event.id}`);
+  const reverse = async (amount: Amount) =>
+    reverseAll(await context.open(), [
+      {
+        ...{ identity, payment_id, amount: amount.toString(), kind: 'refunded' as const, reversed_on: on },
+        reason: `refunded by the processor, ${refunded.forPeople()} in total`,
+      },
+    ]);
+
+  const more = refunded.minus(sum(recorded));
+  if (more.isPositive()) {
+    const left = remaining(state);
+    if (more.minus(left).isPositive()) {
+      return { waits: `only ${left.forPeople()} of payment ${payment_id} is left to refund ${more.forPeople()}` };
+    }
+    await reverse(more);
+    return { outcome: 'effect', payment_id, reason: `${more.forPeople()} of payment ${payment_id} was refunded` };
+  }
+  const less = smaller(before.minus(refunded), more.negated());
+  if (!less.isPositive()) return nothing(`refunds of ${refunded.forPeople()} in all are recorded already`);
+  const back = smaller(less, sum(byProcessor));
+  if (!back.isPositive()) {
+    const reason = `a refund of ${less.forPeople()} failed that was entered by hand: record the money as a payment again`;
+    return { outcome: 'manual_review', payment_id, reason };
+  }
+  let undone = Amount.zero(state.currency);
+  for (const each of byProcessor) {
+    if (!undone.isLessThan(back)) break;
+    await reinstate(await context.open(), each.payment_reversal_id, on);
+    undone = undone.plus(money(each.amount, state));
+  }
+  if (back.isLessThan(undone)) await reverse(undone.minus(back));
+  return {
+    ...{ outcome: 'effect', payment_id },
+    reason: `a refund failed: ${back.forPeople()} of payment ${payment_id} is paid again`,
+  };
+}
+
+/** What events said of the refunds of a payment, and until when the data of its events is erased. */
+async function readTold({ tx }: EventContext, paymentId: number): Promise<{ told: Told[]; erasedUntil: number }> {
+  let erasedUntil = Number.NEGATIVE_INFINITY;
+  const told: Told[] = [];
+  for (const { type, created, payload } of await readEventsOf(tx, paymentId)) {
+    const at = Date.parse(created);
+    if (payload === null) erasedUntil = Math.max(erasedUntil, at);
+    else {
+      const { data } = parseExactJson(payload) as { data: { object: unknown } };
+      const reading = PROCESSOR.events.read(type, data.object);
+      for (const fact of 'facts' in reading ? reading.facts : []) {
+        if (fact.kind === 'refunded' || fact.kind === 'refund_undone') told.push({ at, fact });
+      }
+    }
+  }
+  return { told: told.filter(({ at }) => at >= erasedUntil), erasedUntil };
+}
+
+const isSameRefund = (one: Refund, other: Refund): boolean =>
+  one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
+
+/**
+ * What was refunded by the latest total of the charge, less what failed after it. Events of one second have no order: the
+ * largest total counts, and a refund that was made and failed in that second is part of it. Undefined without any total.
+ */
+function refundedBy(told: readonly Told[]): Amount | undefined {
+  const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));
+  const latest = Math.max(...totals.map(({ at }) => at));
+  const [first, ...others] = totals.filter(({ at }) => at === latest);
+  if (first === undefined) return undefined;
+  const largest = others.reduce((most, { total }) => (most.isLessThan(total) ? total : most), first.total);
+  const failures = new Map<string, { at: number; made: number; amount: Amount }>();
+  for (const { at, fact } of told) {
+    if (fact.kind !== 'refund_undone' || (failures.get(fact.refund)?.at ?? at) < at) continue;
+    failures.set(fact.refund, { at, made: Date.parse(fact.made_at), amount: fact.amount });
+  }
+  const failedSince = [...failures.values()].filter(
+    ({ at, made }) => made === latest || (made < latest && latest < at),
+  );
+  return orNothing(failedSince.reduce((left, { amount }) => left.minus(amount), largest));
+}
+
+const orNothing = (amount: Amount): Amount => (amount.isNegative() ? Amount.zero(amount.currency) : amount);

@@ -1,6 +1,6 @@
 /**
  * What Stripe's events say, as facts about payments. Events come repeatedly and in any order, so each is read for what
- * its object says by itself: paid, refunded so much in all, disputed. Only a checkout session names itself and the
+ * its object says by itself: paid, refunded so much in all, a refund that failed, disputed. Only a checkout session names itself and the
  * payment link that was paid; the metadata of payments and charges can be written by platforms, so it proves nothing. Pure.
  */
 import { z } from 'zod';
@@ -65,6 +65,18 @@ const disputeSchema = z.object({
   status: text,
 });
 
+const refundSchema = z.object({
+  id: text,
+  charge: id.nullish(),
+  payment_intent: id.nullish(),
+  amount: whole,
+  currency: text,
+  created: z.string().regex(/^\d{1,12}$/),
+  status: text.nullish(),
+  source_transfer_reversal: id.nullish(),
+  transfer_reversal: id.nullish(),
+});
+
 /** An integer of the smallest unit as an exact amount; undefined where the currency can't have it. */
 export function amountOfUnits(units: string, currency: string): Amount | undefined {
   const code = currency.toUpperCase();
@@ -79,8 +91,6 @@ const UNREADABLE = 'its object is not of the form that is known';
 
 /** Types that are not about money received, and those whose news another type brings. */
 const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
-  'checkout.session.expired': 'the session ended without a payment',
-  'checkout.session.async_payment_failed': 'the payment did not come about',
   'payment_intent.created': 'nothing is paid yet',
   'payment_intent.processing': 'nothing is paid yet',
   'payment_intent.requires_action': 'nothing is paid yet',
@@ -92,12 +102,7 @@ const TOLD_ELSEWHERE: Readonly<Record<string, string>> = {
   'charge.failed': 'the payment did not come about',
   'charge.expired': 'the payment did not come about',
   'charge.captured': 'reported by payment_intent.succeeded',
-  'charge.updated': 'reported by the events of its changes',
-};
-
-const ENDINGS: Readonly<Record<string, SessionProgress['state']>> = {
-  'checkout.session.expired': 'expired',
-  'checkout.session.async_payment_failed': 'failed',
+  'refund.created': 'reported by charge.refunded',
 };
 
 function progressOf(object: unknown, state: SessionProgress['state']): { session?: SessionProgress } {
@@ -112,23 +117,52 @@ const DISPUTE_STATES: Readonly<Record<string, 'inquiry' | 'open' | 'won' | 'lost
   warning_closed: 'closed',
   needs_response: 'open',
   under_review: 'open',
+  // Lost, and the loss is contested: the money is still withdrawn.
+  appeal_needs_response: 'open',
+  appeal_under_review: 'open',
   prevented: 'closed',
   won: 'won',
   lost: 'lost',
 };
 
+type Reader = (object: unknown) => EventReading;
+
+/** The types that the endpoint of our own account must send: docs/settings.md names them. */
+export const NEEDED: ReadonlyMap<string, Reader> = new Map([
+  ['checkout.session.completed', session],
+  ['checkout.session.async_payment_succeeded', session],
+  ['checkout.session.async_payment_failed', ended('failed', 'the payment did not come about')],
+  ['checkout.session.expired', ended('expired', 'the session ended without a payment')],
+  ['charge.refunded', charge],
+  ['refund.failed', refund],
+  ['refund.updated', refund],
+  ['charge.dispute.created', dispute],
+  ['charge.dispute.updated', dispute],
+  ['charge.dispute.closed', dispute],
+]);
+
+/** Also read if they are sent, but each only repeats what an event of NEEDED reports. */
+const REPEATING: ReadonlyMap<string, Reader> = new Map([
+  ['payment_intent.succeeded', intent],
+  ['charge.succeeded', charge],
+  ['charge.updated', charge],
+  ['charge.refund.updated', refund],
+  ['charge.dispute.funds_withdrawn', dispute],
+  ['charge.dispute.funds_reinstated', dispute],
+]);
+
 export function readEvent(type: string, object: unknown): EventReading {
   const known = TOLD_ELSEWHERE[type];
-  const ended = ENDINGS[type];
-  if (known !== undefined) return { nothing: known, ...(ended && progressOf(object, ended)) };
-  if (type === 'checkout.session.completed' || type === 'checkout.session.async_payment_succeeded')
-    return session(object);
-  if (type === 'payment_intent.succeeded') return intent(object);
-  if (type === 'charge.succeeded' || type === 'charge.refunded') return charge(object);
-  if (/^charge\.dispute\.(created|updated|closed|funds_withdrawn|funds_reinstated)$/.test(type)) return dispute(object);
-  if (/^(checkout\.session|payment_intent|charge)\./.test(type))
+  if (known !== undefined) return { nothing: known };
+  const read = NEEDED.get(type) ?? REPEATING.get(type);
+  if (read !== undefined) return read(object);
+  if (/^(checkout\.session|payment_intent|charge|refund)\./.test(type))
     return { manual_review: `events of type ${type} are not known` };
   return { nothing: `events of type ${type} are not used` };
+}
+
+function ended(state: SessionProgress['state'], nothing: string): Reader {
+  return (object) => ({ nothing, ...progressOf(object, state) });
 }
 
 function session(object: unknown): EventReading {
@@ -169,7 +203,32 @@ function charge(object: unknown): EventReading {
   const total = amountOfUnits(data.amount_refunded, data.currency);
   if (amount === undefined || total === undefined || !amount.isPositive()) return { manual_review: UNREADABLE };
   const paid = received(ids, amount, data, data.billing_details?.name);
-  return { facts: total.isPositive() ? [paid, { kind: 'refunded', ids, charge: data.id, total }] : [paid] };
+  return { facts: [paid, { kind: 'refunded', ids, total }] };
+}
+
+/** What a refund gives back, the total of its charge says; that it gave nothing back after all, only the refund. */
+function refund(object: unknown): EventReading {
+  const parsed = refundSchema.safeParse(object);
+  if (!parsed.success) return { manual_review: UNREADABLE };
+  const { data } = parsed;
+  const share = data.source_transfer_reversal ?? data.transfer_reversal;
+  if (share != null) return { nothing: `reverses a transfer, ${share}: the balance transactions report shares` };
+  switch (data.status) {
+    case 'pending':
+    case 'requires_action':
+    case 'succeeded':
+      return { nothing: `the refund is ${data.status}: charge.refunded reports it` };
+    case 'failed':
+    case 'canceled':
+      break;
+    default:
+      return { manual_review: `a refund that is ${data.status ?? 'without a status'} is not known` };
+  }
+  const ids = [data.payment_intent, data.charge].filter((each): each is string => typeof each === 'string');
+  const amount = amountOfUnits(data.amount, data.currency);
+  if (amount === undefined || !amount.isPositive() || ids.length === 0) return { manual_review: UNREADABLE };
+  const made_at = new Date(Number(data.created) * 1000).toISOString();
+  return { facts: [{ kind: 'refund_undone', ids, refund: data.id, amount, made_at }] };
 }
 
 function dispute(object: unknown): EventReading {

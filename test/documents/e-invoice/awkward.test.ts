@@ -118,6 +118,37 @@ test('between two Germans Peppol demands what XRechnung does', () => {
   expect(lacking('BE0843766574', 'BE')).toEqual([]);
 });
 
+test.each([
+  [
+    'an e-mail address of the seller, which Peppol refuses',
+    'ubl',
+    'EUR',
+    { electronic_address: 'EM:ar@us.example' },
+    {},
+    ['BT-34'],
+  ],
+  [
+    'an e-mail address of the buyer, which Peppol refuses',
+    'ubl',
+    'EUR',
+    {},
+    { electronic_address: 'EM:ap@x.example' },
+    ['BT-49'],
+  ],
+  ['an e-mail address, which XRechnung takes', 'xrechnung', 'EUR', {}, { electronic_address: 'EM:ap@x.example' }, []],
+  ['a Greek seller for Peppol', 'ubl', 'EUR', { country: 'GR' }, {}, ['BT-40']],
+  ['a Greek seller for Factur-X', 'facturx', 'EUR', { country: 'GR' }, {}, []],
+  ['a Danish seller and buyer in kroner', 'ubl', 'DKK', { country: 'DK' }, { country: 'DK' }, ['BT-40']],
+  ['a Danish seller and buyer in euros, by SEPA', 'ubl', 'EUR', { country: 'DK' }, { country: 'DK' }, []],
+  ['a Danish seller and a German buyer', 'ubl', 'DKK', { country: 'DK' }, {}, []],
+] as const)('%s', (_name, format, currency, seller, buyer, terms) => {
+  const lacks = lackingOf({
+    ...{ format, currency, categories: ['AE'], hasAccount: true },
+    parties: { ...parties, seller: { ...parties.seller, ...seller }, buyer: { ...parties.buyer, ...buyer } },
+  });
+  expect(lacks.map(({ term }) => term)).toEqual(terms);
+});
+
 test("XRechnung demands a phone number of the seller's that can be one (BR-DE-27)", () => {
   const both = { ...parties, seller: { ...parties.seller, phone: 'none' } };
   const lacks = lackingOf({

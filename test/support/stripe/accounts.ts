@@ -2,7 +2,9 @@
  * The accounts of the stand-in: their objects, what is on their balances, and the balance transactions that say so. The
  * platform's own account is the empty one.
  */
+import type { Stripe } from 'stripe';
 import { decimalsOf } from './amounts.ts';
+import { balanceTransaction, payout } from './shapes.ts';
 import { type Call, found, page, type State, type StripeObject, StripeRefusal } from './state.ts';
 
 /** Wrong parameters: found before the call begins, so that its idempotency key is not spent. */
@@ -65,6 +67,62 @@ function settled(
   return { amount: units(amount), fee: units(fee), currency: to, exchange_rate };
 }
 
+/** The balance transaction by which a charge or an application fee came to the account. */
+export function arrival({ state, account }: Pick<Call, 'state' | 'account'>, source: StripeObject): StripeObject {
+  const moved = { amount: source['amount'] as number, fee: 0, currency: String(source['currency']) };
+  const { amount, fee, currency, exchange_rate } = settled(state, account, moved);
+  const type = source.object === 'application_fee' ? 'application_fee' : 'charge';
+  return movement(state, `txn_of_${source.id}`, { type, amount, fee, currency, exchange_rate, source: source.id });
+}
+
+/** What Stripe calls the types of balance transactions in its reports. */
+const CATEGORIES: Readonly<Record<string, string>> = {
+  ...{ payment: 'charge', adjustment: 'dispute', payment_refund: 'refund', application_fee: 'platform_earning' },
+  application_fee_refund: 'platform_earning_refund',
+};
+
+function movement(
+  state: State,
+  id: string,
+  moved: {
+    readonly type: Stripe.BalanceTransaction.Type;
+    readonly amount: number;
+    readonly fee: number;
+    readonly currency: string;
+    readonly exchange_rate: number | null;
+    readonly source: StripeObject | string;
+  },
+): StripeObject {
+  const { type, amount, fee, currency, exchange_rate } = moved;
+  const fee_details = [{ type: 'application_fee', amount: fee, currency, application: null, description: null }];
+  return balanceTransaction({
+    ...{ id, object: 'balance_transaction', type, reporting_category: CATEGORIES[type] ?? type, description: null },
+    ...{ amount, fee, fee_details: fee === 0 ? [] : fee_details, net: amount - fee, currency, exchange_rate },
+    ...{ balance_type: 'payments', source: moved.source as unknown as string | Stripe.BalanceTransactionSource },
+    ...{ created: seconds(state), available_on: seconds(state), status: 'available' },
+  });
+}
+
+/** Whether an amount is available, of a balance in its currency or of the one that the account converts it to. */
+export function has(
+  state: State,
+  account: string,
+  { converts, ...moved }: { amount: number; currency: string; converts: boolean },
+): boolean {
+  const { amount, currency } = converts ? settled(state, account, { ...moved, fee: 0 }) : moved;
+  return balanceOf(state, account, currency) >= amount;
+}
+
+/** What is available on a connected account goes to its bank, as on every day. */
+export function payOut(state: State, account: string, currency = 'usd'): void {
+  const amount = -balanceOf(state, account, currency);
+  const source = payout({
+    ...{ id: state.newId('po'), object: 'payout', amount: -amount, currency, livemode: false, status: 'paid' },
+    ...{ created: seconds(state), arrival_date: seconds(state) },
+  });
+  if (amount < 0) tell(state, account, { type: 'payout', amount, currency, source });
+}
+
 export function credit(state: State, account: string, currency: string, amount: number): void {
   const here = settled(state, account, { amount, fee: 0, currency });
   const before = balanceOf(state, account, here.currency);
@@ -80,16 +138,12 @@ export function releaseFees(state: State): void {
 export function tell(
   state: State,
   account: string,
-  moved: { type: string; amount: number; fee?: number; currency: string; source: StripeObject },
+  moved: { type: Stripe.BalanceTransaction.Type; amount: number; fee?: number; currency: string; source: StripeObject },
 ): void {
   const { type, source } = moved;
   const { amount, fee, currency, exchange_rate } = settled(state, account, { fee: 0, ...moved });
   const id = state.newId('txn');
-  const rate = exchange_rate === null ? {} : { exchange_rate };
-  state.balanceTransactions.set(id, {
-    ...{ id, object: 'balance_transaction', type, currency, amount, fee, net: amount - fee, ...rate },
-    ...{ created: seconds(state), source },
-  });
+  state.balanceTransactions.set(id, movement(state, id, { type, amount, fee, currency, exchange_rate, source }));
   state.connect.owners.set(id, account);
   const before = balanceOf(state, account, currency);
   state.connect.balances.set(balanceKey(account, currency), before + amount - fee);

@@ -1,6 +1,8 @@
 /** Checkout Sessions of the stand-in. They are made by our own requests, and by customers who open a payment link. */
 import type { Stripe } from 'stripe';
 import { checkCharge } from './amounts.ts';
+import { metadataOf } from './connect.ts';
+import { checkoutSession } from './shapes.ts';
 import { checkMetadata, found, page, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
 export const checkoutSessionRoutes: readonly Route[] = [
@@ -18,7 +20,8 @@ export const checkoutSessionRoutes: readonly Route[] = [
       const wanted = sessions(state).filter((session) =>
         ['payment_link', 'status'].every((field) => params[field] === undefined || params[field] === session[field]),
       );
-      return page(wanted, params, '/v1/checkout/sessions');
+      const shownOnes = wanted.map((each) => shown(each, {}));
+      return page(shownOnes, params, '/v1/checkout/sessions');
     },
   },
   {
@@ -48,7 +51,7 @@ export const checkoutSessionRoutes: readonly Route[] = [
 
 /** The payment intent is an id unless it is asked for; the page's address is there while the session is open. */
 function shown(session: StripeObject, { expand = [] }: { expand?: readonly string[] }): StripeObject {
-  const { payment_intent: intent, line_items: _, ...rest } = session;
+  const { payment_intent: intent, ...rest } = session;
   const id = (intent as StripeObject | null | undefined)?.id ?? null;
   return {
     ...rest,
@@ -81,23 +84,13 @@ function create(state: State, params: Stripe.Checkout.SessionCreateParams): Stri
   checkMetadata(params.payment_intent_data?.metadata);
   const { amount_total, currency } = totalOf(items, params);
   const id = state.newId('cs_test');
-  const session: StripeObject = {
-    id,
-    object: 'checkout.session',
-    livemode: false,
-    mode: 'payment',
-    payment_link: null,
-    payment_intent: null,
-    payment_intent_data: params.payment_intent_data ?? null,
-    status: 'open',
-    payment_status: 'unpaid',
-    ...{ amount_total, currency, metadata: metadata ?? {}, success_url, cancel_url: cancel_url ?? null },
-    allowed_payment_method_types: params.allowed_payment_method_types ?? null,
-    url: `${state.url}/c/pay/${id}`,
-    created: seconds,
-    expires_at: end,
-    line_items: items,
-  };
+  const session = checkoutSession({
+    ...{ id, object: 'checkout.session', livemode: false, mode: 'payment', payment_link: null, payment_intent: null },
+    ...{ status: 'open', payment_status: 'unpaid', customer_details: null },
+    ...{ amount_total, currency, metadata: metadataOf(metadata), success_url, cancel_url: cancel_url ?? null },
+    ...{ url: `${state.url}/c/pay/${id}`, created: seconds, expires_at: end },
+  });
+  state.intentMetadata.set(id, metadataOf(params.payment_intent_data?.metadata ?? metadata));
   state.sessions.set(id, session);
   return session;
 }

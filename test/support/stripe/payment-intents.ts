@@ -3,9 +3,10 @@
  * as Stripe's search is. Sources: Stripe's "Payment Intents", "Search" and "Rate limits", and its own error texts.
  */
 import type { Stripe } from 'stripe';
-import { credit, destination, fail, keep, objectsOf, own, refuse, seconds, tell } from './accounts.ts';
+import { arrival, credit, destination, fail, keep, objectsOf, own, refuse, seconds, tell } from './accounts.ts';
 import { checkCharge } from './amounts.ts';
-import { send } from './connect.ts';
+import { metadataOf, paid, send } from './connect.ts';
+import { applicationFee, charge, paymentIntent } from './shapes.ts';
 import { type Call, checkMetadata, found, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
 /** Those of Stripe's test cards whose payment declines, and those whose customer has to do something first. */
@@ -65,10 +66,13 @@ export const paymentIntentRoutes: readonly Route[] = [
   },
 ];
 
-function expanded({ state, params }: Call, payment: StripeObject): StripeObject {
-  const charge = state.connect.objects.get(String(payment['latest_charge'])) ?? null;
-  const expand = (params as { expand?: readonly string[] }).expand ?? [];
-  return expand.includes('latest_charge') ? { ...payment, latest_charge: charge } : payment;
+function expanded(call: Call, payment: StripeObject): StripeObject {
+  const latest = call.state.connect.objects.get(String(payment['latest_charge'])) ?? null;
+  const expand = (call.params as { expand?: readonly string[] }).expand ?? [];
+  if (latest !== null && expand.includes('latest_charge.balance_transaction')) {
+    return { ...payment, latest_charge: { ...latest, balance_transaction: arrival(call, latest) } };
+  }
+  return expand.includes('latest_charge') ? { ...payment, latest_charge: latest } : payment;
 }
 
 /** Changes a payment; search will find that, too, a minute later. */
@@ -91,27 +95,15 @@ function create(call: Call, params: Stripe.PaymentIntentCreateParams): StripeObj
   }
   const automatic = automatic_payment_methods ?? (call.version >= AUTOMATIC_SINCE ? { enabled: true } : null);
   const id = state.newId('pi');
-  const payment: StripeObject = {
-    ...{
-      id,
-      client_secret: `${id}_secret_standin`,
-      object: 'payment_intent',
-      amount,
-      currency,
-      livemode: false,
-      created: seconds(state),
-    },
-    ...{ metadata: params.metadata ?? {}, payment_method: payment_method ?? null, latest_charge: null },
-    ...{ status: payment_method === undefined ? 'requires_payment_method' : 'requires_confirmation' },
-    ...{ application_fee_amount: application_fee_amount ?? null, transfer_data: transfer_data ?? null },
-    ...{ automatic_payment_methods: automatic },
-    ...{
-      customer: params.customer ?? null,
-      transfer_group: params.transfer_group ?? null,
-      next_action: null,
-      amount_received: 0,
-    },
-  };
+  const payment = paymentIntent({
+    ...{ id, object: 'payment_intent', client_secret: `${id}_secret_standin`, amount, currency, amount_received: 0 },
+    ...{ created: seconds(state), livemode: false, latest_charge: null, next_action: null, on_behalf_of: null },
+    ...{ metadata: metadataOf(params.metadata), payment_method: payment_method ?? null },
+    status: payment_method === undefined ? 'requires_payment_method' : 'requires_confirmation',
+    ...{ application_fee_amount: application_fee_amount ?? null, automatic_payment_methods: automatic },
+    transfer_data: (transfer_data ?? null) as Stripe.PaymentIntent.TransferData | null,
+    ...{ customer: params.customer ?? null, transfer_group: params.transfer_group ?? null },
+  });
   if (params.confirm === true) checkConfirm(call, payment, params);
   change(state, keep(call, payment), {});
   return params.confirm === true ? confirm(call, payment, params) : payment;
@@ -218,18 +210,27 @@ export function authenticate(state: State, id: string, passes = true): StripeObj
 /** The money moves: charge, application fee, transfer. */
 function settle(call: Pick<Call, 'state' | 'account'>, payment: StripeObject, payment_method: unknown): StripeObject {
   const { state, account } = call;
-  const { amount, currency, metadata } = payment as unknown as { amount: number; currency: string; metadata: object };
+  const { amount, currency, metadata } = payment as unknown as {
+    amount: number;
+    currency: string;
+    metadata: Stripe.Metadata;
+  };
   const fee = (payment['application_fee_amount'] as number | null) ?? undefined;
   const routed = (payment['transfer_data'] as Stripe.PaymentIntentCreateParams.TransferData | null) ?? undefined;
-  const charge = keep(call, {
-    ...{ id: state.newId('ch'), object: 'charge', amount, currency, livemode: false, metadata: { ...metadata } },
-    ...{ payment_intent: payment.id, transfer: null, application_fee: null, amount_refunded: 0 },
-    transfer_group: payment['transfer_group'],
-  });
+  const made = keep(
+    call,
+    charge({
+      ...paid(state, { id: state.newId('ch'), amount, currency }),
+      ...{ metadata: { ...metadata }, payment_intent: payment.id, application_fee_amount: fee ?? null },
+      transfer_group: payment['transfer_group'] as string | null,
+    }),
+  );
   if (fee !== undefined && account !== '') {
-    const more = { amount: fee, currency, account, charge: charge.id, amount_refunded: 0 };
-    const made = { id: state.newId('fee'), object: 'application_fee', ...more };
-    charge['application_fee'] = keep({ state, account: '' }, made).id;
+    const taken = applicationFee({
+      ...{ id: state.newId('fee'), object: 'application_fee', amount: fee, amount_refunded: 0, currency, account },
+      ...{ charge: made.id, created: seconds(state), livemode: false, balance_transaction: null },
+    });
+    made['application_fee'] = keep({ state, account: '' }, taken).id;
     if (state.connect.holdFees) state.connect.heldFees.push({ currency, amount: fee });
     else credit(state, '', currency, fee);
   }
@@ -237,15 +238,16 @@ function settle(call: Pick<Call, 'state' | 'account'>, payment: StripeObject, pa
   if (account === '' && state.connect.holdFees && routed === undefined) {
     state.connect.heldFees.push({ currency, amount });
   } else if (account === '') credit(state, '', currency, amount);
-  else tell(state, account, { type: 'charge', amount, fee: fee ?? 0, currency, source: charge });
+  else tell(state, account, { type: 'charge', amount, fee: fee ?? 0, currency, source: made });
   if (routed !== undefined) {
-    const sent = send(state, { amount: routed.amount ?? amount, currency, destination: routed.destination });
-    sent.payment['metadata'] = routed.payment_data?.metadata ?? {};
-    Object.assign(sent.transfer, { metadata: routed.metadata ?? {}, source_transaction: charge.id });
-    charge['transfer'] = sent.transfer.id;
+    const { amount: share = amount, destination: to, metadata: own } = routed;
+    const named = { metadata: metadataOf(own), source_transaction: made.id };
+    const sent = send(state, { amount: share, currency, destination: to, ...named });
+    sent.payment['metadata'] = metadataOf(routed.payment_data?.metadata);
+    made['transfer'] = sent.transfer.id;
   }
   return change(state, payment, {
-    ...{ status: 'succeeded', payment_method, next_action: null, latest_charge: charge.id, amount_received: amount },
+    ...{ status: 'succeeded', payment_method, next_action: null, latest_charge: made.id, amount_received: amount },
   });
 }
 

@@ -1,6 +1,7 @@
 /** Payment Links of the stand-in, and what a customer does who opens one. */
 import type { Stripe } from 'stripe';
 import { checkCharge } from './amounts.ts';
+import { checkoutSession, paymentIntent } from './shapes.ts';
 import { checkMetadata, found, page, type Route, type State, type StripeObject, StripeRefusal } from './state.ts';
 
 export const paymentLinkRoutes: readonly Route[] = [
@@ -98,20 +99,14 @@ export function visit(state: State, linkId: string): StripeObject | undefined {
   if (link['active'] !== true || (completed !== undefined && completed.count >= completed.limit)) return undefined;
   const id = state.newId('cs_test');
   const seconds = Math.floor(state.now().getTime() / 1000);
-  const session: StripeObject = {
-    id,
-    object: 'checkout.session',
-    livemode: false,
-    mode: 'payment',
-    payment_link: linkId,
-    status: 'open',
-    payment_status: 'unpaid',
-    amount_total: (link['line_items'] as Stripe.PaymentLinkCreateParams['line_items'])[0]?.price_data?.unit_amount,
-    currency: link['currency'],
-    metadata: link['metadata'],
-    created: seconds,
-    expires_at: seconds + 24 * 3600,
-  };
+  const [item] = link['line_items'] as Stripe.PaymentLinkCreateParams['line_items'];
+  const session = checkoutSession({
+    ...{ id, object: 'checkout.session', livemode: false, mode: 'payment', payment_link: linkId, payment_intent: null },
+    ...{ status: 'open', payment_status: 'unpaid', customer_details: null, url: `${state.url}/c/pay/${id}` },
+    ...{ amount_total: item?.price_data?.unit_amount ?? null, currency: link['currency'] as string },
+    ...{ metadata: link['metadata'] as Stripe.Metadata, created: seconds, expires_at: seconds + 24 * 3600 },
+  });
+  state.intentMetadata.set(id, link['metadata'] as Stripe.Metadata);
   state.sessions.set(id, session);
   return session;
 }
@@ -120,13 +115,16 @@ export function visit(state: State, linkId: string): StripeObject | undefined {
 export function complete(state: State, sessionId: string, paymentStatus: 'paid' | 'unpaid' = 'paid'): boolean {
   const session = found(state.sessions, sessionId, 'checkout_session');
   if (session['status'] !== 'open' || Number(session['expires_at']) <= state.now().getTime() / 1000) return false;
-  const { metadata } = (session['payment_intent_data'] ?? {}) as { metadata?: object };
-  const payment_intent = {
-    id: state.newId('pi'),
-    object: 'payment_intent',
-    status: paymentStatus === 'paid' ? 'succeeded' : 'processing',
-    metadata: metadata ?? session['metadata'],
-  };
+  const id = state.newId('pi');
+  const amount = session['amount_total'] as number;
+  const isPaid = paymentStatus === 'paid';
+  const payment_intent = paymentIntent({
+    ...{ id, object: 'payment_intent', client_secret: `${id}_secret_standin`, amount, livemode: false },
+    ...{ currency: session['currency'] as string, amount_received: isPaid ? amount : 0, latest_charge: null },
+    ...{ status: isPaid ? 'succeeded' : 'processing', created: Math.floor(state.now().getTime() / 1000) },
+    ...{ metadata: state.intentMetadata.get(sessionId) ?? {}, next_action: null, on_behalf_of: null },
+    application_fee_amount: null,
+  });
   Object.assign(session, { status: 'complete', payment_status: paymentStatus, payment_intent });
   if (typeof session['payment_link'] !== 'string') return true;
   const link = found(state.paymentLinks, session['payment_link'], 'payment_link');

@@ -13,6 +13,7 @@ export interface Requests {
   payment_intent_create: Stripe.PaymentIntentCreateParams;
   payment_intent_retrieve: Stripe.PaymentIntentRetrieveParams;
   payment_intent_cancel: Stripe.PaymentIntentCancelParams;
+  application_fee_retrieve: Stripe.ApplicationFeeRetrieveParams;
   application_fee_refund_create: Stripe.ApplicationFeeCreateRefundParams;
   application_fee_refund_list: Stripe.ApplicationFeeListRefundsParams;
   payment_intent_confirm: Stripe.PaymentIntentConfirmParams;

@@ -270,6 +270,7 @@ export async function startStripe(
       keyed.clear();
       state.paymentLinks.clear();
       state.sessions.clear();
+      state.intentMetadata.clear();
       state.balanceTransactions.clear();
       const { connect } = state;
       for (const each of [connect.accounts, connect.keys, connect.readOnly, connect.objects, connect.owners])
@@ -283,8 +284,8 @@ export async function startStripe(
       connect.failRefunds = false;
     },
     memory() {
-      const { made, paymentLinks, sessions, balanceTransactions, connect } = state;
-      return structuredClone({ made, paymentLinks, sessions, balanceTransactions, connect, keyed });
+      const { made, paymentLinks, sessions, intentMetadata, balanceTransactions, connect } = state;
+      return structuredClone({ made, paymentLinks, sessions, intentMetadata, balanceTransactions, connect, keyed });
     },
     activeLinks: () => [...state.paymentLinks.values()].filter((link) => link['active'] === true),
     visit: (linkId) => visit(state, linkId),

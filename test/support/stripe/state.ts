@@ -1,4 +1,5 @@
 /** What the stand-in remembers, and what its resources are made of. */
+import type { Stripe } from 'stripe';
 import type { RequestName } from './requests.ts';
 
 /** A Stripe object as its API shows it. */
@@ -14,6 +15,8 @@ export interface State {
   /** Objects by id, in the order in which they were made. */
   readonly paymentLinks: Map<string, StripeObject>;
   readonly sessions: Map<string, StripeObject>;
+  /** The metadata of the payment that a session will make. */
+  readonly intentMetadata: Map<string, Stripe.Metadata>;
   /** With their source expanded, in the order in which they were made. */
   readonly balanceTransactions: Map<string, StripeObject>;
   /** Which payout paid out a balance transaction. */
@@ -24,7 +27,10 @@ export interface State {
 }
 
 /** What it would take along to another machine. */
-export type Remembered = Pick<State, 'made' | 'paymentLinks' | 'sessions' | 'balanceTransactions' | 'connect'>;
+export type Remembered = Pick<
+  State,
+  'made' | 'paymentLinks' | 'sessions' | 'intentMetadata' | 'balanceTransactions' | 'connect'
+>;
 
 /** That of the installed client. */
 export const NEWEST_VERSION = '2026-10-28.endive';
@@ -85,6 +91,7 @@ export function newState(now: () => Date, remembered?: Remembered): State {
     made: 0,
     paymentLinks: new Map(),
     sessions: new Map(),
+    intentMetadata: new Map(),
     balanceTransactions: new Map(),
     paidOut: new Map(),
     connect: newConnect(),

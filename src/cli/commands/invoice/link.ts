@@ -3,7 +3,7 @@ import { documentNumbered } from '../../../acts/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../acts/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { refuse } from '../../../errors/refusals.ts';
-import { acting, type CommandContext, type Definition, type Done } from '../../define.ts';
+import { type CommandContext, type Definition, type Done, readingNow } from '../../define.ts';
 import type { Output } from '../../output.ts';
 import { doing } from '../../run-act.ts';
 
@@ -27,7 +27,7 @@ function invoiceLink(output: Output, number: string, { rotate, revoke, reason = 
   if (rotate && revoke) {
     throw refuse('argument_invalid', { argument: '--revoke', value: reason, reason: 'goes without --rotate' });
   }
-  if (!rotate && !revoke) return acting(showLink)(output, number);
+  if (!rotate && !revoke) return readingNow(showLink)(output, number);
   return doing(rotate ? invoiceLinkRotate : invoiceLinkRevoke, () => ({ number, reason }))(output);
 }
 

@@ -5,7 +5,7 @@ import { paymentCloseException } from '../../../acts/payment/exception.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../../define.ts';
+import { type CommandContext, type Definition, REASON, readingNow } from '../../define.ts';
 import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { doing } from '../../run-act.ts';
@@ -16,7 +16,7 @@ export const define: Definition = (payment, act) => {
     .description('List open payment exceptions and how to resolve each; exit 4 if there are any')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(paymentExceptions)));
+    .action(act(readingNow(paymentExceptions)));
   payment
     .command('close-exception <exception>')
     .description('Close what needs no action, or a possible duplicate that is another payment')

@@ -1,8 +1,8 @@
 /** `reckoner payment assign`, `reckoner payment accounts` and `reckoner payment forget-account`. */
 import { paymentAssign, paymentForgetAccount } from '../../../acts/payment/payer.ts';
-import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.sql.ts';
+import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.ts';
 import { idArgument } from '../../arguments.ts';
-import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { doing } from '../../run-act.ts';
@@ -25,7 +25,7 @@ export const define: Definition = (payment, act) => {
     .description('List the bank accounts that payers are known by')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(paymentAccounts)));
+    .action(act(readingNow(paymentAccounts)));
   payment
     .command('forget-account <account>')
     .description('Forget whose bank account this is; later payments from it are matched without it')

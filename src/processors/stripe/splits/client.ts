@@ -21,13 +21,20 @@ interface Made {
 
 type Reference = string | { readonly id: string };
 
+/** What came to the account: its id unless it is asked for. */
+type Settled = string | { readonly currency: string } | null;
+
 export interface Payment extends Made {
   readonly status: string;
   readonly client_secret: string | null;
   readonly next_action: { readonly type: string } | null;
   readonly latest_charge:
     | string
-    | { readonly transfer?: Reference | null; readonly application_fee: Reference | null }
+    | {
+        readonly transfer?: Reference | null;
+        readonly application_fee: Reference | null;
+        readonly balance_transaction?: Settled;
+      }
     | null;
 }
 
@@ -61,6 +68,7 @@ export interface Processor {
     list(params: { payment_intent: string; limit: number }, options: Options): AsyncIterable<GivenBack>;
   };
   readonly applicationFees: {
+    retrieve(id: string, params: { expand: string[] }, options: Options): Promise<{ balance_transaction: Settled }>;
     createRefund(id: string, params: object, options: Options): Promise<GivenBack>;
     listRefunds(id: string, params: { limit: number }, options: Options): AsyncIterable<GivenBack>;
   };

@@ -216,8 +216,16 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
       ? await atMostOnce(headers['Idempotency-Key'], {
           ...{ done, find },
           make: (key) => stripe.transfers.create(params, optionsOf(request, key)),
-        }).catch((error: unknown) => {
-          if ((error as { code?: unknown }).code !== 'balance_insufficient') throw error;
+        }).catch(async (error: unknown) => {
+          if (!isOfBalance(error)) throw error;
+          const held = await settledIn(context, request);
+          if (held !== undefined && held !== params.currency.toLowerCase()) {
+            const other = params.currency.toUpperCase();
+            const why =
+              `the platform got the payment in ${held.toUpperCase()} and has no ${other}, so the share cannot be sent: give ` +
+              `the platform a bank account in ${other} before you sell in it, and refund this payment or tell us`;
+            throw new SplitUnfinished('currency_not_held', why, { done, cause: error });
+          }
           const why = "the money of the payment is not available on the platform's account yet: ask again when it is";
           throw new SplitUnfinished('balance_insufficient', why, { done, cause: error });
         })
@@ -225,6 +233,33 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
   const { id, amount, currency } = made;
   return { id, amount, currency, known, labelled: await label(stripe, request, made) };
 }
+
+/**
+ * The currency in which the payment of the plan, or its application fee, came to the platform. Asked only when a transfer lacks
+ * money: a platform may well hold what this payment did not bring. Undefined if it is not known.
+ */
+async function settledIn({ stripe, done }: Context, request: Request<'transfer'>): Promise<string | undefined> {
+  const { id, application_fee: fee } = done.find(({ does }) => does === 'payment') ?? {};
+  if (id === undefined) return undefined;
+  const options = optionsOf(request);
+  const read = async () => {
+    if (fee !== undefined) return stripe.applicationFees.retrieve(fee, { expand: ['balance_transaction'] }, options);
+    const expand = ['latest_charge.balance_transaction'];
+    return (await stripe.paymentIntents.retrieve(id, { expand }, options)).latest_charge;
+  };
+  try {
+    const came = await read();
+    const settled = typeof came === 'object' ? came?.balance_transaction : undefined;
+    return typeof settled === 'object' ? settled?.currency : undefined;
+  } catch (error) {
+    // A key may read payments and not what they brought.
+    if ((error as { type?: unknown }).type === 'StripePermissionError') return undefined;
+    throw error;
+  }
+}
+
+/** An account, of the platform or of the service, does not have what a request takes from it. */
+const isOfBalance = (error: unknown): boolean => (error as { code?: unknown }).code === 'balance_insufficient';
 
 /** Lists are never late, unlike searches. */
 async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Transfer | undefined> {
@@ -304,7 +339,13 @@ const reverse = (context: Context, request: Request<'transfer_reversal'>, id: st
     request,
     () => context.stripe.transfers.listReversals(id, { limit: 100 }, optionsOf(request)),
     (key) => context.stripe.transfers.createReversal(id, request.params, optionsOf(request, key)),
-  );
+  ).catch((error: unknown) => {
+    if (!isOfBalance(error)) throw error;
+    const why =
+      `the service's account does not have the share of transfer ${id} any more, because it was paid out: ask again when ` +
+      'you have sent it other shares, or make the refund alone and ask again for the rest later';
+    throw new SplitUnfinished('share_not_available', why, { done: context.done, cause: error });
+  });
 
 const refundFee = (context: Context, request: Request<'fee_refund'>, id: string): Promise<Outcome> =>
   giveBack(

@@ -27,8 +27,8 @@ export interface LostDispute extends Ids {
 /**
  * The requests for a refund, which the Merchant of Record makes (7.5). In real time the processor pulls the share back
  * in proportion to the price and rounds by itself, so the amount that it reports as reversed counts. In sequence the
- * platform reverses its transfer by hand, and an operator's refund gives the application fee back in proportion: that is
- * our share and the platform's own fee. Throws SplitImpossible.
+ * platform first reverses its transfer by hand, and an operator's refund gives the application fee back in proportion: that
+ * is our share and the platform's own fee. Throws SplitImpossible.
  */
 export function planRefund(refunded: Refunded, routing: Routing, options: PlanOptions = {}): ProcessorRequest[] {
   const operator = chargingAccount(routing, options);
@@ -58,7 +58,8 @@ export function planRefund(refunded: Refunded, routing: Routing, options: PlanOp
     params: { amount, ...withRefund, metadata },
   };
   if (routing.split === 'real_time' || share === 0) return [refund];
-  return [refund, reversalOf(key, share, metadata)];
+  // The reversal can be refused, the refund cannot be taken back.
+  return [reversalOf(key, share, metadata), refund];
 }
 
 /**

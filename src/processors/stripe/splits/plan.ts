@@ -6,7 +6,15 @@
  *
  * Amounts come in as decimals in major units and go out in the currency's smallest unit, exactly (7.2.1).
  */
-import { type Accepted, type AcceptedRequote, type Checked, checkAccepted, type Decimal, unitsOf } from './accepted.ts';
+import {
+  type Accepted,
+  type AcceptedRequote,
+  type Checked,
+  checkAccepted,
+  currencyOf,
+  type Decimal,
+  unitsOf,
+} from './accepted.ts';
 import { type ProcessorRequest, SplitImpossible } from './requests.ts';
 import { chargingAccount, headersOf, type PlanOptions, type Routing } from './routing.ts';
 import { leastCharge } from './smallest-unit.ts';
@@ -78,6 +86,11 @@ function sequential(
   operator: string | undefined,
 ): ProcessorRequest[] {
   const { quote_id, currency, metadata, shareUnits } = checked;
+  const held = routing.settlement_currencies?.map(currencyOf);
+  if (shareUnits > 0 && held?.includes(currency) === false) {
+    const message = `the platform holds ${held.join(', ')} and no ${currency}, so it cannot send a share in ${currency}`;
+    throw new SplitImpossible('currency_not_held', message);
+  }
   const payment =
     operator === undefined
       ? paymentRequest(checked, options, { transfer_group: quote_id })

@@ -113,6 +113,7 @@ export const SPLIT_PROBLEMS = [
   'currency_unknown',
   'amount_inexpressible',
   'amount_too_small',
+  'currency_not_held',
   'share_too_large',
   'parts_differ',
   'fee_too_large',

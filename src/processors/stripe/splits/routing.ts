@@ -7,6 +7,11 @@ export interface Routing {
   readonly merchant_of_record: 'platform' | 'third_party';
   /** The service's account on the partner's platform: `acct_…`. */
   readonly connected_account_id: string;
+  /**
+   * The currencies in which the platform is paid out: it has a balance in no other. Stripe converts what comes in another,
+   * and in sequence a share in that can never be sent. Left out, the first transfer finds it out.
+   */
+  readonly settlement_currencies?: readonly string[] | null | undefined;
 }
 
 export interface PlanOptions {

@@ -37,6 +37,8 @@ export class SplitUnfinished extends Error {
     | 'payment_unpaid'
     | 'request_differs'
     | 'balance_insufficient'
+    | 'currency_not_held'
+    | 'share_not_available'
     | 'refund_failed'
     | 'keys_spent';
   readonly done: readonly Done[];

@@ -1,0 +1,51 @@
+/**
+ * Formats that banks deliver and that are not read. They are told by their content, because their names end in anything,
+ * and refused by their name: asking the bank for the same file again would not help.
+ */
+export interface UnreadFormat {
+  /** With its article: `an OFX file (also .qfx and .qbo)`. */
+  readonly format: string;
+  /** What to do instead, as a sentence. */
+  readonly instead: string;
+}
+
+const EXPORT = 'Order camt.053 or BAI2 statements of this account from the bank, or export its transactions as CSV.';
+
+/** What ISO 20022 messages of accounts are, by the name of their message. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  'camt.052': 'Its entries are interim. Order the camt.053 statements of this account from the bank.',
+  'camt.054':
+    'It has the details of batches. Order the camt.053 statements of this account from the bank, with details.',
+};
+const OTHER_MESSAGE = 'It is no statement. Order the camt.053 statements of this account from the bank.';
+
+/** The element of a message names it where there is no namespace. */
+const ELEMENTS: readonly (readonly [RegExp, string])[] = [
+  [/<(?:\w+:)?BkToCstmrAcctRpt[\s>]/, 'camt.052'],
+  [/<(?:\w+:)?BkToCstmrDbtCdtNtfctn[\s>]/, 'camt.054'],
+];
+
+/** The format of a file that is not read, by its beginning without byte order mark and white space. */
+export function unreadFormatOf(head: string): UnreadFormat | undefined {
+  if (head.startsWith('PK\x03\x04')) {
+    const instead = 'Unpack it and import the files in it one by one. Save a spreadsheet as CSV.';
+    return { format: 'a zip archive', instead };
+  }
+  if (/^(?:OFXHEADER\s*:|(?:<\?xml[^>]*>\s*)?(?:<\?OFX\s|<OFX>))/i.test(head)) {
+    return { format: 'an OFX file (also named QFX or QBO)', instead: EXPORT };
+  }
+  if (/^:20:/m.test(head) && /^:(?:25P?|28C?):/m.test(head)) {
+    const interim = /^:34F:|^\{1:[^}]*\}\{2:[IO]942/m.test(head);
+    return { format: interim ? 'an MT942 report' : 'an MT940 statement', instead: EXPORT };
+  }
+  const message = head.startsWith('<') ? messageOf(head) : undefined;
+  if (message === undefined || message === 'camt.053') return undefined;
+  return { format: `a ${message} message`, instead: MESSAGES[message] ?? OTHER_MESSAGE };
+}
+
+/** The ISO 20022 message within any envelope; undefined of other XML. */
+const messageOf = (head: string): string | undefined =>
+  /<(?:\w+:)?BkToCstmrStmt[\s>]/.test(head)
+    ? 'camt.053'
+    : (ELEMENTS.find(([element]) => element.test(head))?.[1] ??
+      /iso:20022:tech:xsd:((?!head\.)[a-z]{4}\.\d{3})\b/.exec(head)?.[1]);

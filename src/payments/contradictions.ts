@@ -1,0 +1,128 @@
+/** Reasons not to apply a payment automatically although a rule matches. Pure. */
+import { Amount } from '../money.ts';
+import type { NamedDocument, Receipt } from './evidence.ts';
+import type { Match } from './match.ts';
+import type { OpenItems, Payable } from './open-items.ts';
+import type { PartialReference, ShortReference } from './reference.ts';
+
+/** The documents that a remittance names, and how. */
+export interface FoundNumbers {
+  /** In any currency, with or without a guess. */
+  readonly named: readonly NamedDocument[];
+  /** Those in the payment's currency that need no guess. */
+  readonly certain: readonly NamedDocument[];
+  readonly partial: readonly PartialReference[];
+  readonly short: readonly ShortReference[];
+}
+
+export interface Contradiction {
+  /** A clause for finance. */
+  readonly why: string;
+  /** Only what it pays is doubtful, not who paid. */
+  readonly payerIsCertain: boolean;
+}
+
+/** The first contradiction to what a rule would apply, or would keep as the cash of a payer. */
+export function contradictionOf(
+  receipt: Receipt,
+  { partner_id, applied, credit = [] }: Match,
+  found: FoundNumbers,
+  items: OpenItems,
+): Contradiction | undefined {
+  const payer = partner_id as string;
+  const byNumber = found.certain.length > 0;
+  const documents = byNumber ? found.certain.map(({ document }) => document) : applied.map(({ document }) => document);
+  const other = anotherNamed(receipt, { payer, byNumber, documents }, items);
+  if (other !== undefined) return { why: other, payerIsCertain: false };
+  if (!byNumber && isUnderOtherName(receipt, payer, items)) {
+    const why = `the payer's name is ${receipt.payer_name?.slice(0, 60)}, not ${items.nameOf(payer)}`;
+    return { why, payerIsCertain: false };
+  }
+  if (applied.length === 0) return undefined;
+  const foreign = found.named.find(
+    ({ reference, document }) => reference.guess === undefined && !items.paysFor(payer, document.partner_id),
+  );
+  if (foreign !== undefined) {
+    const { number, partner_id: of } = foreign.document;
+    return { why: `${number} of ${of} is named, and ${payer} does not pay for ${of}`, payerIsCertain: true };
+  }
+  const why = moreNamed(receipt, payer, found, items) ?? exactlyAnother(receipt, { payer, documents, credit }, items);
+  return why === undefined ? undefined : { why, payerIsCertain: true };
+}
+
+interface Rule {
+  readonly payer: string;
+  readonly byNumber: boolean;
+  readonly documents: readonly Payable[];
+}
+
+/** The text names a partner that has nothing to do with what would be paid. */
+function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems): string | undefined {
+  if (receipt.payer !== undefined) return undefined;
+  const belongs = (id: string) =>
+    documents.some((each) => items.paysFor(id, each.partner_id)) || (byNumber && items.paysFor(payer, id));
+  // Two words of a name may be anything: NEW YORK.
+  const other = items.namesIn(receipt).find(({ ids, fit }) => fit !== 'incomplete' && ![...ids].some(belongs));
+  return other && `the text names ${[...other.ids].sort().slice(0, 3).join(' or ')}, not ${payer}`;
+}
+
+/** Whether a receipt from a known account names others than the account's partner, and none that it pays for. */
+export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): boolean =>
+  isUnderOtherName(receipt, known, items) ||
+  (receipt.payer === undefined &&
+    items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
+
+/** The bank wrote a payer's name, and it is neither the known partner's nor that of its parents or children. */
+const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems): boolean =>
+  payer === undefined &&
+  payer_name !== undefined &&
+  !items
+    .namesIn({ payer_name, text: '' })
+    .some(({ ids, fit }) => fit !== 'longer' && [...ids].some((id) => items.areRelated(known, id)));
+
+/** More of the payer's open invoices are named than the numbers that are certain: short ones, misspelled or cut off. */
+function moreNamed(
+  { amount }: Receipt,
+  payer: string,
+  { named, certain, partial, short }: FoundNumbers,
+  items: OpenItems,
+): string | undefined {
+  if (certain.length === 0) return undefined;
+  const numbers = new Set(certain.map(({ document }) => document.number));
+  const isAnother = ({ number, status, partner_id }: Payable) =>
+    !numbers.has(number) && status === 'open' && items.paysFor(payer, partner_id);
+  const shortened = short.find(({ sequence }) => items.withSequence(sequence).some(isAnother));
+  if (shortened !== undefined) return `${shortened.sequence} may be the number of another invoice that it pays`;
+  if (
+    balanceOf(
+      certain.map(({ document }) => document),
+      amount.currency,
+    ).equals(amount)
+  )
+    return undefined;
+  const guessed = named.find(({ reference, document }) => reference.guess !== undefined && isAnother(document));
+  const written = guessed?.reference.found ?? partial[0]?.found;
+  return written === undefined ? undefined : `${written} may be the number of another invoice that it pays`;
+}
+
+/** The amount is not what is open on the documents, but is exactly that of another open invoice. */
+function exactlyAnother(
+  { amount }: Receipt,
+  { payer, documents, credit }: Pick<Rule, 'payer' | 'documents'> & { readonly credit: readonly unknown[] },
+  items: OpenItems,
+): string | undefined {
+  if (credit.length > 0 || balanceOf(documents, amount.currency).equals(amount)) return undefined;
+  const open = documents.filter(({ status }) => status === 'open');
+  const equal = items.withBalance(amount).filter(({ number }) => !open.some((each) => each.number === number));
+  const [first] = [...equal.filter((each) => items.paysFor(payer, each.partner_id)), ...equal];
+  if (first === undefined) return undefined;
+  const of = items.paysFor(payer, first.partner_id) ? '' : ` of ${first.partner_id}`;
+  const numbers = open.map(({ number }) => number).join(' and ');
+  return `${numbers} ${open.length > 1 ? 'are' : 'is'} named, but the amount is exactly that of ${first.number}${of}`;
+}
+
+/** What is open on these documents together. */
+export const balanceOf = (documents: readonly Payable[], currency: string): Amount =>
+  documents
+    .filter(({ status }) => status === 'open')
+    .reduce((sum, { balance }) => sum.plus(balance), Amount.zero(currency));

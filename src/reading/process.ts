@@ -1,0 +1,28 @@
+/** The process that reads files (aside.ts): its arguments name the reader. It is ended when it has answered. */
+import { Refusal } from '../errors/refusals.ts';
+import type { GivenFile, Outcome, Reader } from './aside.ts';
+
+const [module = '', name = ''] = process.argv.slice(2);
+
+process.once('message', (tasks: readonly GivenFile[]) => {
+  void outcomeOf(tasks).then((outcome) => process.send?.(outcome));
+});
+// The parent has exited.
+process.once('disconnect', () => process.exit());
+
+async function outcomeOf(tasks: readonly GivenFile[]): Promise<Outcome> {
+  try {
+    const { [name]: reader } = (await import(module)) as Record<string, Reader<GivenFile, unknown>>;
+    const contents = [];
+    for (const task of tasks) {
+      const { buffer, byteOffset, byteLength } = task.bytes;
+      const bytes = Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
+      contents.push(await (reader as Reader<GivenFile, unknown>).read({ ...task, bytes }));
+    }
+    return { contents };
+  } catch (error) {
+    if (!(error instanceof Refusal)) return { failed: error instanceof Error ? error : new Error(String(error)) };
+    const { code, facts, message } = error;
+    return { refused: { code, facts, message } };
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Reads a file of balance transactions, one a line, as the processor's API gives them with `source` expanded.
+ * Refusals: balance_transactions_invalid, file_items_too_many.
+ */
+import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
+import { parseExactJson } from '../json.ts';
+import type { BalanceTransaction, BalanceTransactionReading } from '../processors/processor.ts';
+import { PROCESSOR } from '../processors/processors.ts';
+import { type GivenFile, readerOf } from '../reading/aside.ts';
+import { linesOf, readUntilTold } from '../reading/limits.ts';
+
+export const balanceTransactionFile = readerOf(
+  import.meta.url,
+  'balanceTransactionFile',
+  ({ name, bytes, live }: GivenFile & { readonly live: boolean }) =>
+    readBalanceTransactions(name, Buffer.from(bytes).toString('utf8'), live),
+);
+
+export function readBalanceTransactions(source: string, text: string, live: boolean): BalanceTransaction[] {
+  const problems: FieldProblem[] = [];
+  const transactions = readUntilTold(linesOf(source, text), problems, (line): BalanceTransaction | undefined => {
+    const read = readLine(line.text, live);
+    if ('balance_transaction' in read) return read.balance_transaction;
+    problems.push({ path: `line ${line.number}`, reason: read.problem });
+    return undefined;
+  });
+  if (problems.length > 0) throw refuse('balance_transactions_invalid', { source, problems });
+  return transactions;
+}
+
+function readLine(line: string, live: boolean): BalanceTransactionReading {
+  try {
+    return PROCESSOR.balanceTransactions.read(parseExactJson(line), line, live);
+  } catch (error) {
+    return { id: '', problem: `is not JSON: ${reasonOf(error)}` };
+  }
+}

@@ -1,0 +1,40 @@
+/** The programs that read a journal as text, and how each checks it. */
+import { spawnSync } from 'node:child_process';
+import { BEANCOUNT, HLEDGER, type JournalFormat } from '../../src/audit/journal-formats.ts';
+import { type Tool, tool } from './tools.ts';
+
+export interface JournalProgram {
+  readonly program: Tool;
+  /** Of `export journal`. */
+  readonly format: 'hledger' | 'beancount';
+  readonly writer: JournalFormat;
+  /** Its arguments before and after the file. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+export const JOURNAL_PROGRAMS: readonly JournalProgram[] = [
+  {
+    ...{ program: 'hledger', format: 'hledger', writer: HLEDGER },
+    ...{ before: ['check', '--strict', '-f'], after: [] },
+  },
+  {
+    ...{ program: 'ledger', format: 'hledger', writer: HLEDGER },
+    ...{ before: ['--strict', '--pedantic', '-f'], after: ['balance'] },
+  },
+  { ...{ program: 'bean-check', format: 'beancount', writer: BEANCOUNT }, ...{ before: [], after: [] } },
+];
+
+export function runProgram(program: Tool, args: readonly string[]): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(tool(program), args, {
+    encoding: 'utf8',
+    env: { ...process.env, LANG: 'C.UTF-8' },
+  });
+  return { status, output: `${stdout}${stderr}` };
+}
+
+/** What a program says of a journal; an empty text where it finds nothing wrong. */
+export function judgeJournal({ program, before, after }: JournalProgram, path: string): string {
+  const { status, output } = runProgram(program, [...before, path, ...after]);
+  return status === 0 && !output.includes('rror') ? '' : `${program}: ${status} ${output.slice(0, 2000)}`;
+}
