@@ -216,49 +216,60 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      WHERE ${condition}
      ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
+/** By the only filter given, prepared: planning takes 10 ms, more than reading ten documents. */
+const STATEMENTS = {
+  all: prepared('documents.all', documentsWhere('true', 'false')),
+  ids: prepared('documents.ids', documentsWhere('d.document_id = ANY (:ids::bigint[])', 'false')),
+  number: prepared('documents.number', documentsWhere('d.number = :number', 'false')),
+  months: prepared('documents.months', documentsWhere('d.month = ANY (:months::text[])', 'false')),
+  several: documentsWhere(
+    `(:ids::bigint[] IS NULL OR d.document_id = ANY (:ids::bigint[]))
+     AND (:number::text IS NULL OR d.number = :number)
+     AND (:months::text[] IS NULL OR d.month = ANY (:months::text[]))
+     AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+     AND (:partnerIds::text[] IS NULL OR d.partner_id = ANY (:partnerIds::text[]))
+     AND (:status::text IS NULL OR b.status = :status)
+     AND (:amount::numeric IS NULL OR :amount::numeric IN (b.amount_due, b.balance))
+     AND (:text::text IS NULL
+          OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
+                    lower(:text)) > 0)
+     AND (:from::date IS NULL OR d.issued_on >= :from::date)
+     AND (:to::date IS NULL OR d.issued_on <= :to::date)
+     AND (:overdueOn::date IS NULL
+          OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))
+     AND (:document::text IS NULL OR d.document = :document)
+     AND (:after::text IS NULL
+          OR (d.series, d.sequence) > (SELECT series, sequence FROM documents WHERE number = :after))`,
+    ':withLogos::boolean',
+    ':limit::bigint',
+  ),
+} as const;
+
+function statementFor(filter: DocumentFilter): keyof typeof STATEMENTS {
+  const given = Object.entries(filter).flatMap(([name, value]) => ((value ?? false) === false ? [] : [name]));
+  const [only = 'all', ...more] = given;
+  return more.length === 0 && only in STATEMENTS ? (only as keyof typeof STATEMENTS) : 'several';
+}
+
 /** Documents with their lines, balances and the state of their delivery, in number order. */
 export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<DocumentRow[]> {
-  return query(
-    tx,
-    documentsWhere(
-      `(:ids::bigint[] IS NULL OR d.document_id = ANY (:ids::bigint[]))
-       AND (:number::text IS NULL OR d.number = :number)
-       AND (:months::text[] IS NULL OR d.month = ANY (:months::text[]))
-       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
-       AND (:partnerIds::text[] IS NULL OR d.partner_id = ANY (:partnerIds::text[]))
-       AND (:status::text IS NULL OR b.status = :status)
-       AND (:amount::numeric IS NULL OR :amount::numeric IN (b.amount_due, b.balance))
-       AND (:text::text IS NULL
-            OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
-                      lower(:text)) > 0)
-       AND (:from::date IS NULL OR d.issued_on >= :from::date)
-       AND (:to::date IS NULL OR d.issued_on <= :to::date)
-       AND (:overdueOn::date IS NULL
-            OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))
-       AND (:document::text IS NULL OR d.document = :document)
-       AND (:after::text IS NULL
-            OR (d.series, d.sequence) > (SELECT series, sequence FROM documents WHERE number = :after))`,
-      ':withLogos::boolean',
-      ':limit::bigint',
-    ),
-    {
-      ids: filter.ids ?? null,
-      number: filter.number ?? null,
-      months: filter.months ?? null,
-      partnerId: filter.partnerId ?? null,
-      partnerIds: filter.partnerIds ?? null,
-      status: filter.status ?? null,
-      amount: filter.amount ?? null,
-      text: filter.text ?? null,
-      from: filter.from ?? null,
-      to: filter.to ?? null,
-      overdueOn: filter.overdueOn ?? null,
-      document: filter.document ?? null,
-      after: filter.after ?? null,
-      limit: filter.limit ?? null,
-      withLogos: filter.withLogos ?? false,
-    },
-  );
+  return query(tx, STATEMENTS[statementFor(filter)], {
+    ids: filter.ids ?? null,
+    number: filter.number ?? null,
+    months: filter.months ?? null,
+    partnerId: filter.partnerId ?? null,
+    partnerIds: filter.partnerIds ?? null,
+    status: filter.status ?? null,
+    amount: filter.amount ?? null,
+    text: filter.text ?? null,
+    from: filter.from ?? null,
+    to: filter.to ?? null,
+    overdueOn: filter.overdueOn ?? null,
+    document: filter.document ?? null,
+    after: filter.after ?? null,
+    limit: filter.limit ?? null,
+    withLogos: filter.withLogos ?? false,
+  });
 }
 
 const DOCUMENTS_TO_RENDER = prepared(

@@ -48,10 +48,9 @@ export class RowStreams {
       .catch((error: unknown) => {
         this.log.warn({ err: error }, 'the rows of a document were not sent whole');
         out.destroy(error as Error);
-      })
-      .finally(() => {
-        this.running.delete(download);
       });
+    // Not when the transaction has ended, which a reader does not see: it may open the next before that.
+    out.once('close', () => this.running.delete(download));
     return out;
   }
 

@@ -28,6 +28,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { compareSchema, type SchemaComparison } from '../../src/database/schema.ts';
 import { buildIfStale } from './build.ts';
+import { catalogAt } from './catalog.ts';
 import { ROOT, reachedFrom } from './modules.ts';
 import { runsProgram } from './projects.ts';
 import { tallied } from './tally.ts';
@@ -39,6 +40,8 @@ declare module 'vitest' {
     template: string;
     /** What comparing the template's schema gives. */
     schema: SchemaComparison;
+    /** The template's catalog, see catalog.ts. */
+    catalog: string;
     /** Where tests write down what they went through, see tally.ts. */
     tallyFile: string;
   }
@@ -77,17 +80,33 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('serverUrl', serverUrl);
   project.provide('template', template);
   project.provide('schema', await compared(serverUrl, template, folder));
+  project.provide('catalog', await catalogAt(databaseUrl(serverUrl, template)));
   const tallyFile = join(folder, 'tally.ndjson');
   project.provide('tallyFile', tallyFile);
   return async () => {
     for (const line of tallied(tallyFile)) process.stdout.write(`${line}\n`);
-    if (!embedded) await queryOnce(serverUrl, `DROP DATABASE ${template} WITH (FORCE)`);
+    if (!embedded) await dropAll(serverUrl, template);
     await embedded?.release();
     rmSync(folder, { recursive: true, force: true });
   };
 }
 
 const TEMPLATE = 'reckoner_template';
+
+/** The template, and the worlds that were kept for later tests. */
+async function dropAll(serverUrl: string, template: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT datname AS name FROM pg_database WHERE datname = $1 OR datname LIKE $1 || '\\_%'`,
+      [template],
+    );
+    for (const { name } of rows) await client.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  } finally {
+    await client.end();
+  }
+}
 
 async function queryOnce(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client(url);
@@ -124,6 +143,8 @@ const SETTINGS = [
   'full_page_writes = off',
   // Three files at once, each with a program of its own at times, whose pools are of twenty: 93 were seen.
   'max_connections = 300',
+  // Half of the server's work was to plan statements anew that each connection had planned before.
+  'plan_cache_mode = force_generic_plan',
 ];
 
 /** A started copy of the kept cluster, which is made first where there is none of this schema. */
