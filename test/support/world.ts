@@ -169,8 +169,10 @@ async function isTidied(place: Place): Promise<boolean> {
   await place.database.checkWritable();
   if ((await sql(CATALOG))[0]?.catalog !== inject('catalog')) return false;
   await emptyTables({ sql: sql as World['sql'] });
+  // Those of the migrations go on: their tables are as they were.
   await sql(
-    `SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false) FROM pg_sequences WHERE last_value IS NOT NULL`,
+    `SELECT setval(format('%I.%I', schemaname, sequencename), start_value, false) FROM pg_sequences
+     WHERE last_value IS NOT NULL AND sequencename NOT LIKE 'migrations%'`,
   );
   return true;
 }
