@@ -9,6 +9,7 @@ import { packageRoot } from '../../src/package.ts';
 import { booksOf } from '../payments/books.ts';
 import { SEAL_KEY } from '../support/seal-keys.ts';
 import { tool } from '../support/tools.ts';
+import { openVerifiers } from '../support/verifiers.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { checkpoint, exported, month, openBooks } from './books.ts';
 import { FORGED_DATA } from './forged-data.ts';
@@ -22,6 +23,7 @@ const ALL = [...FORGERIES, ...FORGED_DATA, ...FORGED_SEALS];
 let world: World;
 const packs = new Map<Kind, string>();
 let proofs: HonestProofs;
+const resident = openVerifiers();
 
 beforeAll(async () => {
   world = await openBooks({ sealKey: SEAL_KEY });
@@ -55,7 +57,10 @@ beforeAll(async () => {
     event: await proved({ event: Number(event?.id) }),
   };
 });
-afterAll(() => world.end());
+afterAll(async () => {
+  resident.end();
+  await world.end();
+});
 
 interface Verdict {
   readonly status: number | null;
@@ -78,15 +83,28 @@ function verdictOf(program: 'node' | 'python3', args: readonly string[]): Promis
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
     child.on('close', (status) => {
-      const failed = /^\d+ problems?: (.*)\.$/m.exec(output)?.[1] ?? '';
-      resolve({ status, failed, output });
+      resolve(withFailed({ status, output }));
     });
   });
 }
 
 /** What both say. They agree on the outcome and on the checks that failed. */
 async function verdict(...args: readonly string[]): Promise<Verdict> {
-  const [one, other] = await Promise.all([verdictOf('node', args), verdictOf('python3', args)]);
+  return agreed(await Promise.all([verdictOf('node', args), verdictOf('python3', args)]));
+}
+
+/** The same of verifiers that stay. */
+async function verdictOfResident(...args: readonly string[]): Promise<Verdict> {
+  const [one, other] = await Promise.all([resident.ask('node', args), resident.ask('python3', args)]);
+  return agreed([withFailed(one), withFailed(other)]);
+}
+
+const withFailed = <Said extends { output: string }>(said: Said) => ({
+  ...said,
+  failed: /^\d+ problems?: (.*)\.$/m.exec(said.output)?.[1] ?? '',
+});
+
+function agreed([one, other]: readonly [Verdict, Verdict]): Verdict {
   expect([one.output, other.output].filter((text) => /Traceback|TypeError|^ +at .*:\d+/m.test(text))).toEqual([]);
   expect({ status: other.status, failed: other.failed, of: other.output }).toEqual({
     status: one.status,
@@ -112,7 +130,10 @@ describe('a forged pack is refused by the check that it is about:', () => {
       const honest = packs.get(kind) as string;
       const forger = new Forger(honest, join(world.home, `forged-${at}`));
       forge(forger);
-      const said = await verdict(forger.folder, ...(args?.({ previous: honest, manifest: manifestOf(honest) }) ?? []));
+      const said = await verdictOfResident(
+        forger.folder,
+        ...(args?.({ previous: honest, manifest: manifestOf(honest) }) ?? []),
+      );
       expect({ status: said.status, output: said.output }).toEqual({
         status: 1,
         output: expect.stringMatching(new RegExp(`^FAIL  ${check.replace('.', '\\.')} `, 'm')),
@@ -201,7 +222,7 @@ describe('a proof', () => {
     const forged = forge(proofs);
     const text = typeof forged === 'string' ? forged : textOf(forged);
     for (const honest of Object.values(proofs)) expect(text).not.toBe(textOf(honest));
-    expect(await verdict(written(`proof with ${name}.json`, text))).toMatchObject({ status: 1, failed: 'proof' });
+    expect(await verdictOfResident(written(`proof with ${name}.json`, text))).toMatchObject({ status: 1, failed: 'proof' });
   });
 });
 
