@@ -222,7 +222,10 @@ describe('a proof', () => {
     const forged = forge(proofs);
     const text = typeof forged === 'string' ? forged : textOf(forged);
     for (const honest of Object.values(proofs)) expect(text).not.toBe(textOf(honest));
-    expect(await verdictOfResident(written(`proof with ${name}.json`, text))).toMatchObject({ status: 1, failed: 'proof' });
+    expect(await verdictOfResident(written(`proof with ${name}.json`, text))).toMatchObject({
+      status: 1,
+      failed: 'proof',
+    });
   });
 });
 

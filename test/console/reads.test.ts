@@ -133,10 +133,6 @@ const dayAfter = (month: string, day: number): string =>
 /** Six closed months of many partners and the rows of a running one; most invoices are paid, and as many receipts wait. */
 async function makeLedger(): Promise<Books> {
   const world = await openWorld({ fresh: true });
-  // Plans as a server that runs makes them.
-  await world.sql(
-    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET plan_cache_mode TO auto', current_database()); END $$`,
-  );
   const ids = Array.from({ length: PARTNERS }, (_, index) => `p-${index + 1}`);
   const rowsOf = (month: string) =>
     ids.flatMap((partner_id) =>

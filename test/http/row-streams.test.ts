@@ -12,7 +12,7 @@ const ROWS = 12_000;
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ fresh: true });
   await world.partners([partner()]);
   await world.rows(Array.from({ length: ROWS }, () => quote()));
   await world.close();

@@ -14,7 +14,7 @@ const AT = '2026-07-15T11:00:00Z';
 const HEADER = 'quote_id,transfer,payment,amount,occurred_at';
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ fresh: true });
   world.at('2026-07-15T12:00:00Z');
   const connected = (partner_id: string, account: string, from: string) =>
     partner({

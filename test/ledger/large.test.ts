@@ -6,7 +6,7 @@ import { csv, ledger, ndjson, RECORDED_NOTHING, type Row, size, told } from './l
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ fresh: true });
   world.at('2026-08-01T10:00:00Z');
   await world.partners(Array.from({ length: 20 }, (_, index) => partner({ partner_id: `p-${index}` })));
 });
@@ -32,7 +32,7 @@ test('one bad row in the second of two files stores nothing of the first', async
 });
 
 test('the rows of an import are numbered by partner, and those of a partner as in the file', async () => {
-  const other = await openWorld();
+  const other = await openWorld({ fresh: true });
   other.at('2026-08-01T10:00:00Z');
   await other.partners(['p-a', 'p-b'].map((id) => partner({ partner_id: id })));
   const of = (id: string) => quote({ partner_id: id });

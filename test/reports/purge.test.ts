@@ -25,7 +25,7 @@ const kept = async (table: string, id: string) =>
   (await world.sql<{ id: string }>(`SELECT ${id} AS id FROM ${table} ORDER BY 1`)).map((row) => row.id);
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ fresh: true });
   // Long ago by any clock: the database's own decides what may go.
   world.at('2024-01-15T12:00:00Z');
   await world.partners([partner(PRICED)]);

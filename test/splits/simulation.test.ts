@@ -24,7 +24,7 @@ const july = '2026-07' as Month;
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await openWorld({ fresh: true });
 });
 afterAll(() => world.end());
 

@@ -87,7 +87,7 @@ export interface WorldOptions {
   readonly from?: KeptWorld;
   /** Signs the seals. */
   readonly sealKey?: SealKey;
-  /** A new database, for a test that counts what the server reads of it. */
+  /** A new database, whose statements are planned as for a server: for tests of many rows, and of what is read of them. */
   readonly fresh?: boolean;
 }
 
@@ -113,13 +113,15 @@ interface Place {
  */
 const spare: Place[] = [];
 
-async function makePlace(template: string, environment: Environment['name']): Promise<Place> {
+async function makePlace(template: string, environment: Environment['name'], fresh: boolean): Promise<Place> {
   const { name, url, drop } = await makeDatabase(inject('template'), { template });
   const connect = async () => {
     const client = new pg.Client(url);
     await client.connect();
     return client;
   };
+  const owner = await connect();
+  if (fresh) await owner.query(`ALTER DATABASE ${name} SET plan_cache_mode TO auto`);
   const place: Omit<Place, 'database'> = {
     environment: {
       name: environment,
@@ -136,7 +138,7 @@ async function makePlace(template: string, environment: Environment['name']): Pr
       clockIsSet: true,
     },
     ...{ name, url, drop, now: FIRST_INSTANT, preparing: undefined },
-    owner: await connect(),
+    owner,
     connect,
     async close() {
       await made.database.close();
@@ -147,6 +149,9 @@ async function makePlace(template: string, environment: Environment['name']): Pr
   const made: Place = Object.assign(place, { database: await openDatabase(place.environment) });
   return made;
 }
+
+/** A new database has 20 MB. */
+const MOST_BYTES = 60e6;
 
 /** Whether a place is as a new one again: nobody else is in it, its schema is the template's, and its tables are empty. */
 async function isTidied(place: Place): Promise<boolean> {
@@ -168,6 +173,8 @@ async function isTidied(place: Place): Promise<boolean> {
   }
   await place.database.checkWritable();
   if ((await sql(CATALOG))[0]?.catalog !== inject('catalog')) return false;
+  // Nobody clears away what was deleted.
+  if ((await sql('SELECT pg_database_size(current_database())::float8 AS bytes'))[0]?.bytes > MOST_BYTES) return false;
   await emptyTables({ sql: sql as World['sql'] });
   // Those of the migrations go on: their tables are as they were.
   await sql(
@@ -182,7 +189,7 @@ const FIRST_INSTANT = DateTime.fromISO('2026-08-01T10:00:00Z', { zone: 'utc' }) 
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const { environment: name = 'sandbox', from, fresh = false } = options;
   const isPlain = name === 'sandbox' && from === undefined && !fresh;
-  const place = (isPlain ? spare.pop() : undefined) ?? (await makePlace(from?.name ?? inject('template'), name));
+  const place = (isPlain ? spare.pop() : undefined) ?? (await makePlace(from?.name ?? inject('template'), name, fresh));
   const home = mkdtempSync(join(tmpdir(), 'reckoner-world-'));
   if (from) {
     cpSync(from.home, home, { recursive: true });
