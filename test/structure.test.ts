@@ -257,6 +257,24 @@ describe('SQL', () => {
   });
 });
 
+test('knex and pg are used by what they document: no connection is taken from knex, and none is marked', () => {
+  const lines = SOURCES.flatMap(({ path, lines: all }) => all.map((line) => ({ path, line })));
+  expect(lines.filter(({ line }) => / from '(knex|pg)';/.test(line)).length).toBeGreaterThan(5);
+  const inside =
+    /__knex|knex\.client|\.(acquire|release)(Raw)?Connection\(|\.client\.pool|as unknown as .*\b(connection|stream)\b/;
+  expect(lines.filter(({ line }) => inside.test(line))).toEqual([]);
+});
+
+test('a transaction is an argument of its own: no context has one', () => {
+  const contexts = SOURCES.flatMap(({ lines }) =>
+    [
+      ...lines.join('\n').matchAll(/^(?:export )?(?:interface|type) (\w*Context)\b([^{\n]*\{\n[\s\S]*?\n\}|[^\n]*)/gm),
+    ].map(([, name, members = '']) => ({ name, members })),
+  );
+  expect(contexts.length).toBeGreaterThan(10);
+  expect(contexts.filter(({ members }) => /\btx\??:/.test(members)).map(({ name }) => name)).toEqual([]);
+});
+
 test('a test runs no program of others but by way of tools.ts, which skips it where the program is missing', () => {
   const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),

@@ -4,7 +4,6 @@
  * Refusals: month_not_closed, before_first_month, month_not_ended, earlier_books_open, bank_feed_behind,
  * bank_feed_gap, possible_duplicates_open, bank_account_unknown.
  */
-import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Database } from '../database/database.ts';
@@ -15,7 +14,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
 import { readLastFact } from '../seals/queries.ts';
 import { signSeal } from '../seals/signature.ts';
@@ -30,12 +29,6 @@ import {
   readClosedWithout,
   readPossibleDuplicates,
 } from './books.sql.ts';
-
-export interface BooksContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly actor: Actor;
-}
 
 export interface BooksRequest {
   readonly month: Month;
@@ -81,7 +74,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
 /** Everything that keeps the books of a month from closing now, the most basic first; none if they are closed. */
 export async function findObstacles(
   tx: Transaction,
-  { environment, settings }: Pick<BooksContext, 'environment' | 'settings'>,
+  { environment, settings }: Pick<ActorContext, 'environment' | 'settings'>,
   request: BooksRequest,
 ): Promise<Refusal[]> {
   const { month } = request;
@@ -118,7 +111,7 @@ export async function findObstacles(
  * each is recorded either before the close and counted in it, or after it and dated in a later month. Says whether this
  * call closed them.
  */
-export async function closeBooks(tx: Transaction, context: BooksContext, request: BooksRequest): Promise<boolean> {
+export async function closeBooks(tx: Transaction, context: ActorContext, request: BooksRequest): Promise<boolean> {
   const { month } = request;
   await lockLedgerWhole(tx);
   failpoint('books.locked');
@@ -155,7 +148,7 @@ export async function closeBooks(tx: Transaction, context: BooksContext, request
 /** Closes the books of a month in a transaction of its own. */
 export async function runCloseBooks(
   database: Database,
-  context: BooksContext,
+  context: ActorContext,
   request: BooksRequest,
 ): Promise<boolean> {
   const closed = await database.transaction((tx) => closeBooks(tx, context, request));
@@ -182,7 +175,7 @@ export function booksDueOn(month: Month, { books_close_day: day }: Settings): st
 }
 
 /** Of the open books, those that the job is to close by today. */
-export function dueBooks(state: BooksState, context: Pick<BooksContext, 'environment' | 'settings'>): Month[] {
+export function dueBooks(state: BooksState, context: Pick<ActorContext, 'environment' | 'settings'>): Month[] {
   const today = todayOf(context);
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
 }
@@ -190,7 +183,7 @@ export function dueBooks(state: BooksState, context: Pick<BooksContext, 'environ
 /** Closes the books that are due, oldest first, up to the first that is refused. */
 export async function closeDueBooks(
   database: Database,
-  context: BooksContext,
+  context: ActorContext,
   onClosed: (month: Month) => void,
   permitted: (month: Month) => Database = () => database,
 ): Promise<Refusal | undefined> {

@@ -84,10 +84,10 @@ export async function writeBackup(
 
 /** An older schema is backed up as it is: a backup matters most before an upgrade. */
 async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
-  const pending = await pendingMigrations(tx.knex);
-  if ((await doneMigrations(tx.knex)).length === 0)
+  const pending = await pendingMigrations(tx.client);
+  if ((await doneMigrations(tx.client)).length === 0)
     throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
-  await checkEnvironment(tx.knex, environment);
+  await checkEnvironment(tx.client, environment);
 }
 
 // --- What to save -----------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ async function writeContent(
     return draft.write(content);
   };
   const created_at = environment.now().toISO();
-  const migrations = await doneMigrations(tx.knex);
+  const migrations = await doneMigrations(tx.client);
   const header = { format: FORMAT, version: FORMAT_VERSION, program: packageVersion };
   await write(line({ ...header, environment: environment.name, created_at, migrations }));
 

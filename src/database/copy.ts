@@ -1,7 +1,7 @@
 /** COPY from the database: rows stream no faster than they are consumed, so memory use stays constant. */
 import { finished } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
-import { connectionOf, type Transaction } from './transaction.ts';
+import type { Transaction } from './transaction.ts';
 
 /** Passes on what `COPY … TO STDOUT` sends, piece by piece. The statement takes no bindings. */
 export async function copyOut(
@@ -9,8 +9,7 @@ export async function copyOut(
   statement: string,
   take: (content: Buffer) => Promise<void> | void,
 ): Promise<void> {
-  const connection = await connectionOf(tx);
-  const copy = connection.query(copyTo(statement));
+  const copy = tx.client.query(copyTo(statement));
   let failed = false;
   // Stays: a lost connection may emit another error after the one that ended the copying.
   copy.on('error', () => {

@@ -7,7 +7,6 @@
  * database_read_only, clock_differs, embedded_server, environment_invalid (DATABASE_URL), replica_unusable.
  */
 import { join } from 'node:path';
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
@@ -19,7 +18,7 @@ import { type Migrated, migrate, migrationName, pendingMigrations } from './migr
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
-import { openPool, type Patience, SESSION } from './session.ts';
+import { openPool, type Patience, type Queryable, SESSION } from './session.ts';
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
@@ -96,7 +95,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const trips = openPool({ ...server.connection, pipeline: true }, options.poolSize ?? 4, asApp);
   const fitness = fitnessOf(app, server.name, environment);
   const close = async () => {
-    await Promise.all([app.destroy(), owner.destroy(), trips.destroy()]);
+    await endPools([app, owner, trips]);
     await server.release();
   };
   try {
@@ -126,7 +125,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
         const done = await migrate(owner, server.connection, async (tx, migrated) => {
           const { name } = environment;
           await query(tx, 'INSERT INTO installation (environment) VALUES (:name) ON CONFLICT DO NOTHING', { name });
-          await checkEnvironment(tx.knex, environment);
+          await checkEnvironment(tx.client, environment);
           await settle(tx, migrated);
         });
         await checkEnvironment(owner, environment);
@@ -142,7 +141,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
 /** What writes, or shows what writing would do, is refused where the database is not fit for it. */
-function workOf({ app, trips }: { app: Knex; trips: Knex }, { assure }: Fitness): Work {
+function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fitness): Work {
   return {
     transaction: async (work) => {
       await assure();
@@ -161,11 +160,16 @@ function workOf({ app, trips }: { app: Knex; trips: Knex }, { assure }: Fitness)
   };
 }
 
+/** Waits for the work under way. Safe to repeat. */
+async function endPools(pools: readonly pg.Pool[]): Promise<void> {
+  await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
+}
+
 /** A database of which nothing but `reading` works. */
 async function openReplica(environment: Environment, url: string): Promise<Database> {
   const server = serverAt('DATABASE_URL_READ', url);
   const app = openPool(server.connection, 4, { role: 'app' });
-  const close = () => app.destroy();
+  const close = () => endPools([app]);
   try {
     await checkServer(app, server.name);
     const { databaseUrl } = environment;
@@ -206,7 +210,7 @@ class Undone<Result> extends Error {
   }
 }
 
-async function previewed<Result>(app: Knex, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+async function previewed<Result>(app: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
   try {
     return await inTransaction(app, async (tx) => {
       // What would be done is also shown while the ledger is paused.
@@ -260,22 +264,18 @@ function refuseAccidentalLedger(environment: Environment): void {
   throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
 }
 
-/** The counts of knex's pool, which its types do not know. */
-function stateOf(knex: Knex): PoolState {
-  const counts = knex.client.pool as {
-    numUsed: () => number;
-    numFree: () => number;
-    numPendingAcquires: () => number;
-  };
-  return { used: counts.numUsed(), free: counts.numFree(), waiting: counts.numPendingAcquires() };
-}
+const stateOf = ({ totalCount, idleCount, waitingCount }: pg.Pool): PoolState => ({
+  used: totalCount - idleCount,
+  free: idleCount,
+  waiting: waitingCount,
+});
 
-async function checkServer(owner: Knex, name: string): Promise<void> {
+async function checkServer(owner: Queryable, name: string): Promise<void> {
   let version: { number: number; text: string };
   try {
-    const { rows } = (await owner.raw(
+    const { rows } = await owner.query(
       `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS text`,
-    )) as { rows: { number: number; text: string }[] };
+    );
     version = rows[0] as { number: number; text: string };
   } catch (error) {
     if (error instanceof Refusal) throw error;
@@ -295,9 +295,9 @@ export function refuseOldServer(version: { number: number; text: string }): void
 }
 
 /** A database belongs to its environment for good. */
-export async function checkEnvironment(owner: Knex, environment: Pick<Environment, 'name'>): Promise<void> {
-  const { rows } = (await owner.raw('SELECT environment FROM installation')) as { rows: { environment: string }[] };
-  const belongsTo = rows[0]?.environment;
+export async function checkEnvironment(owner: Queryable, environment: Pick<Environment, 'name'>): Promise<void> {
+  const { rows } = await owner.query('SELECT environment FROM installation');
+  const belongsTo = (rows[0] as { environment: string } | undefined)?.environment;
   if (belongsTo === undefined) throw refuse('database_not_migrated', { pending: ['installation'] });
   if (belongsTo !== environment.name) {
     throw refuse('database_environment', { database: belongsTo, program: environment.name });

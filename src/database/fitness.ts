@@ -4,10 +4,10 @@
  * every 30 seconds, and at once after this machine's clock was set.
  * Refusals: clock_differs, database_read_only, database_newer, database_unreleased.
  */
-import type { Knex } from 'knex';
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { refuseOthers } from './migrate.ts';
+import type { Queryable } from './session.ts';
 import { queryOne, type Transaction } from './transaction.ts';
 
 export type Clock = Pick<Environment, 'now' | 'clockIsSet'>;
@@ -39,15 +39,14 @@ const QUESTION = `
 const WITH_MIGRATIONS = `${QUESTION}, ARRAY(SELECT name::text FROM migrations ORDER BY id) AS migrations`;
 
 /** The fitness of the server behind a pool; `name` is how messages call the database. */
-export function fitnessOf(pool: Knex, name: string, clock: Clock): Fitness {
+export function fitnessOf(pool: Queryable, name: string, clock: Clock): Fitness {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let clockBase = 0;
   let checking: Promise<void> | undefined;
   const elapsedBase = () => Date.now() - performance.now();
   const check = async () => {
     const [before, base] = [clock.now().toMillis(), elapsedBase()];
-    const { rows } = (await pool.raw(WITH_MIGRATIONS)) as { rows: Answer[] };
-    const answer = rows[0] as Answer;
+    const answer = (await pool.query(WITH_MIGRATIONS)).rows[0] as Answer;
     refuseReadOnly(answer, name);
     refuseOthers(answer.migrations);
     if (!clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
@@ -68,10 +67,9 @@ export function fitnessOf(pool: Knex, name: string, clock: Clock): Fitness {
 }
 
 /** At opening, before it is known whether there are migrations. `init`, `migrate` and `restore` write without them. */
-export async function checkUnmigrated(pool: Knex, name: string, clock?: Clock): Promise<void> {
+export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clock): Promise<void> {
   const before = clock?.now().toMillis() ?? 0;
-  const { rows } = (await pool.raw(QUESTION)) as { rows: Omit<Answer, 'migrations'>[] };
-  const answer = rows[0] as Answer;
+  const answer = (await pool.query(QUESTION)).rows[0] as Omit<Answer, 'migrations'>;
   refuseReadOnly(answer, name);
   if (clock && !clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
 }

@@ -4,9 +4,9 @@
  * compares with what the migrations make. Refusal: database_not_owner.
  */
 import { readFileSync } from 'node:fs';
-import type { Knex } from 'knex';
 import { refuse } from '../errors/refusals.ts';
 import { SCHEMA_FILE } from './schema.ts';
+import type { Queryable } from './session.ts';
 
 const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
   .split('\n')
@@ -36,12 +36,12 @@ const QUEUE = `
   $$`;
 
 /** Grants to reckoner_app what it needs, where there is that role. */
-export async function grantToApp(owner: Knex): Promise<void> {
+export async function grantToApp(owner: Queryable): Promise<void> {
   if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
-  const { rows } = (await owner.raw(
+  const { rows } = await owner.query(
     `SELECT to_regrole('reckoner_app') IS NOT NULL AS there, quote_ident(current_schema()) AS home`,
-  )) as { rows: { there: boolean; home: string }[] };
-  const [{ there, home } = { there: false, home: '' }] = rows;
+  );
+  const { there, home } = rows[0] as { there: boolean; home: string };
   if (!there) return;
   // A backup by a login that owns nothing reads where each sequence stands.
   const whole = [
@@ -49,7 +49,7 @@ export async function grantToApp(owner: Knex): Promise<void> {
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
     'CALL close_functions();',
   ];
-  await owner.raw([...whole, ...GRANTS, QUEUE].join('\n'));
+  await owner.query([...whole, ...GRANTS, QUEUE].join('\n'));
 }
 
 interface Ownership {
@@ -59,19 +59,19 @@ interface Ownership {
 }
 
 /** Undefined without tables. */
-async function readOwnership(pool: Knex): Promise<Ownership | undefined> {
-  const { rows } = (await pool.raw(
+async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
+  const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,
             pg_has_role(current_user, relowner, 'USAGE') AS owns
      FROM pg_class WHERE oid = to_regclass('migrations')`,
-  )) as { rows: Ownership[] };
-  return rows[0];
+  );
+  return rows[0] as Ownership | undefined;
 }
 
 /** Without tables, whoever can make them becomes their owner. */
-export const ownsTables = async (pool: Knex): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
+export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
-export async function refuseUnlessOwner(pool: Knex, act: 'migrate' | 'restore'): Promise<void> {
+export async function refuseUnlessOwner(pool: Queryable, act: 'migrate' | 'restore'): Promise<void> {
   const found = await readOwnership(pool);
   if (found && !found.owns) throw refuse('database_not_owner', { act, login: found.login, owner: found.owner });
 }

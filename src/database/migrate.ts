@@ -14,8 +14,8 @@ import { grantToApp, ownsTables, refuseUnlessOwner } from './grants.ts';
 import { LOCKS } from './locks.ts';
 import { type Recording, readMigrated, recordSchema } from './schema.ts';
 import type { SchemaObject } from './schema-objects.ts';
-import { connectClient, openClientPool } from './session.ts';
-import { execute, inTransaction, LOCK_TIMEOUT, sqlstate, type Transaction, within } from './transaction.ts';
+import { connectClient, openPool, type Queryable } from './session.ts';
+import { execute, inTransaction, LOCK_TIMEOUT, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 
@@ -41,14 +41,12 @@ export const MIGRATIONS: readonly string[] = MIGRATION_NAMES.map(idOf);
 
 const TABLE = 'migrations';
 
-const sourceOf = (ids: readonly string[]): Knex.MigrationSource<string> => ({
+const sourceOf = ({ client }: Transaction, ids: readonly string[]): Knex.MigrationSource<string> => ({
   getMigrations: async () => MIGRATIONS.filter((id) => ids.includes(id)),
   getMigrationName: (id) => id,
   getMigration: async (id) => ({
-    up: async (knex) => {
-      // Without bindings knex leaves `:name` alone, but a question mark must be escaped.
-      await knex.raw(readMigration(migrationName(id)).replaceAll('?', '\\?'));
-    },
+    // Not through knex, to which `?` and `:name` are bindings.
+    up: () => client.query(readMigration(migrationName(id))),
     down: async () => {
       throw new Error('migrations go forward only');
     },
@@ -97,8 +95,8 @@ const LOCK_HOLDERS = `${SESSIONS} AND a.pid IN (
   SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND (classid, objid) IN ((${LOCKS.migration})))`;
 const IN_TRANSACTION = `${SESSIONS} AND a.xact_start < now() - interval '1 second' ORDER BY a.xact_start LIMIT 5`;
 
-async function holders(asking: { query: (sql: string) => Promise<{ rows: { who: string }[] }> }, sql: string) {
-  return (await asking.query(sql)).rows.map(({ who }) => who);
+async function holders(asking: Queryable, sql: string) {
+  return ((await asking.query(sql)).rows as { who: string }[]).map(({ who }) => who);
 }
 
 export interface Migrated {
@@ -113,7 +111,7 @@ export interface Migrated {
  * Refusals: database_not_owner, database_busy, and those of pendingMigrations.
  */
 export async function migrate(
-  owner: Knex,
+  owner: pg.Pool,
   connection: pg.ClientConfig,
   settle: (tx: Transaction, done: Migrated) => Promise<void>,
   patience = PATIENCE,
@@ -124,58 +122,49 @@ export async function migrate(
     if (!isOwner && pending.length === 0) return [];
     await refuseUnlessOwner(owner, 'migrate');
     await prepareQueue(connection);
-    return inTransaction(owner, async (tx) => {
+    return withPatience(owner, patience, async (tx) => {
       const migrated = await migrateWhole(tx);
       await settle(tx, { migrations: migrated.names, schema: await recordSchema(tx, migrated.objects) });
       return migrated.names;
     });
   };
-  return whileNobodyMigrates(connection, 'alone', () => withPatience(owner, patience, work), patience);
+  return whileNobodyMigrates(connection, 'alone', work, patience);
 }
 
 /** Runs what is pending and grants. Gives the names of what ran, and the objects that all migrations make on this server. */
 export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; objects: SchemaObject[] }> {
-  const done = await migrateTo(tx.knex, MIGRATIONS);
-  await grantToApp(tx.knex);
+  const done = await migrateTo(tx, MIGRATIONS);
+  await grantToApp(tx.client);
   const isNew = done.length === MIGRATIONS.length;
   return { names: done.map(migrationName), objects: isNew ? await readMigrated(tx) : await makeAgain(tx) };
 }
 
 /** Runs all migrations in a schema of its own, which is undone. What was changed by hand is not in it. */
 async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
-  let made: SchemaObject[] = [];
-  const undone = new Error('a schema made to look at is undone');
-  await tx.knex
-    .transaction(async (savepoint) => {
-      const inner = within(savepoint);
-      await execute(inner, 'CREATE SCHEMA reckoner_migrated');
-      await execute(inner, `SET LOCAL search_path TO reckoner_migrated`);
-      await migrateTo(savepoint, MIGRATIONS);
-      await grantToApp(savepoint);
-      made = await readMigrated(inner);
-      throw undone;
-    })
-    .catch((error: unknown) => {
-      if (error !== undone) throw error;
-    });
+  await execute(tx, 'SAVEPOINT made_again');
+  await execute(tx, 'CREATE SCHEMA reckoner_migrated');
+  await execute(tx, 'SET LOCAL search_path TO reckoner_migrated');
+  await migrateTo(tx, MIGRATIONS);
+  await grantToApp(tx.client);
+  const made = await readMigrated(tx);
+  await execute(tx, 'ROLLBACK TO SAVEPOINT made_again');
   return made;
 }
 
 /** Without limit, a migration that waits for a table makes everybody else wait for it, too. */
 async function withPatience<Result>(
-  owner: Knex,
+  owner: pg.Pool,
   { table }: MigrationPatience,
-  work: () => Promise<Result>,
+  work: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
-  await owner.raw(`SET lock_timeout TO '${table}s'`); // of the only connection of its pool
   try {
-    return await work();
+    return await inTransaction(owner, async (tx) => {
+      await execute(tx, `SET LOCAL lock_timeout TO '${table}s'`);
+      return work(tx);
+    });
   } catch (error) {
     if (sqlstate(error) !== LOCK_TIMEOUT) throw error;
-    const found = await holders({ query: (sql) => owner.raw(sql) as never }, IN_TRANSACTION);
-    throw refuse('database_busy', { holders: found, seconds: table }, error);
-  } finally {
-    await owner.raw('SET lock_timeout TO 0').catch(() => {});
+    throw refuse('database_busy', { holders: await holders(owner, IN_TRANSACTION), seconds: table }, error);
   }
 }
 
@@ -183,7 +172,7 @@ async function withPatience<Result>(
 export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
   // Imported here, because most commands migrate nothing, and loading the queue is a tenth of a command's start.
   const { migrateQueue } = await import('./queue.ts');
-  const pool = openClientPool(connection, 2);
+  const pool = openPool(connection, 2, { role: 'owner' });
   try {
     await migrateQueue(pool);
   } finally {
@@ -191,19 +180,21 @@ export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
   }
 }
 
-/** Runs those of the named migrations that the current schema is missing. In a transaction, it is part of it. */
-export async function migrateTo(owner: Knex, names: readonly string[]): Promise<string[]> {
-  const migrationSource = sourceOf(names);
+/** Runs those of the named migrations that the current schema is missing. */
+export async function migrateTo(tx: Transaction, names: readonly string[]): Promise<string[]> {
+  const { migrate: migrator } = tx.knex;
+  const migrationSource = sourceOf(tx, names);
   // Its own mark stays behind where a migration was killed. Ours is a lock that ends with its connection.
-  if (await hasMigrations(owner)) await owner.migrate.forceFreeMigrationsLock({ tableName: TABLE });
-  const [, done] = (await owner.migrate.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
-  await owner.raw(`CALL grant_to_app('SELECT', ?)`, [TABLE]);
-  await owner.raw('CALL enable_triggers_always(); CALL close_functions()');
+  if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
+  const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
+  await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
+  await execute(tx, 'CALL enable_triggers_always()');
+  await execute(tx, 'CALL close_functions()');
   return done;
 }
 
 /** The migrations that the database is missing. Refusals: database_newer, database_unreleased, database_foreign. */
-export async function pendingMigrations(owner: Knex): Promise<string[]> {
+export async function pendingMigrations(owner: Queryable): Promise<string[]> {
   const done = await doneMigrations(owner);
   refuseOthers(done);
   return missingMigrations(done);
@@ -230,10 +221,11 @@ export function otherMigrations(ids: readonly string[]): { changed: string[]; un
 }
 
 /** The migrations that the database has, in the order in which they ran. Refusal: database_foreign. */
-export async function doneMigrations(owner: Knex): Promise<string[]> {
-  const { rows } = (await owner.raw(TABLES_THERE)) as { rows: { tables: string[]; is_list: boolean }[] };
-  const [{ tables, is_list } = { tables: [], is_list: false }] = rows;
-  const done: string[] = is_list ? await owner(TABLE).orderBy('id').pluck('name') : [];
+export async function doneMigrations(owner: Queryable): Promise<string[]> {
+  const [there] = (await owner.query(TABLES_THERE)).rows as [{ tables: string[]; is_list: boolean }];
+  const { tables, is_list } = there;
+  const list = is_list ? (await owner.query(`SELECT name FROM ${TABLE} ORDER BY id`)).rows : [];
+  const done = (list as { name: string }[]).map(({ name }) => name);
   const others = tables.filter((name) => !is_list || !name.startsWith(TABLE));
   if (done.length === 0 && others.length > 0) throw refuse('database_foreign', { tables: others });
   return done;
@@ -250,9 +242,5 @@ const TABLES_THERE = `
          (SELECT count(*) = 3 FROM pg_attribute
           WHERE attrelid = to_regclass('${TABLE}') AND attname IN ('id', 'name', 'batch')) AS is_list`;
 
-async function hasMigrations(owner: Knex): Promise<boolean> {
-  const { rows } = (await owner.raw(`SELECT to_regclass(?) IS NOT NULL AS there`, [TABLE])) as {
-    rows: { there: boolean }[];
-  };
-  return rows[0]?.there === true;
-}
+const hasMigrations = async (tx: Transaction): Promise<boolean> =>
+  (await queryOne<{ there: boolean }>(tx, `SELECT to_regclass('${TABLE}') IS NOT NULL AS there`)).there;

@@ -3,8 +3,6 @@
  * that runs thousands of times a minute: at full load, with eight round trips for each batch of acceptances, the program
  * spent 72 % of its time waiting for answers.
  */
-import type { Writable } from 'node:stream';
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { retried, type Transaction } from './transaction.ts';
 
@@ -14,22 +12,23 @@ import { retried, type Transaction } from './transaction.ts';
  * connections need `pipeline: true`.
  */
 export function inOneTrip<Result>(
-  pool: Knex,
+  pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
   { readOnly = false }: { readOnly?: boolean } = {},
 ): Promise<Result> {
   return retried(async () => {
-    const client = (await pool.client.acquireConnection()) as pg.Client & { __knex__disposed?: unknown };
+    const client = await pool.connect();
+    // A connection on which the server did not answer everything cannot be used again.
+    let answered = false;
     try {
       const { result, commit } = await sendAll(client, readOnly ? READING : WRITING, work);
-      // A connection on which the server did not answer everything cannot be used again.
-      if (commit.status === 'rejected') client.__knex__disposed = commit.reason;
+      answered = commit.status === 'fulfilled';
       if (result.status === 'rejected') throw result.reason;
       if (commit.status === 'rejected') throw commit.reason;
       if (commit.value.command !== 'COMMIT') throw new Error('a transaction failed without an error');
       return result.value;
     } finally {
-      await pool.client.releaseConnection(client);
+      client.release(!answered);
     }
   });
 }
@@ -54,12 +53,15 @@ async function sendAll<Result>(
       });
       return answer;
     },
+    get client(): never {
+      throw new Error('a transaction in one round trip lends its connection to nobody');
+    },
     get knex(): never {
-      throw new Error('a transaction in one round trip has no transaction of knex');
+      throw new Error('a transaction in one round trip is none of knex');
     },
   };
   // One write for all statements: otherwise the server would wake up and answer after each of them.
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
+  const { stream } = client.connection;
   stream.cork();
   const begun = client.query(begin);
   const working = new Promise<Result>((resolve) => resolve(work(tx)));

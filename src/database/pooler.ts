@@ -3,7 +3,6 @@
  * statement modes) mixes up what sessions are set to: roles, time limits, prepared statements and advisory locks. It is
  * refused; session mode works, where it has enough connections. Refusals: database_pooled, database_pool_small.
  */
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { connectClient } from './session.ts';
@@ -20,13 +19,13 @@ async function backendOf(client: pg.Client): Promise<number> {
 }
 
 /** Refuses a server behind a pooler that changes server connections between transactions. */
-export async function refusePooled(connection: pg.ClientConfig, pool: Knex, name: string): Promise<void> {
-  const pooled = (await pool.client.acquireConnection()) as pg.Client;
+export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, name: string): Promise<void> {
+  const pooled: pg.PoolClient & { processID?: number } = await pool.connect();
   try {
     // A pooler tells its clients process numbers of its own: with the server's number there is none in between.
-    if ((pooled as unknown as { processID: number }).processID === (await backendOf(pooled))) return;
+    if (pooled.processID === (await backendOf(pooled))) return;
   } finally {
-    await pool.client.releaseConnection(pooled);
+    pooled.release();
   }
   const clients: pg.Client[] = [];
   try {

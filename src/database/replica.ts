@@ -3,11 +3,10 @@
  * a report that misses the close of a minute ago is wrong. Refusals: replica_unusable, database_unreachable.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Knex } from 'knex';
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { ServerAt } from './database.ts';
-import { connectClient } from './session.ts';
+import { connectClient, type Queryable } from './session.ts';
 
 /** How long to wait for a replica to catch up. Normally it is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;
@@ -25,7 +24,7 @@ interface Position {
  * that cannot reach one, the replica is used as it is.
  */
 export async function awaitReplica(
-  replica: Knex,
+  replica: Queryable,
   name: string,
   primary?: ServerAt,
   patienceMilliseconds = PATIENCE_MILLISECONDS,
@@ -46,7 +45,7 @@ export async function awaitReplica(
     // NULL until the replica has replayed something.
     const { behind } = await one<{ behind: string | null }>(
       replica,
-      'SELECT pg_wal_lsn_diff((?)::pg_lsn, pg_last_wal_replay_lsn())::text AS behind',
+      'SELECT pg_wal_lsn_diff($1::pg_lsn, pg_last_wal_replay_lsn())::text AS behind',
       [there.written],
     );
     if (behind !== null && Number(behind) <= 0) return;
@@ -60,9 +59,8 @@ export async function awaitReplica(
   }
 }
 
-async function one<Row>(knex: Knex, sql: string, bindings: string[] = []): Promise<Row> {
-  const { rows } = (await knex.raw(sql, bindings)) as { rows: Row[] };
-  return rows[0] as Row;
+async function one<Row>(replica: Queryable, sql: string, values: string[] = []): Promise<Row> {
+  return (await replica.query(sql, values)).rows[0] as Row;
 }
 
 async function positionOf({ name, connection }: ServerAt): Promise<Position> {

@@ -42,7 +42,7 @@ import {
 import { alterGuards } from './restore-guards.ts';
 import { fillTable } from './restore-indexes.ts';
 import { type Recording, recordSchema } from './schema.ts';
-import { connectionOf, execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
+import { execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
 export interface CheckedBackup {
@@ -327,7 +327,7 @@ export function restoreBackup<Proof>(
 ): Promise<Restored<Proof>> {
   return whileNobodyMigrates(database.connection, 'alone', async () => {
     await database.asOwner(async (tx) => {
-      await refuseUnlessOwner(tx.knex, 'restore');
+      await refuseUnlessOwner(tx.client, 'restore');
       await refuseUnlessEmpty(tx, backup.environment);
     });
     await prepareQueue(database.connection);
@@ -341,7 +341,7 @@ export function restoreBackup<Proof>(
       await clearFreshHome(tx);
       const isCurrent = backup.migrations.length === MIGRATIONS.length;
       const leftOut = isCurrent ? await load(tx, backup, onProgress) : await loadOlder(tx, backup, onProgress);
-      await checkEnvironment(tx.knex, { name: backup.environment });
+      await checkEnvironment(tx.client, { name: backup.environment });
       // Without statistics the checks would be planned for empty tables.
       for (const { name } of tables) await query(tx, `ANALYZE ${quoted(name)}`);
       return { rows: backup.rows, leftOut, proof: await prove(tx, await recordSchema(tx, objects)) };
@@ -356,12 +356,12 @@ const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs'];
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
 async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
-  if ((await pendingMigrations(tx.knex)).length === MIGRATIONS.length) return;
+  if ((await pendingMigrations(tx.client)).length === MIGRATIONS.length) return;
   const filled: string[] = [];
   for (const { name } of await readTables(tx)) {
     const rows = await query(tx, `SELECT FROM ${quoted(name)} ${name === 'audit_events' ? OF_USERS : ''} LIMIT 1`);
     if (rows.length === 0) continue;
-    if (name === 'installation') await checkEnvironment(tx.knex, { name: environment });
+    if (name === 'installation') await checkEnvironment(tx.client, { name: environment });
     if (!OF_A_FRESH_HOME.includes(name)) filled.push(name);
   }
   if (filled.length > 0) throw refuse('database_not_empty', { tables: filled });
@@ -426,8 +426,7 @@ async function loadTable(
   if ([...present].sort().join() !== [...columns].sort().join()) {
     throw invalid(file, `its columns of ${name} are not those that its migrations make`);
   }
-  const connection = await connectionOf(tx);
-  const copy = connection.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
+  const copy = tx.client.query(copyFrom(`COPY ${quoted(name)} (${columnList(columns)}) FROM STDIN`));
   let failure: unknown;
   // Stays: a lost connection may emit another error after the one that ended the copying.
   copy.on('error', (error) => {
@@ -481,9 +480,9 @@ async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnP
   const enter = (search: string) => query(tx, `SELECT set_config('search_path', :search, true)`, { search });
   await execute(tx, `CREATE SCHEMA ${older}`);
   await enter(older);
-  await migrateTo(tx.knex, backup.migrations);
+  await migrateTo(tx, backup.migrations);
   const leftOut = await load(tx, backup, onProgress);
-  await migrateTo(tx.knex, MIGRATIONS);
+  await migrateTo(tx, MIGRATIONS);
   const sequences = await readSequences(tx);
   await enter(path);
   await whileLoading(tx, backup.file, async () => {

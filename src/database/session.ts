@@ -1,8 +1,13 @@
-/** Connections to PostgreSQL: what every session is set to, a single client, and pools for knex. */
-import knexFactory, { type Knex } from 'knex';
+/** Connections to PostgreSQL: what every session is set to, a single client, and pools. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { LOCKS } from './locks.ts';
 import { valueTypes } from './transaction.ts';
+
+/** What can be asked outside of a transaction as well as within one. */
+export interface Queryable {
+  readonly query: (sql: string, values?: unknown[]) => Promise<pg.QueryResult>;
+}
 
 /** For servers, whose callers rather hear that it is busy than wait: how long a lock, a statement and a connection may take. */
 export interface Patience {
@@ -93,39 +98,35 @@ export async function oneAtATime<Result>(
   }
 }
 
-/** A pool for the queue, which does not go through knex. */
-export function openClientPool(
-  connection: pg.ClientConfig,
-  max: number,
-  role: SessionOptions['role'] = 'owner',
-): pg.Pool {
-  const pool = new pg.Pool({ ...connection, max });
-  // The query that needs a lost connection reports it. An unhandled 'error' event would end the process.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => {
-    client.on('error', () => {});
-    client.query(setupOf({ role })).catch(() => {});
-  });
-  return pool;
-}
+/** How long a command waits for a connection while others use all of them. */
+const WAIT_MILLISECONDS = 60_000;
+const IDLE_MILLISECONDS = 30_000;
 
-export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): Knex {
-  const setup = setupOf(options);
+export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): pg.Pool {
   const { patience } = options;
-  return knexFactory({
-    client: 'pg',
-    connection: connection as Knex.PgConnectionConfig,
-    pool: {
-      min: 0,
-      max,
-      afterCreate(client: pg.Client, done: (error: Error | null, client: pg.Client) => void) {
-        // A connection that the server ends while idle is dropped from the pool; the next query opens another.
-        client.on('error', () => {});
-        client.query(setup, (error) => done(error, client));
-      },
-    },
-    acquireConnectionTimeout: patience ? patience.statementSeconds * 1000 : 60_000,
-    // Its errors reach us as errors; on stdout they would break --json.
-    log: { warn() {}, error() {}, deprecate() {}, debug() {} },
+  const setup = setupOf(options);
+  const limit = patience ? patience.statementSeconds * 1000 : WAIT_MILLISECONDS;
+  const late = async () => {
+    await sleep(limit, undefined, { ref: false });
+    throw new Error('timeout expired');
+  };
+  // The pool would hand the client its own limit, which is that of waiting for a connection, too.
+  class Client extends pg.Client {
+    constructor() {
+      super(connection);
+    }
+  }
+  const pool = new pg.Pool({
+    Client,
+    max,
+    idleTimeoutMillis: IDLE_MILLISECONDS,
+    connectionTimeoutMillis: limit,
+    // A pooler takes connections before it has one of the server for them: then the first query waits.
+    onConnect: (client) => Promise.race([client.query(setup), late()]),
   });
+  // The pool drops a connection that is lost while idle, and the query that needs one that is lost reports it. Without
+  // these the 'error' event would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }

@@ -2,7 +2,7 @@
  * Transactions as values: a function that needs one takes it first and cannot be called without.
  * Rows come back with their times, dates and numbers as texts, exactly as PostgreSQL writes them.
  */
-import type { Knex } from 'knex';
+import knexFactory, { type Knex } from 'knex';
 import pg from 'pg';
 import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
@@ -10,7 +10,9 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 /** What statements are asked within: a transaction of knex, or one that is sent in one round trip (pipeline.ts). */
 export interface Transaction {
   readonly ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
-  /** For what knex does with it, which is migrations. A transaction in one round trip has none. */
+  /** Its connection, for COPY and for what pools are asked as well. A transaction in one round trip has none. */
+  readonly client: pg.Client;
+  /** For migrations. A transaction in one round trip has none. */
   readonly knex: Knex.Transaction;
 }
 
@@ -104,26 +106,25 @@ export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
 
-/** The transaction's own connection, for COPY, which knex does not know. */
-export async function connectionOf(tx: Transaction): Promise<pg.Client> {
-  return (await tx.knex.client.acquireConnection()) as pg.Client;
-}
+/** Begins and ends transactions and runs migrations on connections of our pools. It has none of its own. */
+const KNEX = knexFactory({
+  client: 'pg',
+  // Its errors reach us as errors; on stdout they would break --json.
+  log: { warn() {}, error() {}, deprecate() {}, debug() {} },
+});
 
-/** knex puts the statement before the message of an error: this, because pg is given the real one beside it. */
-const PLACEHOLDER = 'statement';
-
-/** A transaction of knex as one that statements are asked within. */
-export const within = (knex: Knex.Transaction): Transaction => ({
+const within = (client: pg.Client, knex: Knex.Transaction): Transaction => ({
+  client,
   knex,
   async ask(statement) {
-    try {
-      return (await knex.raw(PLACEHOLDER).options(statement)) as pg.QueryResult;
-    } catch (error) {
-      if (error instanceof Error) error.message = error.message.replace(`${PLACEHOLDER} - `, '');
-      throw error;
-    }
+    // Its connection may be in the transaction of somebody else by now.
+    if (knex.isCompleted()) throw new Error(`${statement.text} was sent after the end of its transaction`);
+    return client.query(statement);
   },
 });
+
+/** Gives a connection back to its pool, which drops one that is lost or did not end its transaction. */
+const release = (client: pg.PoolClient): void => client.release(client.getTransactionStatus() !== 'I');
 
 /** What is worth trying again: the server undid the transaction whole, and the next attempt may succeed. */
 const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([
@@ -135,53 +136,56 @@ const ATTEMPTS = 5;
 
 /** Does the work in one transaction, again from its start where RETRIED_SQLSTATES says so, at most five times. */
 export function inTransaction<Result>(
-  knex: Knex,
+  pool: pg.Pool,
   work: (tx: Transaction) => Promise<Result>,
   options: { readOnly?: boolean } = {},
 ): Promise<Result> {
-  return retried(() =>
-    knex.transaction(
-      (transaction) => work(within(transaction)),
-      // Writers look again after they have waited for a lock: their statements need a snapshot each.
-      options.readOnly ? READING : { isolationLevel: 'read committed' },
-    ),
-  );
+  return retried(async () => {
+    const client = await pool.connect();
+    try {
+      const kind = options.readOnly ? READING : WRITING;
+      return await KNEX.transaction((knex) => work(within(client, knex)), { ...kind, connection: client });
+    } finally {
+      release(client);
+    }
+  });
 }
 
 const READING = { readOnly: true, isolationLevel: 'repeatable read' } as const;
+// Writers look again after they have waited for a lock: their statements need a snapshot each.
+const WRITING = { isolationLevel: 'read committed' } as const;
 
 /** Reads in one transaction, with a second one of the same snapshot beside it where the pool has a connection for that. */
 export function readBeside<Result>(
-  knex: Knex,
+  pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
 ): Promise<Result> {
   const read = async (tx: Transaction) => {
-    const beside = await beginBeside(knex, tx);
+    const client = pool.options.max < 2 ? undefined : await pool.connect().catch(() => undefined);
+    let beside: Transaction | undefined;
     try {
+      beside = client && (await beginBeside(client, tx));
       // The one whose work ends first is idle until the other's ends.
       const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
-      await Promise.all([execute(tx, patient), beside?.raw(patient)]);
-      return await work(tx, beside && within(beside));
+      await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
+      return await work(tx, beside);
     } finally {
-      await beside?.rollback();
+      await beside?.knex.rollback();
+      if (client) release(client);
     }
   };
-  return inTransaction(knex, read, { readOnly: true });
+  return inTransaction(pool, read, { readOnly: true });
 }
 
-/**
- * Undefined where there is none to be had: in a small pool, from a server without connections to spare, or where the next
- * connection is to another server, as behind one address of several replicas.
- */
-async function beginBeside(knex: Knex, tx: Transaction): Promise<Knex.Transaction | undefined> {
-  if ((knex.client.pool as { max: number }).max < 2) return undefined;
+/** Undefined where the connection is to another server, as behind one address of several replicas. */
+async function beginBeside(client: pg.Client, tx: Transaction): Promise<Transaction | undefined> {
   const { snapshot } = await queryOne<{ snapshot: string }>(tx, 'SELECT pg_export_snapshot() AS snapshot');
-  const beside = await knex.transaction(READING).catch(() => undefined);
+  const beside = within(client, await KNEX.transaction({ ...READING, connection: client }));
   try {
-    await beside?.raw(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
+    await execute(beside, `SET TRANSACTION SNAPSHOT '${snapshot}'`);
     return beside;
   } catch {
-    await beside?.rollback();
+    await beside.knex.rollback();
     return undefined;
   }
 }

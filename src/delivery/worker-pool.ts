@@ -16,7 +16,7 @@ import {
   runOnce,
   type WorkerEvents,
 } from '../database/queue.ts';
-import { openClientPool } from '../database/session.ts';
+import { openPool } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { adoptUnlessRuled } from '../documents/instructions.ts';
 import { reasonOf } from '../errors/refusals.ts';
@@ -151,7 +151,7 @@ export async function withWorkerPool(
   const outside = watchOutside();
   const renderer = new PdfRendererPool(documents, RENDERING_THREADS);
   const transport = transportOf(environment);
-  const queuePool = openClientPool(database.connection, 4, 'app');
+  const queuePool = openPool(database.connection, 4, { role: 'app' });
   let lease: WorkerLease | undefined;
   try {
     lease = await leaseWorkers(database.connection, WORKERS, outside.fail);

@@ -5,20 +5,17 @@
 
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
-import type { IssueContext } from './issue/context.ts';
 
 /** The reason that an e-mail gives while its document is on hold. */
 export const whyHeld = (since: string, reason: string): string =>
   `on hold since ${since}${reason === '' ? '' : `: ${reason}`}`;
 
-type HoldContext = Pick<IssueContext, 'environment' | 'actor'>;
-
 export async function holdDocument(
   tx: Transaction,
-  { environment, actor }: HoldContext,
+  { environment, actor }: ActorContext,
   { number, reason, by }: { number: string; reason: string; by?: 'close' },
 ): Promise<void> {
   const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
@@ -31,7 +28,7 @@ export async function holdDocument(
 
 export async function releaseDocument(
   tx: Transaction,
-  { environment, actor }: HoldContext,
+  { environment, actor }: ActorContext,
   number: string,
 ): Promise<void> {
   const { document_id: documentId, held_at } = await documentToCorrect(tx, number);

@@ -47,8 +47,7 @@ function isUnreachable(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return (
     ['ECONNREFUSED', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EPIPE', 'ECONNRESET'].includes(code ?? '') ||
-    error.name === 'KnexTimeoutError' ||
-    /timeout expired|timeout exceeded|Unable to acquire a connection/.test(error.message)
+    /timeout expired|timeout exceeded|Cannot use a pool after calling end/.test(error.message)
   );
 }
 

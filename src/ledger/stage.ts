@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { connectionOf, execute, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
+import { execute, raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
@@ -62,8 +62,7 @@ export async function openStager(
   tx: Transaction,
   rejected: ((record: SourceRecord) => string) | undefined,
 ): Promise<Stager> {
-  const connection = await connectionOf(tx);
-  const stream = connection.query(copyFrom(`COPY staged (${COLUMNS}) FROM STDIN`));
+  const stream = tx.client.query(copyFrom(`COPY staged (${COLUMNS}) FROM STDIN`));
   let failure: unknown;
   const ended = finished(stream);
   ended.catch((error) => {

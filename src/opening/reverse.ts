@@ -49,6 +49,7 @@ export async function reverseOpening(
   const documents = items.flatMap(({ document_id }) => (document_id === null ? [] : [{ document_id, reason }]));
   if (documents.length > 0) await voidDocuments(tx, { documents, today, now, eventId });
   await reverseAll(
+    tx,
     payments,
     items.flatMap(({ payment_id, amount }) =>
       payment_id === null

@@ -51,6 +51,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     details: { ...applied, less: request.creditNotes, fee: request.fee },
   });
   await assumePayer(
+    tx,
     context,
     state,
     parts.map(({ document }) => document),
@@ -58,7 +59,13 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
   const whole = request.amount === undefined;
   const total = parts.reduce((sum, { document }) => sum.plus(money(document.balance, state)), money('0', state));
   for (const { document: invoice, amount, fee } of parts) {
-    const document = await applyCredits(context, invoice, fee === undefined ? amount : amount.plus(fee), creditNotes);
+    const document = await applyCredits(
+      tx,
+      context,
+      invoice,
+      fee === undefined ? amount : amount.plus(fee),
+      creditNotes,
+    );
     const evidence = suggested(document.number) ?? { rule: 'by_hand', why: 'applied by hand' };
     const current = await paymentState(tx, paymentId);
     // What one payment was to pay is all of it; credit is for one invoice alone.
@@ -67,17 +74,18 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
       refuseUnfitFee(caller.settings.small_difference, { paymentId, paid: money(state.unapplied, state), fee, owed });
     }
     const application = { amount, whole, evidence, appliedOn: context.today, owed, fee };
-    await applyTo(context, caller.settings, current, document, application);
+    await applyTo(tx, context, caller.settings, current, document, application);
   }
   await enqueueDeliveries(
-    context,
+    tx,
     parts.map(({ document }) => document.document_id),
   );
 }
 
 /** Applies open credit to what a payment leaves of an invoice, and gives the invoice with its balance then. */
 async function applyCredits(
-  { tx, now, eventId, today: applied_on }: PaymentContext,
+  tx: Transaction,
+  { now, eventId, today: applied_on }: PaymentContext,
   invoice: PayableRow,
   paid: Amount,
   creditNotes: readonly string[],
@@ -166,15 +174,18 @@ export interface Application {
  * pays for all of them.
  */
 export async function assumePayer(
+  tx: Transaction,
   context: PaymentContext,
   state: PaymentState,
   documents: readonly PayableRow[],
 ): Promise<void> {
   const { payment_id, partner_id: from_partner_id, unapplied } = state;
   if (!payerIsOpen(state)) return;
-  const partner_id = await payerOf(context.tx, state, documents);
+  const partner_id = await payerOf(tx, state, documents);
   if (partner_id === from_partner_id) return;
-  await insertAssignments(context, [{ payment_id, from_partner_id, partner_id, kind: 'assumed', amount: unapplied }]);
+  await insertAssignments(tx, context, [
+    { payment_id, from_partner_id, partner_id, kind: 'assumed', amount: unapplied },
+  ]);
 }
 
 async function payerOf(tx: Transaction, state: PaymentState, documents: readonly PayableRow[]): Promise<string> {
@@ -195,6 +206,7 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
 
 /** Applies part of a payment. What pays another partner's document is assigned to that partner. */
 export async function applyTo(
+  tx: Transaction,
   context: PaymentContext,
   settings: Settings,
   state: PaymentState,
@@ -207,7 +219,7 @@ export async function applyTo(
   const left = balance.minus(amount).minus(kept);
   const isSmall = whole && usedUp && isSmallDifference(settings.small_difference, left, owed ?? balance);
   const charges = isSmall ? kept.plus(left) : kept;
-  await insertApplications(context, [
+  await insertApplications(tx, context, [
     {
       payment_id: state.payment_id,
       document_id: document.document_id,
@@ -309,11 +321,12 @@ export async function unapplyPayment(
   });
   const unapplied_on = context.today;
   await insertUnapplications(
+    tx,
     context,
     live.map(({ payment_application_id }) => ({ payment_application_id, unapplied_on })),
   );
   await enqueueDeliveries(
-    context,
+    tx,
     live.map((each) => each.document_id),
   );
 }

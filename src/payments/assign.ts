@@ -36,7 +36,7 @@ export async function assignPayment(
   });
   // A payer that was unknown is set from the receipt on; a correction is dated the day it is made.
   const assigned_on = before === null ? undefined : todayOf(caller);
-  await insertAssignments(context, [
+  await insertAssignments(tx, context, [
     {
       ...{ payment_id: paymentId, from_partner_id: before, partner_id: partnerId },
       ...{ kind: 'named', amount: unapplied, assigned_on },

@@ -17,7 +17,6 @@ export type Caller = ActorContext;
 
 /** What everything that one act records has in common. */
 export interface PaymentContext {
-  readonly tx: Transaction;
   /** ISO instant. */
   readonly now: string;
   /** `YYYY-MM-DD` in the issuer's zone. */
@@ -41,7 +40,7 @@ export async function openPaymentContext(
 ): Promise<PaymentContext> {
   const now = caller.environment.now().toISO();
   const eventId = await recordEvent(tx, caller.actor, { ...event, now });
-  return { tx, now, today: todayOf(caller), eventId, earliest: await readEarliestPostableDate(tx) };
+  return { now, today: todayOf(caller), eventId, earliest: await readEarliestPostableDate(tx) };
 }
 
 /**
@@ -72,6 +71,6 @@ export function enteredLater(on: string, entryOn: string): string | undefined {
 }
 
 /** Asks delivery to open or close the payment links of documents whose balance changed. */
-export async function enqueueDeliveries({ tx }: PaymentContext, documentIds: readonly number[]): Promise<void> {
+export async function enqueueDeliveries(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   if (documentIds.length > 0) await enqueueDocuments(tx, [...new Set(documentIds)]);
 }

@@ -137,7 +137,8 @@ export type ClosableKind = (typeof CLOSABLE)[number];
 export const isClosable = (kind: ExceptionKind): kind is ClosableKind => CLOSABLE.some((each) => each === kind);
 
 export async function insertClosing(
-  { tx, now, eventId }: PaymentContext,
+  tx: Transaction,
+  { now, eventId }: PaymentContext,
   { exception, kind, reason }: { exception: string; kind: ClosableKind; reason: string },
 ): Promise<void> {
   const line = kind === 'bank_line' ? exception.replace('line-', '') : null;

@@ -280,6 +280,6 @@ export async function closeException(
     subject: exception,
     details: { reason },
   });
-  await insertClosing(context, { exception, kind, reason });
+  await insertClosing(tx, context, { exception, kind, reason });
   return open;
 }

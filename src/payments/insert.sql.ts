@@ -1,5 +1,5 @@
 /** SQL that records facts about payments: one statement for any number of rows. A property that a row leaves out is NULL. */
-import { execute, query } from '../database/transaction.ts';
+import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
@@ -11,8 +11,8 @@ const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly obj
 /** Makes a function of a statement that inserts `:rows`. */
 export const inserting =
   <Row extends object>(sql: string) =>
-  async (context: PaymentContext, rows: readonly Row[]): Promise<void> => {
-    if (rows.length > 0) await execute(context.tx, sql, bindings(context, rows));
+  async (tx: Transaction, context: PaymentContext, rows: readonly Row[]): Promise<void> => {
+    if (rows.length > 0) await execute(tx, sql, bindings(context, rows));
   };
 
 /** The date of the journal entry: the true date, but never in a month whose books are closed. */
@@ -36,11 +36,12 @@ export interface NewPayment {
 
 /** Gives the ids by identity. */
 export async function insertPayments(
+  tx: Transaction,
   context: PaymentContext,
   rows: readonly NewPayment[],
 ): Promise<Map<string, number>> {
   const inserted = await query<{ payment_id: number; identity: string }>(
-    context.tx,
+    tx,
     `INSERT INTO payments (
        identity, source, partner_id, currency, amount, method, account, received_on, entry_on, reference, payer_name,
        payer_account, recorded_at, event_id)
@@ -134,9 +135,13 @@ const insertSmallDifferences = inserting<NewApplication>(
    WHERE r.small_difference IS NOT NULL`,
 );
 
-export async function insertApplications(context: PaymentContext, rows: readonly NewApplication[]): Promise<void> {
-  await insertApplicationRows(context, rows);
-  await insertSmallDifferences(context, rows);
+export async function insertApplications(
+  tx: Transaction,
+  context: PaymentContext,
+  rows: readonly NewApplication[],
+): Promise<void> {
+  await insertApplicationRows(tx, context, rows);
+  await insertSmallDifferences(tx, context, rows);
 }
 
 export interface NewSuggestion {
@@ -171,11 +176,12 @@ export interface NewReversal {
 
 /** Gives the ids by identity. The caller undoes the applications that a reversal takes from. */
 export async function insertReversals(
+  tx: Transaction,
   context: PaymentContext,
   rows: readonly NewReversal[],
 ): Promise<Map<string, number>> {
   const inserted = await query<{ payment_reversal_id: number; identity: string }>(
-    context.tx,
+    tx,
     `INSERT INTO payment_reversals (
        identity, payment_id, partner_id, currency, amount, kind, code, reason, bank_line_id, duplicate_of, booked_to,
        reversed_on, entry_on, recorded_at, event_id)
@@ -217,7 +223,8 @@ export const insertUnapplications = inserting<{
 );
 
 export async function insertReinstatement(
-  { tx, ...recorded }: PaymentContext,
+  tx: Transaction,
+  recorded: PaymentContext,
   reversalId: number,
   reinstatedOn: string,
 ): Promise<void> {

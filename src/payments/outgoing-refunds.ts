@@ -2,6 +2,7 @@
  * Refunds as they leave the bank: a refund that finance has recorded is matched to the bank's debit line, whichever comes
  * first. Then its bank account is known. The journal moves it there.
  */
+import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { daysApart } from '../month.ts';
 import type { PaymentContext } from './context.ts';
@@ -103,14 +104,18 @@ export function byLine<Row extends { readonly bank_line_id: number }>(rows: read
  * Matches debits to the recorded refunds that no line has paid yet. Each refund is paid once, and each debit pays once,
  * however many files report it.
  */
-export async function matchDebits(context: PaymentContext, lines: readonly OutgoingLine[]): Promise<MatchedDebits> {
+export async function matchDebits(
+  tx: Transaction,
+  context: PaymentContext,
+  lines: readonly OutgoingLine[],
+): Promise<MatchedDebits> {
   const paid = new Map<number, MatchedRefund>();
   const held = new Map<number, EqualDebit>();
   const rows: NewRefundMatch[] = [];
-  const open = new Set(await readRefunds(context.tx, lines, { open: true }));
+  const open = new Set(await readRefunds(tx, lines, { open: true }));
   const equals = byLine(
     await readEqualDebits(
-      context.tx,
+      tx,
       lines.map((each) => each.bank_line_id),
     ),
   );
@@ -136,14 +141,15 @@ export async function matchDebits(context: PaymentContext, lines: readonly Outgo
       evidence: { why: evidence, ...(apart.length > 0 && { apart_from: apart }) },
     });
   }
-  await insertRefundMatches(context, rows);
+  await insertRefundMatches(tx, context, rows);
   return { paid, held };
 }
 
 /** Matches the refunds that were just recorded to debits that the bank has reported before. */
 export async function matchRecordedRefunds(
+  tx: Transaction,
   context: PaymentContext,
   refund: { currency: string; amount: string },
 ): Promise<void> {
-  await matchDebits(context, await readUnmatchedDebits(context.tx, refund));
+  await matchDebits(tx, context, await readUnmatchedDebits(tx, refund));
 }

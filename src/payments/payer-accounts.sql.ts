@@ -27,7 +27,11 @@ export function readAccountUses(tx: Transaction, accounts: readonly string[] | n
   );
 }
 
-export async function insertForgottenAccount({ tx, now, eventId }: PaymentContext, account: string): Promise<void> {
+export async function insertForgottenAccount(
+  tx: Transaction,
+  { now, eventId }: PaymentContext,
+  account: string,
+): Promise<void> {
   await execute(
     tx,
     `INSERT INTO forgotten_payer_accounts (payer_account, recorded_at, event_id)

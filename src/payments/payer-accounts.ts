@@ -59,6 +59,6 @@ export async function forgetAccount(tx: Transaction, caller: Caller, account: st
     subject: account,
     details: { partners: known.partners, payments: known.payments },
   });
-  await insertForgottenAccount(context, account);
+  await insertForgottenAccount(tx, context, account);
   return known;
 }

@@ -11,10 +11,14 @@ export const TAKEN_BACK = `coalesce((
               WHERE r.payment_id = p.payment_id), '[]')`;
 
 /** Gives the ids of the payouts by the ids of their lines. */
-export async function insertPayouts(context: PaymentContext, lineIds: readonly number[]): Promise<Map<number, number>> {
+export async function insertPayouts(
+  tx: Transaction,
+  context: PaymentContext,
+  lineIds: readonly number[],
+): Promise<Map<number, number>> {
   if (lineIds.length === 0) return new Map();
   const rows = await query<{ payout_id: number; bank_line_id: number }>(
-    context.tx,
+    tx,
     `INSERT INTO payouts (
        bank_line_id, account, currency, amount, direction, received_on, entry_on, recorded_at, event_id)
      SELECT bank_line_id, account, currency, amount, direction, bank_booked_on,
@@ -34,7 +38,11 @@ export interface NewSettlement {
   readonly payments: readonly { readonly payment_id: number; readonly amount: string }[];
 }
 
-export async function insertSettlements(context: PaymentContext, settlements: readonly NewSettlement[]): Promise<void> {
+export async function insertSettlements(
+  tx: Transaction,
+  context: PaymentContext,
+  settlements: readonly NewSettlement[],
+): Promise<void> {
   if (settlements.length === 0) return;
   const bindings = {
     rows: JSON.stringify(settlements),
@@ -43,7 +51,7 @@ export async function insertSettlements(context: PaymentContext, settlements: re
     eventId: context.eventId,
   };
   await execute(
-    context.tx,
+    tx,
     `INSERT INTO payout_settlements (payout_id, gross, fees, entry_on, evidence, recorded_at, event_id)
      SELECT r.payout_id, r.gross, r.fees, greatest(o.entry_on, :earliest::date), jsonb_build_object('why', r.why),
             :now::timestamptz, :eventId::bigint
@@ -52,7 +60,7 @@ export async function insertSettlements(context: PaymentContext, settlements: re
     bindings,
   );
   await execute(
-    context.tx,
+    tx,
     `INSERT INTO payout_payments (payment_id, payout_id, amount)
      SELECT p.payment_id, r.payout_id, p.amount
      FROM json_to_recordset(:rows::json) AS r (payout_id bigint, payments json)
@@ -110,11 +118,12 @@ export function readAccountPayouts(tx: Transaction, now: string): Promise<Accoun
 
 /** Records for settled payouts which account they come from, and which of its payouts they are. */
 export async function insertAccountPayouts(
+  tx: Transaction,
   context: PaymentContext,
   rows: readonly { payout_id: number; account: string; currency: string; balance_transaction_id: number | null }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await execute(context.tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
+  await execute(tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
     rows: JSON.stringify(rows),
     now: context.now,
     eventId: context.eventId,

@@ -92,12 +92,13 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
   });
   if (identity.verdict === 'same') {
     const { payment } = identity.of;
-    await recordDuplicate(context, caller, payment, entry);
+    await recordDuplicate(tx, context, caller, payment, entry);
     return { paymentId: payment.payment_id, duplicate: true, possibleDuplicates: [] };
   }
-  const paymentId = await recordNew(context, caller, entry);
+  const paymentId = await recordNew(tx, context, caller, entry);
   const possible = identity.verdict === 'possible_duplicate' ? identity.of : [];
   await insertSuggestions(
+    tx,
     context,
     possible.map(({ payment, evidence: why }) => ({
       payment_id: paymentId,
@@ -162,14 +163,14 @@ function refuseUnpayable(document: PayableRow): void {
   });
 }
 
-async function recordNew(context: PaymentContext, caller: Caller, entry: HandEntry): Promise<number> {
+async function recordNew(tx: Transaction, context: PaymentContext, caller: Caller, entry: HandEntry): Promise<number> {
   const { amount, reference, account, receivedOn, partnerId, document } = entry;
   const { currency } = amount;
   const identity = await unusedIdentity(
-    context.tx,
+    tx,
     handIdentity({ partnerId, number: document?.number, currency, amount: amount.toString(), reference, receivedOn }),
   );
-  const ids = await insertPayments(context, [
+  const ids = await insertPayments(tx, context, [
     {
       identity,
       source: 'hand',
@@ -183,8 +184,8 @@ async function recordNew(context: PaymentContext, caller: Caller, entry: HandEnt
     },
   ]);
   const paymentId = ids.get(identity) as number;
-  await insertPaymentSources(context, [{ identity, payment_id: paymentId, source: 'hand', reference }]);
-  if (document !== undefined) await applyByHand(context, caller, { paymentId, document, receivedOn });
+  await insertPaymentSources(tx, context, [{ identity, payment_id: paymentId, source: 'hand', reference }]);
+  if (document !== undefined) await applyByHand(tx, context, caller, { paymentId, document, receivedOn });
   return paymentId;
 }
 
@@ -195,34 +196,41 @@ async function unusedIdentity(tx: Transaction, identity: string): Promise<string
 }
 
 async function recordDuplicate(
+  tx: Transaction,
   context: PaymentContext,
   caller: Caller,
   { payment_id, documents }: Candidate,
   { reference, receivedOn, partnerId, document }: HandEntry,
 ): Promise<void> {
   const identity = handDuplicateIdentity(partnerId, payment_id, reference);
-  await insertPaymentSources(context, [{ identity, payment_id, source: 'hand', reference }]);
+  await insertPaymentSources(tx, context, [{ identity, payment_id, source: 'hand', reference }]);
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
-    await applyByHand(context, caller, { paymentId: payment_id, document, receivedOn });
+    await applyByHand(tx, context, caller, { paymentId: payment_id, document, receivedOn });
   }
   // Where the payer was unknown, the entry names it.
-  const state = await readState(context.tx, payment_id);
+  const state = await readState(tx, payment_id);
   if (state?.partner_id !== null || !money(state.unapplied, state).isPositive()) return;
-  await insertAssignments(context, [
+  await insertAssignments(tx, context, [
     { payment_id, from_partner_id: null, partner_id: partnerId, kind: 'named', amount: state.unapplied },
   ]);
 }
 
 async function applyByHand(
+  tx: Transaction,
   context: PaymentContext,
   caller: Caller,
   { paymentId, document, receivedOn }: { paymentId: number; document: PayableRow; receivedOn: string },
 ): Promise<void> {
-  const state = await readState(context.tx, paymentId);
+  const state = await readState(tx, paymentId);
   if (state === undefined || whyNotPayable(state, document) !== undefined) return;
   const amount = applicable(state, document);
   const evidence = { rule: 'by_hand' as const, why: 'recorded by hand for this document' };
-  await assumePayer(context, state, [document]);
-  await applyTo(context, caller.settings, state, document, { amount, whole: true, evidence, appliedOn: receivedOn });
-  await enqueueDeliveries(context, [document.document_id]);
+  await assumePayer(tx, context, state, [document]);
+  await applyTo(tx, context, caller.settings, state, document, {
+    amount,
+    whole: true,
+    evidence,
+    appliedOn: receivedOn,
+  });
+  await enqueueDeliveries(tx, [document.document_id]);
 }

@@ -4,7 +4,8 @@ import type { PaymentContext } from './context.ts';
 
 /** Gives the day on which the books enter it. */
 export async function insertRefund(
-  { tx, now, eventId, earliest }: PaymentContext,
+  tx: Transaction,
+  { now, eventId, earliest }: PaymentContext,
   refund: { documentId: number; amount: string; method: string; reference: string; on: string },
 ): Promise<string> {
   const { entry_on } = await queryOne<{ entry_on: string }>(
@@ -37,7 +38,8 @@ export function readRefunds(
 }
 
 export async function insertRefundReturn(
-  { tx, now, eventId, earliest }: PaymentContext,
+  tx: Transaction,
+  { now, eventId, earliest }: PaymentContext,
   returned: { refundId: number; reason: string; on: string },
 ): Promise<string> {
   const { entry_on } = await queryOne<{ entry_on: string }>(

@@ -54,8 +54,8 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
     subject: number,
     details: { amount, currency, reference },
   });
-  const entry_on = await insertRefund(context, { documentId, amount, method, reference, on });
-  await matchRecordedRefunds(context, { currency, amount });
+  const entry_on = await insertRefund(tx, context, { documentId, amount, method, reference, on });
+  await matchRecordedRefunds(tx, context, { currency, amount });
   return { number, partner_id, currency, amount, refunded_on: on, entry_on };
 }
 
@@ -113,7 +113,7 @@ export async function returnRefund(
     subject: number,
     details: { amount: refund.amount, currency, reason },
   });
-  const entry_on = await insertRefundReturn(context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
+  const entry_on = await insertRefundReturn(tx, context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
   const amount = Amount.of(refund.amount, currency).toString();
   return { number, partner_id, currency, amount, refunded_on: refund.refunded_on, returned_on: returnedOn, entry_on };
 }

@@ -140,7 +140,7 @@ export async function reversePayment(
   });
   // A reversal by hand is identified by its audit event.
   const identity = `hand|${context.eventId}`;
-  const reversed = await reverseAll(context, [
+  const reversed = await reverseAll(tx, context, [
     {
       identity,
       payment_id: state.payment_id,
@@ -154,7 +154,7 @@ export async function reversePayment(
     },
   ]);
   if (request.kind === 'refunded') {
-    await matchRecordedRefunds(context, { currency: amount.currency, amount: amount.toString() });
+    await matchRecordedRefunds(tx, context, { currency: amount.currency, amount: amount.toString() });
   }
   return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
 }
@@ -204,27 +204,29 @@ async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: Payme
  * applied again, with its bank charges: what a bank kept of a payment stays paid while something of it does. Gives the results by identity.
  */
 export async function reverseAll(
+  tx: Transaction,
   context: PaymentContext,
   reversals: readonly NewReversal[],
 ): Promise<Map<string, Reversed>> {
   if (reversals.length === 0) return new Map();
-  const { tx } = context;
   const paymentIds = reversals.map((each) => each.payment_id);
   const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
   const live = await readLiveApplications(tx, paymentIds);
-  const ids = await insertReversals(context, reversals);
+  const ids = await insertReversals(tx, context, reversals);
   const plans = reversals.map((reversal) => {
     const own = live.filter((each) => each.payment_id === reversal.payment_id);
     const plan = planUnapplying(states.get(reversal.payment_id) as PaymentState, own, reversal.amount);
     return { reversal, ...plan, payment_reversal_id: ids.get(reversal.identity) as number };
   });
   await insertUnapplications(
+    tx,
     context,
     plans.flatMap(({ reversal: { reversed_on: unapplied_on }, payment_reversal_id, undone }) =>
       undone.map(({ payment_application_id }) => ({ payment_application_id, payment_reversal_id, unapplied_on })),
     ),
   );
   await insertApplications(
+    tx,
     context,
     plans.flatMap(({ reversal: { payment_id, amount, kind, reversed_on }, kept }) => {
       const why = `the rest of the payment after ${amount} was ${kind}`;
@@ -232,7 +234,7 @@ export async function reverseAll(
     }),
   );
   await enqueueDeliveries(
-    context,
+    tx,
     plans.flatMap(({ undone }) => undone.map((each) => each.document_id)),
   );
   return new Map(
@@ -298,10 +300,14 @@ export function planUnapplying(
 }
 
 /** Reinstates a reversal: the payment is applied to the same invoices again, with bank charges, as far as they are open. */
-export async function reinstate(context: PaymentContext, reversalId: number, on: string): Promise<void> {
-  const { tx } = context;
+export async function reinstate(
+  tx: Transaction,
+  context: PaymentContext,
+  reversalId: number,
+  on: string,
+): Promise<void> {
   const undone = await readUndoneBy(tx, reversalId);
-  await insertReinstatement(context, reversalId, on);
+  await insertReinstatement(tx, context, reversalId, on);
   const state = undone[0] === undefined ? undefined : await readState(tx, undone[0].payment_id);
   if (state === undefined) return;
   let left = money(state.unapplied, state);
@@ -319,7 +325,7 @@ export async function reinstate(context: PaymentContext, reversalId: number, on:
     const rest = money(document.balance, state).minus(part);
     const bankCharges = bank_charges !== null && !rest.isLessThan(money(bank_charges, state)) ? bank_charges : null;
     const again = { document_id, amount: part, bankCharges };
-    await insertApplications(context, [reapplication(state.payment_id, again, on, why)]);
+    await insertApplications(tx, context, [reapplication(state.payment_id, again, on, why)]);
   }
-  await enqueueDeliveries(context, touched);
+  await enqueueDeliveries(tx, touched);
 }

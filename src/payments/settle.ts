@@ -45,7 +45,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
     const context = await open({ account, payout: of?.payout ?? null });
     const { currency, amount } = payout;
     const { balance_transaction_id = null, fees = '0' } = of ?? {};
-    await settleAs(context, [{ payout_id, account, currency, amount, balance_transaction_id, fees, why }]);
+    await settleAs(tx, context, [{ payout_id, account, currency, amount, balance_transaction_id, fees, why }]);
     return;
   }
   const found = await linkPaymentsOf(tx, payout, paymentIds);
@@ -57,7 +57,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
   }
   const payments = found.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() }));
   const context = await open({ payments: payments.map((each) => each.payment_id), fees: fees.toString() });
-  await insertSettlements(context, [{ payout_id, gross: gross.toString(), fees: fees.toString(), why, payments }]);
+  await insertSettlements(tx, context, [{ payout_id, gross: gross.toString(), fees: fees.toString(), why, payments }]);
 }
 
 const notSettled = (payout_id: number, reason: string) => refuse('payout_not_settled', { payout_id, reason });
@@ -104,11 +104,15 @@ async function linkPaymentsOf(
  * Settles the payouts that certainly come from a connected account. Returns every candidate for the unsettled payouts, the
  * certain ones included. The others are left for finance, and their payouts are never settled with link payments.
  */
-export async function settleReportedPayouts(context: PaymentContext): Promise<readonly AccountPayout[]> {
-  const possible = await readAccountPayouts(context.tx, context.now);
+export async function settleReportedPayouts(
+  tx: Transaction,
+  context: PaymentContext,
+): Promise<readonly AccountPayout[]> {
+  const possible = await readAccountPayouts(tx, context.now);
   const certain = possible.filter((each) => each.certain);
   const why = ({ payout, account }: AccountPayout) => `${payout ?? 'a payout'} of ${account}, of that amount and time`;
   await settleAs(
+    tx,
     context,
     certain.map((each) => ({ ...each, why: why(each) })),
   );
@@ -122,6 +126,7 @@ export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): 
   await lockPayments(tx);
   const details = { by: 'payouts of connected accounts' };
   await settleReportedPayouts(
+    tx,
     await openPaymentContext(tx, caller, { action: 'payment.settle', subject: 'payouts', details }),
   );
 }
@@ -131,11 +136,12 @@ type SettledAs = Pick<AccountPayout, 'payout_id' | 'account' | 'currency' | 'amo
   readonly why: string;
 };
 
-async function settleAs(context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
+async function settleAs(tx: Transaction, context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
   const gross = ({ amount, fees, currency }: SettledAs) => Amount.of(amount, currency).plus(Amount.of(fees, currency));
   await insertSettlements(
+    tx,
     context,
     payouts.map((each) => ({ ...each, gross: gross(each).toString(), payments: [] })),
   );
-  await insertAccountPayouts(context, payouts);
+  await insertAccountPayouts(tx, context, payouts);
 }

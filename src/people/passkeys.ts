@@ -23,11 +23,9 @@ export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]
     { userId },
   );
 
-type PasskeyContext = Pick<ActorContext, 'environment' | 'actor'>;
-
 export async function addPasskey(
   tx: Transaction,
-  { environment, actor }: PasskeyContext,
+  { environment, actor }: ActorContext,
   given: { user: User; credentialId: string; publicKey: Uint8Array; counter: number; name: string },
 ): Promise<void> {
   const now = environment.now().toISO();
@@ -66,7 +64,7 @@ export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { lo
 /** Ends a passkey, of this user or of anybody. One that is another's, or has ended, stays as it is. */
 export async function removePasskey(
   tx: Transaction,
-  { environment, actor }: PasskeyContext,
+  { environment, actor }: ActorContext,
   { passkeyId, userId }: { passkeyId: number; userId: number | null },
 ): Promise<void> {
   const [known] = await query<Pick<Passkey, 'name' | 'credential_id'> & { login: string }>(

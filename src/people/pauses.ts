@@ -65,12 +65,10 @@ export async function whileNotPaused(
   }
 }
 
-type PauseContext = Pick<ActorContext, 'environment' | 'actor'>;
-
 /** Pauses the ledger. Waits for whoever is recording; a close that runs is finished first. */
 export async function pauseLedger(
   tx: Transaction,
-  { environment, actor }: PauseContext,
+  { environment, actor }: ActorContext,
   { reason, stateOf }: { reason: string; stateOf: string | null },
 ): Promise<Pause> {
   await lockLedgerWhole(tx);

@@ -23,8 +23,6 @@ import {
   readUsers,
 } from './user-queries.ts';
 
-type PeopleContext = Pick<ActorContext, 'environment' | 'settings' | 'actor'>;
-
 /** The user of jobs and of whatever else runs unattended. It is made with the first person. */
 export const CRON = 'cron';
 
@@ -76,7 +74,7 @@ export interface Invited {
 }
 
 /** Makes a user, and a link to sign in with. */
-export async function inviteUser(tx: Transaction, context: PeopleContext, given: Invitation): Promise<Invited> {
+export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<Invited> {
   await lockUsers(tx);
   const isFirst = !(await hasUsers(tx));
   if (!isFirst) await mayManage(tx, context);
@@ -99,7 +97,7 @@ export async function inviteUser(tx: Transaction, context: PeopleContext, given:
 }
 
 /** Makes another link to sign in with. Earlier links of the user end. */
-export async function linkUser(tx: Transaction, context: PeopleContext, given: { login: string }): Promise<Invited> {
+export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<Invited> {
   await lockUsers(tx);
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
@@ -115,7 +113,7 @@ export async function linkUser(tx: Transaction, context: PeopleContext, given: {
 /** Grants and revokes roles. The user's sessions end, so that nobody works with a role that he no longer has. */
 export async function changeRoles(
   tx: Transaction,
-  context: PeopleContext,
+  context: ActorContext,
   given: { login: string; grant: readonly PresentRole[]; revoke: readonly PresentRole[] },
 ): Promise<User> {
   await lockUsers(tx);
@@ -145,7 +143,7 @@ export async function changeRoles(
 /** Ends a user with its roles, sessions and links, for good. The same login may be invited again, as another user. */
 export async function deactivateUser(
   tx: Transaction,
-  context: PeopleContext,
+  context: ActorContext,
   given: { login: string; reason: string | null },
 ): Promise<User> {
   await lockUsers(tx);
@@ -166,7 +164,7 @@ export async function deactivateUser(
 }
 
 /** Ends the sessions of a user, by the user or an administrator. Gives how many. */
-export async function signOutUser(tx: Transaction, context: PeopleContext, login: string): Promise<number> {
+export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
   const user = await userNamed(tx, context, login);
   if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
   const now = context.environment.now().toISO();
@@ -181,7 +179,7 @@ export async function signOutUser(tx: Transaction, context: PeopleContext, login
 /** The active user of a login. Refusals: user_unknown, user_ended. */
 export async function userNamed(
   tx: Transaction,
-  { environment }: Pick<PeopleContext, 'environment'>,
+  { environment }: Pick<ActorContext, 'environment'>,
   login: string,
 ): Promise<User> {
   const user = await readActiveUser(tx, login);
@@ -195,7 +193,7 @@ export async function userNamed(
  * Whoever is known must be an administrator. If there is none any more, because an identity provider took the role back, the
  * shell makes one.
  */
-async function mayManage(tx: Transaction, context: Pick<PeopleContext, 'actor'>): Promise<void> {
+async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
   const { user } = context.actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
   if (!(await isShellWithoutAdministrator(tx, context))) requireRole(user, 'administrator');
@@ -203,7 +201,7 @@ async function mayManage(tx: Transaction, context: Pick<PeopleContext, 'actor'>)
 
 export const isShellWithoutAdministrator = async (
   tx: Transaction,
-  { actor }: Pick<PeopleContext, 'actor'>,
+  { actor }: Pick<ActorContext, 'actor'>,
 ): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
 
 /** Nobody could invite the next one. */

@@ -1,8 +1,10 @@
 /** The books in the status: to which month they are closed, which are open, and which the job should have closed. */
+
 import { readBooksState } from '../close/books.sql.ts';
-import { type BooksContext, booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
+import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import { type Attention, attention } from './job-attention.ts';
 
 export interface BooksStatus {
@@ -22,7 +24,7 @@ export interface BooksStatus {
 
 export async function readBooksStatus(
   tx: Transaction,
-  context: Pick<BooksContext, 'environment' | 'settings'>,
+  context: Pick<ActorContext, 'environment' | 'settings'>,
 ): Promise<BooksStatus> {
   const state = await readBooksState(tx);
   const due: BooksStatus['due'][number][] = [];

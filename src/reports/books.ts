@@ -2,11 +2,12 @@
  * The books of a month: whether they are closed, what keeps them from closing, and what they show at the month's end.
  */
 
-import { type BankFeed, type BooksContext, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
+import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import { readBalances } from './journal.ts';
 import { readUnappliedCash } from './open-items.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
@@ -39,7 +40,7 @@ export interface BooksReport {
 /** Refusal: bank_account_unknown. */
 export async function readBooksReport(
   tx: Transaction,
-  context: Pick<BooksContext, 'environment' | 'settings'>,
+  context: Pick<ActorContext, 'environment' | 'settings'>,
   request: BooksRequest,
 ): Promise<BooksReport> {
   const { month } = request;

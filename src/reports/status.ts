@@ -4,8 +4,6 @@ import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
 import type { Feeds } from '../close/feeds.ts';
 import { readLedgerState, readPartnerZones } from '../close/queries.ts';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
 import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
@@ -26,6 +24,7 @@ import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
@@ -122,18 +121,15 @@ export interface Status {
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
-interface StatusContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-}
-
-export const readStatus = async (tx: Transaction, context: StatusContext): Promise<Status> =>
-  (await readStatusAndAttention(tx, context)).status;
+export const readStatus = async (
+  tx: Transaction,
+  context: Pick<ActorContext, 'environment' | 'settings'>,
+): Promise<Status> => (await readStatusAndAttention(tx, context)).status;
 
 /** The status, and what its sentences about attention are about. */
 export async function readStatusAndAttention(
   tx: Transaction,
-  context: StatusContext,
+  context: Pick<ActorContext, 'environment' | 'settings'>,
 ): Promise<{ status: Status; attention: Attention[] }> {
   const now = context.environment.now();
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(

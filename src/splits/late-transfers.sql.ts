@@ -133,7 +133,8 @@ export interface NewSharePayment {
 }
 
 export async function insertSharePayments(
-  { tx, now, eventId }: { tx: Transaction; now: string; eventId: number },
+  tx: Transaction,
+  { now, eventId }: { now: string; eventId: number },
   rows: readonly NewSharePayment[],
 ): Promise<void> {
   if (rows.length === 0) return;

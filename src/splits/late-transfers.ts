@@ -41,9 +41,9 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
     subject: 'invoices for missing shares',
     details: { shares: parts.map(({ share }) => share.share_allocation_id) },
   });
-  await receive(context, parts);
+  await receive(tx, context, parts);
   // Read again: the same import may reverse what it has just recorded.
-  await takeBack(context, await readBilledQuotes(tx, eventId));
+  await takeBack(tx, context, await readBilledQuotes(tx, eventId));
   failpoint('shares.paid');
 }
 
@@ -78,12 +78,14 @@ const atLeast = (amount: Amount, least: Amount): Amount => (amount.minus(least).
 const atMost = (amount: Amount, most: Amount): Amount => (amount.minus(most).isPositive() ? most : amount);
 
 async function receive(
+  tx: Transaction,
   context: PaymentContext,
   parts: readonly (Part & { readonly quote: BilledQuote })[],
 ): Promise<void> {
   if (parts.length === 0) return;
   const identityOf = ({ share }: Part) => shareIdentity(share.account, share.share_allocation_id);
   const ids = await insertPayments(
+    tx,
     context,
     parts.map((part) => ({
       identity: identityOf(part),
@@ -101,6 +103,7 @@ async function receive(
   );
   const idOf = (part: Part) => ids.get(identityOf(part)) as number;
   await insertPaymentSources(
+    tx,
     context,
     parts.map((part) => ({
       identity: identityOf(part),
@@ -111,6 +114,7 @@ async function receive(
     })),
   );
   await insertSharePayments(
+    tx,
     context,
     parts.map((part) => ({
       share_allocation_id: part.share.share_allocation_id,
@@ -121,6 +125,7 @@ async function receive(
     })),
   );
   await apply(
+    tx,
     context,
     parts.map((part) => ({ ...part, payment_id: idOf(part) })),
   );
@@ -128,11 +133,12 @@ async function receive(
 
 /** To the invoices that billed the quotes, the oldest first, as far as they are open; the rest stays unapplied cash. */
 async function apply(
+  tx: Transaction,
   context: PaymentContext,
   parts: readonly (Part & { readonly quote: BilledQuote; readonly payment_id: number })[],
 ): Promise<void> {
   const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
-  const payable = new Map((await readPayables(context.tx, numbers)).map((each) => [each.number, each]));
+  const payable = new Map((await readPayables(tx, numbers)).map((each) => [each.number, each]));
   const balances = new Map<string, Amount>();
   const applications: NewApplication[] = [];
   for (const { quote, share, amount, payment_id } of parts) {
@@ -159,9 +165,9 @@ async function apply(
       });
     }
   }
-  await insertApplications(context, applications);
+  await insertApplications(tx, context, applications);
   await enqueueDeliveries(
-    context,
+    tx,
     applications.map((each) => each.document_id),
   );
 }
@@ -217,7 +223,7 @@ function reversalsOf(quote: BilledQuote): {
   return { back, again };
 }
 
-async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[]): Promise<void> {
+async function takeBack(tx: Transaction, context: PaymentContext, quotes: readonly BilledQuote[]): Promise<void> {
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));
@@ -229,6 +235,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
     const identityOf = ({ share, payment }: PaymentReversal) =>
       processorIdentity(share.account, `share ${share.share_allocation_id}|${payment.payment_id}`);
     const ids = await reverseAll(
+      tx,
       context,
       now.map((each) => ({
         identity: identityOf(each),
@@ -258,7 +265,7 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
     for (const { share, payment } of again) {
       const taken = payment.taken_by.filter((each) => each.balance_transaction_id === share.balance_transaction_id);
       for (const { payment_reversal_id, amount } of taken) {
-        await reinstate(context, payment_reversal_id, share.occurred_on);
+        await reinstate(tx, context, payment_reversal_id, share.occurred_on);
         rows.push({
           share_allocation_id: share.share_allocation_id,
           payment_id: payment.payment_id,
@@ -269,5 +276,5 @@ async function takeBack(context: PaymentContext, quotes: readonly BilledQuote[])
       }
     }
   }
-  await insertSharePayments(context, rows);
+  await insertSharePayments(tx, context, rows);
 }

@@ -1,6 +1,6 @@
 /** A connection as the owner of a world's database, for what only they could do to it. */
-import knexFactory, { type Knex } from 'knex';
-import { type Transaction, valueTypes, within } from '../../src/database/transaction.ts';
+import { openPool, SESSION } from '../../src/database/session.ts';
+import { inTransaction, type Transaction } from '../../src/database/transaction.ts';
 import type { World } from '../support/world.ts';
 
 export interface Owner {
@@ -12,31 +12,19 @@ export interface Owner {
 class Undo extends Error {}
 
 export function openOwner(world: World): Owner {
-  const owner = knexFactory({
-    client: 'pg',
-    connection: { connectionString: world.databaseUrl, types: valueTypes } as Knex.PgConnectionConfig,
-    pool: {
-      min: 0,
-      max: 1,
-      afterCreate: (
-        client: { query: (sql: string, done: (error: Error | null) => void) => void },
-        done: (error: Error | null) => void,
-      ) => client.query(`SET TIME ZONE 'UTC'; SET datestyle TO ISO`, done),
-    },
-  });
+  const owner = openPool({ connectionString: world.databaseUrl, ...SESSION }, 1, { role: 'owner' });
   return {
     async undone<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
       let result: { value: Result } | undefined;
-      await owner
-        .transaction(async (tx) => {
-          result = { value: await work(within(tx)) };
-          throw new Undo();
-        })
-        .catch((error: unknown) => {
-          if (!(error instanceof Undo)) throw error;
-        });
+      const undoing = inTransaction(owner, async (tx) => {
+        result = { value: await work(tx) };
+        throw new Undo();
+      });
+      await undoing.catch((error: unknown) => {
+        if (!(error instanceof Undo)) throw error;
+      });
       return (result as { value: Result }).value;
     },
-    close: () => owner.destroy(),
+    close: () => owner.end(),
   };
 }

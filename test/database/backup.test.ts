@@ -692,7 +692,7 @@ describe("an older program's backup", () => {
   beforeAll(async () => {
     const { database, environment, sql } = await emptyDatabase();
     await prepareQueue(database.connection);
-    await database.asOwner((tx) => migrateTo(tx.knex, OLDER));
+    await database.asOwner((tx) => migrateTo(tx, OLDER));
     await sql(`INSERT INTO installation (environment) VALUES ('sandbox')`);
     await sql(
       `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',

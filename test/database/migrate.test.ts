@@ -42,7 +42,7 @@ test('of three that migrate at once, one does, and the others find nothing to do
 test('a migration that was killed on the way is done again', async () => {
   const database = await opening();
   await prepareQueue(database.connection);
-  await database.asOwner((tx) => migrateTo(tx.knex, MIGRATIONS.slice(0, 3)));
+  await database.asOwner((tx) => migrateTo(tx, MIGRATIONS.slice(0, 3)));
   const client = new pg.Client(empty.url);
   await client.connect();
   await client.query('UPDATE migrations_lock SET is_locked = 1'); // what a killed one leaves

@@ -4,7 +4,6 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSy
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import knexFactory from 'knex';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
@@ -160,12 +159,12 @@ test('a command sees everything committed before it began, even on a lagging rep
 });
 
 test('a replica that does not catch up is refused, with its lag', async () => {
-  const knex = knexFactory({ client: 'pg', connection: replicaUrl });
+  const replica = new pg.Pool({ connectionString: replicaUrl });
   const there = { name: 'of DATABASE_URL', connection: { connectionString: primaryUrl } };
   await ask(replicaUrl, 'SELECT pg_wal_replay_pause()');
   try {
     expect((await onPrimary('partner', 'import', partnerFile('p-3'))).status).toBe(0);
-    await expect(awaitReplica(knex, 'of DATABASE_URL_READ', there, 300)).rejects.toThrow(
+    await expect(awaitReplica(replica, 'of DATABASE_URL_READ', there, 300)).rejects.toThrow(
       /is \d+ bytes behind and did not catch up in 0\.3 seconds/,
     );
     // Who reaches no primary has it as it is.
@@ -173,8 +172,8 @@ test('a replica that does not catch up is refused, with its lag', async () => {
   } finally {
     await ask(replicaUrl, 'SELECT pg_wal_replay_resume()');
   }
-  await awaitReplica(knex, 'of DATABASE_URL_READ', there);
-  await knex.destroy();
+  await awaitReplica(replica, 'of DATABASE_URL_READ', there);
+  await replica.end();
 });
 
 test('a replica of another primary is refused', async () => {

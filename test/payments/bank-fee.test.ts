@@ -91,7 +91,7 @@ describe('after a payment less a fee', () => {
         ...{ action: 'payment.events', subject: 'inbox', details: {} },
       });
       const [row] = await query<{ id: number }>(tx, 'SELECT max(payment_reversal_id) AS id FROM payment_reversals');
-      await reinstate(context, row?.id ?? 0, '2026-10-14');
+      await reinstate(tx, context, row?.id ?? 0, '2026-10-14');
     });
     expect((await books.balance(inv(1))).balance).toBe('0.00');
     expect(await charged()).toBe('15.00');

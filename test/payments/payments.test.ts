@@ -242,6 +242,7 @@ describe('reversal by a line dated tomorrow', () => {
     await own.database.transaction(async (tx) => {
       const kind = 'returned' as const;
       await reverseAll(
+        tx,
         await openPaymentContext(tx, own.acting, { action: 'payment.reverse', subject: '1', details: {} }),
         [
           {

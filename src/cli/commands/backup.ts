@@ -127,7 +127,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 }
 
 const isOlder = async (database: Database): Promise<boolean> =>
-  (await database.asOwner((tx) => pendingMigrations(tx.knex), { readOnly: true })).length > 0;
+  (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
 /** Their names have their times, so that they sort by age. */
 function deleteAllBut(keep: number, folder: string, own: string): string[] {

@@ -5,10 +5,9 @@ import { openBooks } from '../../close/books.ts';
 import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
 import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/queries.ts';
-import type { Environment } from '../../config/environment.ts';
-import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
@@ -67,10 +66,7 @@ const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<
     { shown: MONTHS_SHOWN + 1, until },
   );
 
-interface Context {
-  readonly environment: Environment;
-  readonly settings: Settings;
-}
+type Context = Pick<ActorContext, 'environment' | 'settings'>;
 
 /** The month that closes next, and of those after it the one that runs and those that have rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Context): Promise<OpenMonth[]> {

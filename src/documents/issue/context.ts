@@ -23,8 +23,6 @@ export interface IssueContext extends ActorContext {
   readonly schema?: SchemaComparison | undefined;
 }
 
-type Setting = Pick<IssueContext, 'environment' | 'settings'>;
-
 /** What documents issued by one act have in common. */
 export interface IssueBatch {
   readonly month: Month;
@@ -47,7 +45,10 @@ export interface IssueBatch {
 }
 
 /** In production a document must name its issuer in full. */
-export function refuseIncompleteSettings({ environment, settings }: Setting): void {
+export function refuseIncompleteSettings({
+  environment,
+  settings,
+}: Pick<ActorContext, 'environment' | 'settings'>): void {
   if (environment.name !== 'production') return;
   const missing = missingSettings(settings).map((each) => each.path);
   if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });

@@ -29,8 +29,12 @@ export interface NewBankFile {
  * Records a file with its statements and all of their lines. Gives the ids of the new lines by account and identity
  * (`lineKey`). A line that another file brought is the same line, on one more statement.
  */
-export async function insertBankFile(context: PaymentContext, file: NewBankFile): Promise<Map<string, number>> {
-  const { tx, now, eventId } = context;
+export async function insertBankFile(
+  tx: Transaction,
+  context: PaymentContext,
+  file: NewBankFile,
+): Promise<Map<string, number>> {
+  const { now, eventId } = context;
   const { sha256, name, format, bytes } = file;
   await execute(
     tx,

@@ -75,8 +75,13 @@ export async function importBankFile(
   });
   const accounts = statements.map(({ account }) => account);
   const brokenBefore = new Set((await readBreaks(tx, accounts)).map(({ exception }) => exception));
-  const newLines = await recordFile(context, { sha256, name: file.name, format, bytes: file.bytes.length }, statements);
-  const reports = await recordLines(context, caller, newLines);
+  const newLines = await recordFile(
+    tx,
+    context,
+    { sha256, name: file.name, format, bytes: file.bytes.length },
+    statements,
+  );
+  const reports = await recordLines(tx, context, caller, newLines);
   failpoint('payments.recorded');
   return {
     ...head,
@@ -136,6 +141,7 @@ function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[]
 
 /** Records the file with all its lines, and gives the new ones. */
 async function recordFile(
+  tx: Transaction,
   context: PaymentContext,
   file: { sha256: string; name: string; format: string; bytes: number },
   statements: readonly BankStatement[],
@@ -146,7 +152,7 @@ async function recordFile(
     const lines = statements.filter((each) => each.account === account).flatMap((each) => each.lines);
     for (const [index, identity] of lineIdentities(lines).entries()) identities.set(lines[index] as BankLine, identity);
   }
-  const newIds = await insertBankFile(context, {
+  const newIds = await insertBankFile(tx, context, {
     ...file,
     statements: statements.map((statement) => ({
       statement,
@@ -163,11 +169,11 @@ async function recordFile(
 }
 
 async function recordLines(
+  tx: Transaction,
   context: PaymentContext,
   caller: Caller,
   newLines: readonly NewLine[],
 ): Promise<LineReport[]> {
-  const { tx } = context;
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
   const equalLines = await readEqualLines(
@@ -186,7 +192,7 @@ async function recordLines(
     refunds: await readRefunds(tx, moneyOf(credits.filter(({ line }) => line.reversal)), { open: false }),
     payoutNames: caller.settings.payout_names,
   });
-  const creditReports = await recordCredits(context, decisions);
+  const creditReports = await recordCredits(tx, context, decisions);
   const ownLines = new Map(
     [...creditReports].flatMap(([each, { outcome, payment_id }]) =>
       outcome === 'payment' ? [[payment_id as number, each] as const] : [],
@@ -194,7 +200,7 @@ async function recordLines(
   );
   // After the credits: a return may be of a payment of the same file.
   const candidates = await readLineCandidates(tx, debits);
-  const debitReports = await recordDebits(context, debits, { candidates, equalLines, ownLines });
+  const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
 }
 

@@ -1,4 +1,5 @@
 /** Records what was decided for the credits of a bank file: payments, applications, suggestions and payouts. */
+import type { Transaction } from '../../database/transaction.ts';
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { enqueueDeliveries, type PaymentContext } from '../context.ts';
@@ -37,11 +38,13 @@ interface LineRecords {
 }
 
 export async function recordCredits(
+  tx: Transaction,
   context: PaymentContext,
   decisions: ReadonlyMap<NewLine, Decision>,
 ): Promise<Map<NewLine, LineReport>> {
   const received = [...decisions].flatMap(([each, decision]) => ('match' in decision ? [{ each, decision }] : []));
   const ids = await insertPayments(
+    tx,
     context,
     received.map(({ each, decision }) => newPayment(each, decision)),
   );
@@ -50,10 +53,12 @@ export async function recordCredits(
     decision.kind === 'payout' ? [] : [[each, recordsOf(each, decision, paymentIdOf)]],
   );
   await insertPaymentSources(
+    tx,
     context,
     records.flatMap(([, { sources }]) => sources),
   );
   await insertApplications(
+    tx,
     context,
     received.flatMap(({ each, decision }) =>
       decision.match.applied.map((applied) => ({
@@ -68,7 +73,7 @@ export async function recordCredits(
     ),
   );
   await insertCreditApplications(
-    context.tx,
+    tx,
     context,
     received.flatMap(({ each, decision }) =>
       (decision.match.credit ?? []).map(({ credit, document, amount }) => ({
@@ -80,13 +85,14 @@ export async function recordCredits(
     ),
   );
   await insertSuggestions(
+    tx,
     context,
     received.flatMap(({ each, decision }) => suggestionsOf(each, decision, paymentIdOf)),
   );
-  const payouts = await recordPayouts(context, decisions, paymentIdOf);
-  await insertOutcomes(context, [...records.flatMap(([, { outcomes }]) => outcomes), ...payouts.outcomes]);
+  const payouts = await recordPayouts(tx, context, decisions, paymentIdOf);
+  await insertOutcomes(tx, context, [...records.flatMap(([, { outcomes }]) => outcomes), ...payouts.outcomes]);
   await enqueueDeliveries(
-    context,
+    tx,
     received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
   );
   return new Map([...records.map(([each, { report }]) => [each, report] as const), ...payouts.reports]);
@@ -177,6 +183,7 @@ function suggestionsOf(each: NewLine, decision: PaymentDecision, paymentIdOf: Pa
 // --- Payouts ----------------------------------------------------------------------------------------------------------
 
 async function recordPayouts(
+  tx: Transaction,
   context: PaymentContext,
   decisions: ReadonlyMap<NewLine, Decision>,
   paymentIdOf: PaymentIdOf,
@@ -185,6 +192,7 @@ async function recordPayouts(
     decision.kind === 'payout' || decision.kind === 'link_payment' ? [{ each, decision }] : [],
   );
   const payoutIds = await insertPayouts(
+    tx,
     context,
     found.map(({ each }) => each.id),
   );
@@ -211,11 +219,12 @@ async function recordPayouts(
     reports.set(each, report);
     if (decision.namesNone) unsettled.push({ each, payout_id, report });
   }
-  await insertSettlements(context, settlements);
-  const accountPayouts = unsettled.length > 0 ? await settleReportedPayouts(context) : [];
+  await insertSettlements(tx, context, settlements);
+  const accountPayouts = unsettled.length > 0 ? await settleReportedPayouts(tx, context) : [];
   for (const { each, payout_id, report } of unsettled) {
     const possible = accountPayouts.filter((one) => one.payout_id === payout_id);
-    const result = possible.length > 0 ? whichPayout(possible) : await settleWithOldest(context, payout_id, each.line);
+    const result =
+      possible.length > 0 ? whichPayout(possible) : await settleWithOldest(tx, context, payout_id, each.line);
     reports.set(each, { ...report, why: `${report.why}; ${result.why}`, needs_review: !result.settled });
   }
   return { outcomes, reports };
@@ -235,14 +244,19 @@ function whichPayout(possible: readonly AccountPayout[]): Settled {
 }
 
 /** Settles a payout that names no payment with the oldest payments that it can consist of. */
-async function settleWithOldest(context: PaymentContext, payout_id: number, line: BankLine): Promise<Settled> {
-  const waiting = await readWithProcessor(context.tx, line.amount.currency, line.booked_on);
+async function settleWithOldest(
+  tx: Transaction,
+  context: PaymentContext,
+  payout_id: number,
+  line: BankLine,
+): Promise<Settled> {
+  const waiting = await readWithProcessor(tx, line.amount.currency, line.booked_on);
   const found = settle(line.amount, waiting);
   if (found === undefined) return { settled: false, why: `its payments are not certain: ${SETTLE_BY_HAND}` };
   const oldest = found.payments.length === 1 ? 'oldest link payment' : `${found.payments.length} oldest link payments`;
   const why = `the ${oldest}, less ${found.fees.forPeople()} of fees`;
   const payments = found.payments.map(({ payment_id, amount }) => ({ payment_id, amount: amount.toString() }));
   const [gross, fees] = [found.gross.toString(), found.fees.toString()];
-  await insertSettlements(context, [{ payout_id, gross, fees, why, payments }]);
+  await insertSettlements(tx, context, [{ payout_id, gross, fees, why, payments }]);
   return { settled: true, why };
 }

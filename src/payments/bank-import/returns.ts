@@ -2,6 +2,7 @@
  * The debits of a bank file: returned payments are reversed, and refunds are matched to those that finance has recorded.
  * Other debits are no money of partners.
  */
+import type { Transaction } from '../../database/transaction.ts';
 import { Amount, isZero } from '../../money.ts';
 import { daysApart } from '../../month.ts';
 import type { BankLine } from '../bank/statement.ts';
@@ -31,6 +32,7 @@ export interface KnownPayments {
 }
 
 export async function recordDebits(
+  tx: Transaction,
   context: PaymentContext,
   debits: readonly NewLine[],
   { candidates, equalLines, ownLines }: KnownPayments,
@@ -40,9 +42,9 @@ export async function recordDebits(
   const reversals = [...decisions].flatMap(([each, decision]) =>
     'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
   );
-  const reversed = await reverseAll(context, reversals);
+  const reversed = await reverseAll(tx, context, reversals);
   const outgoing = [...decisions].flatMap(([each, decision]) => ('goesOut' in decision ? [outgoingLine(each)] : []));
-  const { paid, held } = await matchDebits(context, outgoing);
+  const { paid, held } = await matchDebits(tx, context, outgoing);
   const outcomes: NewOutcome[] = [];
   const reports = new Map<NewLine, LineReport>();
   for (const [each, decision] of decisions) {
@@ -70,7 +72,7 @@ export async function recordDebits(
     // A paid invoice is open again: finance should know.
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
-  await insertOutcomes(context, outcomes);
+  await insertOutcomes(tx, context, outcomes);
   return reports;
 }
 

@@ -41,7 +41,6 @@ export interface Waits {
 }
 
 export interface EventContext {
-  readonly tx: Transaction;
   readonly caller: Caller;
   /** Opened by the first fact that changes anything, so that events that only wait leave no audit event. */
   readonly open: () => Promise<PaymentContext>;
@@ -57,7 +56,8 @@ export interface EventContext {
 
 /** The payment that one of the processor's ids stands for. */
 export async function paymentOf(
-  { tx, account }: EventContext,
+  tx: Transaction,
+  { account }: EventContext,
   ids: readonly string[],
 ): Promise<PaymentState | undefined> {
   const paymentId = await findPayment(

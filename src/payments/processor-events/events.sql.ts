@@ -41,7 +41,8 @@ export function readEventsForReview(tx: Transaction): Promise<{ id: string; type
 }
 
 export async function insertEventOutcome(
-  { tx, now, eventId }: PaymentContext,
+  tx: Transaction,
+  { now, eventId }: PaymentContext,
   event: WaitingEvent,
   outcome: EventOutcome,
 ): Promise<void> {
@@ -112,7 +113,8 @@ export async function readOwnCheckout(
 
 /** The payer has ordered a debit by a checkout. Nothing where that is recorded, or the checkout has ended. */
 export async function insertCheckoutOrder(
-  { tx, eventId }: PaymentContext,
+  tx: Transaction,
+  { eventId }: PaymentContext,
   { checkoutId, on }: { checkoutId: number; on: string },
 ): Promise<void> {
   await execute(
@@ -134,7 +136,8 @@ export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: numbe
 
 /** The payer has ordered a debit by a payment link. Nothing where that is recorded. */
 export async function insertLinkOrder(
-  { tx, eventId }: PaymentContext,
+  tx: Transaction,
+  { eventId }: PaymentContext,
   { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
   on: string,
 ): Promise<void> {
@@ -148,7 +151,8 @@ export async function insertLinkOrder(
 
 /** What a payment link came to. The first that is known stands. */
 export async function insertLinkOutcome(
-  { tx, now }: PaymentContext,
+  tx: Transaction,
+  { now }: PaymentContext,
   { document_id: documentId, version }: Pick<OwnLink, 'document_id' | 'version'>,
   outcome: 'paid' | 'failed',
 ): Promise<void> {
@@ -233,7 +237,11 @@ export interface NewDispute {
   readonly on: string;
 }
 
-export async function insertDispute({ tx, now, eventId }: PaymentContext, dispute: NewDispute): Promise<number> {
+export async function insertDispute(
+  tx: Transaction,
+  { now, eventId }: PaymentContext,
+  dispute: NewDispute,
+): Promise<number> {
   const { dispute_id } = await queryOne<{ dispute_id: number }>(
     tx,
     `INSERT INTO disputes (identity, payment_id, amount, reason, opened_on, recorded_at, event_id)
@@ -245,7 +253,8 @@ export async function insertDispute({ tx, now, eventId }: PaymentContext, disput
 }
 
 export async function insertDisputeOutcome(
-  { tx, now, eventId }: PaymentContext,
+  tx: Transaction,
+  { now, eventId }: PaymentContext,
   { disputeId, outcome, on }: { disputeId: number; outcome: 'won' | 'lost' | 'closed'; on: string },
 ): Promise<void> {
   await execute(

@@ -40,14 +40,14 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
     reasons.clear();
     // One after another: each is judged by what those before it recorded.
     for (const event of round) {
-      const outcome = await processEvent({ tx, caller, open, installation }, event);
+      const outcome = await processEvent(tx, { caller, open, installation }, event);
       if ('waits' in outcome) {
         reasons.set(event, outcome.waits);
         continue;
       }
       if (outcome.outcome === 'effect') counts.effects += 1;
       if (outcome.outcome === 'nothing') counts.without_effect += 1;
-      await insertEventOutcome(await open(), event, outcome);
+      await insertEventOutcome(tx, await open(), event, outcome);
     }
     waiting = round.filter((event) => reasons.has(event));
     progress = waiting.length < round.length;
@@ -60,7 +60,8 @@ export async function processEvents(tx: Transaction, caller: Caller): Promise<Ev
 }
 
 async function processEvent(
-  shared: Pick<EventContext, 'tx' | 'caller' | 'open' | 'installation'>,
+  tx: Transaction,
+  shared: Pick<EventContext, 'caller' | 'open' | 'installation'>,
   event: WaitingEvent,
 ): Promise<EventOutcome | Waits> {
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id: null, reason });
@@ -74,11 +75,11 @@ async function processEvent(
   const on = DateTime.fromISO(event.created).setZone(shared.caller.settings.time_zone).toFormat('yyyy-MM-dd');
   const receivedAt = DateTime.fromISO(event.received_at);
   const context: EventContext = { ...shared, event, account: event.account, on, receivedAt };
-  if ('nothing' in reading) return recordProgress(context, reading.session as SessionProgress, reading.nothing);
+  if ('nothing' in reading) return recordProgress(tx, context, reading.session as SessionProgress, reading.nothing);
   let changed: EventOutcome | undefined;
   let paymentId: number | null = null;
   for (const fact of reading.facts) {
-    const outcome = await recordFact(context, fact);
+    const outcome = await recordFact(tx, context, fact);
     // Of another installation, what follows from it is, too.
     if ('waits' in outcome || (fact.kind === 'received' && outcome.payment_id === null)) return outcome;
     paymentId = outcome.payment_id ?? paymentId;
@@ -87,14 +88,14 @@ async function processEvent(
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
 }
 
-function recordFact(context: EventContext, fact: PaymentFact): Promise<EventOutcome | Waits> {
+function recordFact(tx: Transaction, context: EventContext, fact: PaymentFact): Promise<EventOutcome | Waits> {
   switch (fact.kind) {
     case 'received':
-      return recordReceipt(context, fact);
+      return recordReceipt(tx, context, fact);
     case 'refunded':
     case 'refund_undone':
-      return recordRefund(context, fact);
+      return recordRefund(tx, context, fact);
     case 'disputed':
-      return recordDispute(context, fact);
+      return recordDispute(tx, context, fact);
   }
 }

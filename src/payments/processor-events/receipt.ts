@@ -3,6 +3,7 @@
  * to the documents of the session over several. Only the processor's word for a link or session that we made applies it,
  * and only in its amount and currency. What metadata names is a hint: platforms and payers can write metadata.
  */
+import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import { Amount, isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
@@ -58,13 +59,17 @@ interface Paid {
   readonly link?: OwnLink;
 }
 
-export async function recordReceipt(context: EventContext, receipt: Receipt): Promise<EventOutcome | Waits> {
+export async function recordReceipt(
+  tx: Transaction,
+  context: EventContext,
+  receipt: Receipt,
+): Promise<EventOutcome | Waits> {
   const { installation } = receipt;
-  const purpose = await purposeOf(context, receipt);
+  const purpose = await purposeOf(tx, context, receipt);
   if (purpose?.paid === undefined && installation !== undefined && installation !== context.installation) {
     return { outcome: 'nothing', payment_id: null, reason: `of another installation, ${installation}` };
   }
-  const known = (await paymentOf(context, receipt.ids)) ?? (await reportedElsewhere(context, receipt));
+  const known = (await paymentOf(tx, context, receipt.ids)) ?? (await reportedElsewhere(tx, context, receipt));
   if (
     known !== undefined &&
     (known.currency !== receipt.amount.currency || !money(known.amount, known).equals(receipt.amount))
@@ -75,7 +80,7 @@ export async function recordReceipt(context: EventContext, receipt: Receipt): Pr
   }
   const documents: PayableRow[] = [];
   for (const { number } of purpose?.parts ?? []) {
-    const document = await readPayable(context.tx, number);
+    const document = await readPayable(tx, number);
     if (document !== undefined) documents.push(document);
   }
   const isDoubtful = documents.length > 0 && purpose?.paid === undefined;
@@ -84,21 +89,21 @@ export async function recordReceipt(context: EventContext, receipt: Receipt): Pr
     const what = receipt.checkout === undefined ? 'payment link' : 'session';
     return { waits: `for the event that says which ${what} was paid: ${purpose?.doubt}` };
   }
-  return record(context, receipt, { known, purpose, documents });
+  return record(tx, context, receipt, { known, purpose, documents });
 }
 
 const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
   caller.environment.now().diff(receivedAt).as('hours') < PROOF_WITHIN_HOURS;
 
 /** What a payment is for; undefined where nothing says so. */
-async function purposeOf(context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
+async function purposeOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { link, invoice } = receipt;
-  const own = link === undefined ? undefined : await readOwnLink(context.tx, PROCESSOR.name, link);
+  const own = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
   if (own !== undefined && link !== undefined) {
     const paid: Paid = { field: 'payment_link', found: link, link: own };
     return proven(context, receipt, own, { paid, parts: [{ number: own.number }], what: `the link of ${own.number}` });
   }
-  const checkout = await checkoutOf(context, receipt);
+  const checkout = await checkoutOf(tx, context, receipt);
   if (checkout !== undefined) return checkout;
   if (invoice === undefined) return undefined;
   const doubt =
@@ -109,9 +114,9 @@ async function purposeOf(context: EventContext, receipt: Receipt): Promise<Purpo
 }
 
 /** The purpose of a payment by a session over several invoices: of one that we made, or only named by metadata. */
-async function checkoutOf(context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
+async function checkoutOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { session, checkout: reference } = receipt;
-  const read = (which: { session?: string; reference?: string }) => readOwnCheckout(context.tx, PROCESSOR.name, which);
+  const read = (which: { session?: string; reference?: string }) => readOwnCheckout(tx, PROCESSOR.name, which);
   const partsOf = ({ invoices, currency }: OwnCheckout) =>
     invoices.map(({ number, amount }) => ({ number, amount: Amount.of(amount, currency) }));
   const own = session === undefined ? undefined : await read({ session });
@@ -150,6 +155,7 @@ interface Told {
 }
 
 async function record(
+  tx: Transaction,
   context: EventContext,
   receipt: Receipt,
   { known, purpose, documents }: Told,
@@ -157,8 +163,9 @@ async function record(
   const payments = await context.open();
   const paid = purpose?.paid;
   const payer = paid === undefined ? null : (documents[0]?.partner_id ?? null);
-  const paymentId = known?.payment_id ?? (await insertReceipt(payments, context, receipt, payer));
+  const paymentId = known?.payment_id ?? (await insertReceipt(tx, payments, context, receipt, payer));
   await insertPaymentSources(
+    tx,
     payments,
     receipt.ids.map((id) => ({
       identity: processorIdentity(context.account, id),
@@ -170,15 +177,15 @@ async function record(
   const applied =
     purpose === undefined || paid === undefined
       ? []
-      : await applyOnce(payments, context, { paymentId, parts: purpose.parts, paid });
+      : await applyOnce(tx, payments, context, { paymentId, parts: purpose.parts, paid });
   if (paid?.checkoutId !== undefined) {
-    await insertEnding(payments.tx, { checkoutId: paid.checkoutId, why: 'paid', now: payments.now });
+    await insertEnding(tx, { checkoutId: paid.checkoutId, why: 'paid', now: payments.now });
   }
-  if (paid?.link !== undefined) await insertLinkOutcome(payments, paid.link, 'paid');
+  if (paid?.link !== undefined) await insertLinkOutcome(tx, payments, paid.link, 'paid');
   if (known !== undefined && applied.length === 0) {
     return { outcome: 'nothing', payment_id: paymentId, reason: `payment ${paymentId} is recorded already` };
   }
-  if (purpose !== undefined && paid === undefined) await suggestHints(payments, paymentId, purpose);
+  if (purpose !== undefined && paid === undefined) await suggestHints(tx, payments, paymentId, purpose);
   return {
     outcome: 'effect',
     payment_id: paymentId,
@@ -198,7 +205,8 @@ function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[]
 
 /** The payment that finance or the bank reported first, under the processor's id. */
 async function reportedElsewhere(
-  { tx, on }: EventContext,
+  tx: Transaction,
+  { on }: EventContext,
   { amount, ids }: Receipt,
 ): Promise<PaymentState | undefined> {
   const candidates = await readCandidates(tx, {
@@ -211,6 +219,7 @@ async function reportedElsewhere(
 }
 
 async function insertReceipt(
+  tx: Transaction,
   payments: PaymentContext,
   { account, on }: EventContext,
   { ids, amount, payer_name }: Receipt,
@@ -218,7 +227,7 @@ async function insertReceipt(
 ): Promise<number> {
   const reference = ids[0] as string;
   const identity = processorIdentity(account, reference);
-  const inserted = await insertPayments(payments, [
+  const inserted = await insertPayments(tx, payments, [
     {
       identity,
       source: 'processor',
@@ -241,11 +250,11 @@ async function insertReceipt(
  * replaced since, the replacement is suggested. Gives the numbers of those that it was applied to.
  */
 async function applyOnce(
+  tx: Transaction,
   payments: PaymentContext,
   { caller, on }: EventContext,
   { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: Paid },
 ): Promise<string[]> {
-  const { tx } = payments;
   if (await wasApplied(tx, paymentId)) return [];
   const { field, found } = paid;
   const applied: PayableRow[] = [];
@@ -256,11 +265,11 @@ async function applyOnce(
     // A payment that was given back before it was applied pays nothing.
     if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
     if (whyNotPayable(state, document) !== undefined) {
-      await suggestReplacement(payments, state, part, document.replaced_by);
+      await suggestReplacement(tx, payments, state, part, document.replaced_by);
       continue;
     }
-    await assumePayer(payments, state, [document]);
-    await applyTo(payments, caller.settings, state, document, {
+    await assumePayer(tx, payments, state, [document]);
+    await applyTo(tx, payments, caller.settings, state, document, {
       amount: amountFor(state, document, part),
       // A small difference is written off where the whole payment is for one document.
       whole: parts.length === 1,
@@ -274,7 +283,7 @@ async function applyOnce(
     applied.push(document);
   }
   await enqueueDeliveries(
-    payments,
+    tx,
     applied.map(({ document_id }) => document_id),
   );
   return applied.map(({ number }) => number);
@@ -290,12 +299,17 @@ function amountFor(state: PaymentState, document: PayableRow, { amount }: Part):
 }
 
 /** What only metadata says is for a person to confirm. */
-async function suggestHints(payments: PaymentContext, paymentId: number, { parts, doubt }: Purpose): Promise<void> {
+async function suggestHints(
+  tx: Transaction,
+  payments: PaymentContext,
+  paymentId: number,
+  { parts, doubt }: Purpose,
+): Promise<void> {
   for (const part of parts) {
-    const state = await readState(payments.tx, paymentId);
-    const document = await readPayable(payments.tx, part.number);
+    const state = await readState(tx, paymentId);
+    const document = await readPayable(tx, part.number);
     if (state === undefined || document === undefined || whyNotPayable(state, document) !== undefined) continue;
-    await insertSuggestions(payments, [
+    await insertSuggestions(tx, payments, [
       {
         payment_id: paymentId,
         document_id: document.document_id,
@@ -308,15 +322,16 @@ async function suggestHints(payments: PaymentContext, paymentId: number, { parts
 }
 
 async function suggestReplacement(
+  tx: Transaction,
   payments: PaymentContext,
   state: PaymentState,
   { number, amount }: Part,
   replacedBy: string | null,
 ): Promise<void> {
-  const successor = replacedBy === null ? undefined : await readPayable(payments.tx, replacedBy);
+  const successor = replacedBy === null ? undefined : await readPayable(tx, replacedBy);
   if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
   const what = amount === undefined ? `the link of ${number} was paid` : `${number} was paid with others`;
-  await insertSuggestions(payments, [
+  await insertSuggestions(tx, payments, [
     {
       payment_id: state.payment_id,
       document_id: successor.document_id,

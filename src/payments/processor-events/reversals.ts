@@ -1,4 +1,5 @@
 /** Payments that the processor refunded, or that their payers disputed. */
+import type { Transaction } from '../../database/transaction.ts';
 import { parseExactJson } from '../../json.ts';
 import { Amount } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
@@ -14,22 +15,26 @@ import { insertDispute, insertDisputeOutcome, readDispute, readEventsOf, readRef
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 
 /** A dispute is opened, then decided. A late event never reopens it; one that was lost is won if the appeal is. */
-export async function recordDispute(context: EventContext, fact: Dispute): Promise<EventOutcome | Waits> {
+export async function recordDispute(
+  tx: Transaction,
+  context: EventContext,
+  fact: Dispute,
+): Promise<EventOutcome | Waits> {
   const { account, on } = context;
-  const payment = await paymentOf(context, fact.ids);
+  const payment = await paymentOf(tx, context, fact.ids);
   if (payment === undefined) return waitsForPayment(fact.ids[0]);
   const { payment_id } = payment;
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
   const foreign = inOtherCurrency('dispute', fact.amount, payment);
   if (foreign !== undefined) return foreign;
   const identity = processorIdentity(account, fact.dispute);
-  const before = await readDispute(context.tx, identity);
+  const before = await readDispute(tx, identity);
   const isAppealed = before?.outcome === 'lost' && fact.state === 'won';
   if (before?.outcome && !isAppealed) return nothing(`dispute ${fact.dispute} is ${before.outcome}`);
   const payments = await context.open();
   const disputeId =
     before?.dispute_id ??
-    (await insertDispute(payments, {
+    (await insertDispute(tx, payments, {
       identity,
       paymentId: payment_id,
       amount: fact.amount.toString(),
@@ -38,12 +43,12 @@ export async function recordDispute(context: EventContext, fact: Dispute): Promi
     }));
   // An open dispute withdraws the money and a lost one keeps it; an inquiry withdraws nothing.
   const withdraws = (fact.state === 'open' || fact.state === 'lost') && before?.payment_reversal_id == null;
-  if (withdraws) await withdraw(payments, { identity, payment, fact, on });
+  if (withdraws) await withdraw(tx, payments, { identity, payment, fact, on });
   const decided = fact.state === 'won' || fact.state === 'lost' || fact.state === 'closed' ? fact.state : undefined;
   if (decided !== undefined) {
-    await insertDisputeOutcome(payments, { disputeId, outcome: decided, on });
+    await insertDisputeOutcome(tx, payments, { disputeId, outcome: decided, on });
     if (decided !== 'lost' && before?.payment_reversal_id != null && !before.reinstated) {
-      await reinstate(payments, before.payment_reversal_id, on);
+      await reinstate(tx, payments, before.payment_reversal_id, on);
     }
   }
   if (before !== undefined && !withdraws && decided === undefined) {
@@ -64,12 +69,13 @@ function inOtherCurrency(
 
 /** Withdraws at most what is left after refunds. */
 async function withdraw(
+  tx: Transaction,
   payments: PaymentContext,
   { identity, payment, fact, on }: { identity: string; payment: PaymentState; fact: Dispute; on: string },
 ): Promise<void> {
   const amount = smaller(fact.amount, remaining(payment));
   if (!amount.isPositive()) return;
-  await reverseAll(payments, [
+  await reverseAll(tx, payments, [
     {
       identity,
       payment_id: payment.payment_id,
@@ -96,16 +102,20 @@ interface Told {
  * What is refunded of a payment follows from all that its events said, in whichever order they came. What exceeds the recorded
  * refunds is reversed; where less is refunded than before, because a refund failed, the payment is reinstated.
  */
-export async function recordRefund(context: EventContext, fact: Refund): Promise<EventOutcome | Waits> {
-  const { tx, event, on } = context;
-  const state = await paymentOf(context, fact.ids);
+export async function recordRefund(
+  tx: Transaction,
+  context: EventContext,
+  fact: Refund,
+): Promise<EventOutcome | Waits> {
+  const { event, on } = context;
+  const state = await paymentOf(tx, context, fact.ids);
   if (state === undefined) return waitsForPayment(fact.ids[0]);
   const { payment_id } = state;
   const nothing = (reason: string): EventOutcome => ({ outcome: 'nothing', payment_id, reason });
   const foreign = inOtherCurrency('refund', fact.kind === 'refunded' ? fact.total : fact.amount, state);
   if (foreign !== undefined) return foreign;
   const now: Told = { at: Date.parse(event.created), fact };
-  const { told, erasedUntil } = await readTold(context, payment_id);
+  const { told, erasedUntil } = await readTold(tx, payment_id);
   if (now.at < erasedUntil) return nothing('what happened after it is recorded');
   const recorded = await readRefunds(tx, payment_id);
   const sum = (refunds: typeof recorded) =>
@@ -118,7 +128,7 @@ export async function recordRefund(context: EventContext, fact: Refund): Promise
     refundedBy([...told, now]) ?? (fact.kind === 'refunded' || isKnown ? before : orNothing(before.minus(fact.amount)));
   const identity = processorIdentity(context.account, `${payment_id}|refunded|${event.id}`);
   const reverse = async (amount: Amount) =>
-    reverseAll(await context.open(), [
+    reverseAll(tx, await context.open(), [
       {
         ...{ identity, payment_id, amount: amount.toString(), kind: 'refunded' as const, reversed_on: on },
         reason: `refunded by the processor, ${refunded.forPeople()} in total`,
@@ -144,7 +154,7 @@ export async function recordRefund(context: EventContext, fact: Refund): Promise
   let undone = Amount.zero(state.currency);
   for (const each of byProcessor) {
     if (!undone.isLessThan(back)) break;
-    await reinstate(await context.open(), each.payment_reversal_id, on);
+    await reinstate(tx, await context.open(), each.payment_reversal_id, on);
     undone = undone.plus(money(each.amount, state));
   }
   if (back.isLessThan(undone)) await reverse(undone.minus(back));
@@ -155,7 +165,7 @@ export async function recordRefund(context: EventContext, fact: Refund): Promise
 }
 
 /** What events said of the refunds of a payment, and until when the data of its events is erased. */
-async function readTold({ tx }: EventContext, paymentId: number): Promise<{ told: Told[]; erasedUntil: number }> {
+async function readTold(tx: Transaction, paymentId: number): Promise<{ told: Told[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
   const told: Told[] = [];
   for (const { type, created, payload } of await readEventsOf(tx, paymentId)) {

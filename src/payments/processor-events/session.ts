@@ -2,6 +2,7 @@
  * What the processor says of a session before its money is there: ordered, failed, expired. Of a payment link nothing
  * expires: its sessions can be opened again.
  */
+import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import type { SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
@@ -18,26 +19,27 @@ import {
 
 /** Gives the reason of an outcome without an effect on the books. A session that we did not make is left alone. */
 export async function recordProgress(
+  tx: Transaction,
   context: EventContext,
   { id, link, state }: SessionProgress,
   reason: string,
 ): Promise<EventOutcome> {
-  const { tx, on } = context;
+  const { on } = context;
   const own = await readOwnCheckout(tx, PROCESSOR.name, { session: id });
   if (own !== undefined) {
     const { checkout_id: checkoutId } = own;
     const payments = await context.open();
-    if (state === 'ordered') await insertCheckoutOrder(payments, { checkoutId, on });
+    if (state === 'ordered') await insertCheckoutOrder(tx, payments, { checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
     // Their own links are closed while a debit is on its way, and made again once it has failed.
-    await enqueueDeliveries(payments, await readDocumentsOfCheckout(tx, checkoutId));
+    await enqueueDeliveries(tx, await readDocumentsOfCheckout(tx, checkoutId));
   }
   const ownLink = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
   if (ownLink !== undefined && state !== 'expired') {
     const payments = await context.open();
-    if (state === 'ordered') await insertLinkOrder(payments, ownLink, on);
-    else await insertLinkOutcome(payments, ownLink, 'failed');
-    await enqueueDeliveries(payments, [ownLink.document_id]);
+    if (state === 'ordered') await insertLinkOrder(tx, payments, ownLink, on);
+    else await insertLinkOutcome(tx, payments, ownLink, 'failed');
+    await enqueueDeliveries(tx, [ownLink.document_id]);
   }
   return { outcome: 'nothing', payment_id: null, reason };
 }
