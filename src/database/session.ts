@@ -93,22 +93,6 @@ export async function oneAtATime<Result>(
   }
 }
 
-/** A pool for the queue, which does not go through knex. */
-export function openClientPool(
-  connection: pg.ClientConfig,
-  max: number,
-  role: SessionOptions['role'] = 'owner',
-): pg.Pool {
-  const pool = new pg.Pool({ ...connection, max });
-  // The query that needs a lost connection reports it. An unhandled 'error' event would end the process.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => {
-    client.on('error', () => {});
-    client.query(setupOf({ role })).catch(() => {});
-  });
-  return pool;
-}
-
 export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): Knex {
   const setup = setupOf(options);
   const { patience } = options;

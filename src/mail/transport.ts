@@ -31,6 +31,11 @@ export interface OutgoingMessage {
   readonly messageId: string;
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
+  /**
+   * Asked right before the first byte of the message is sent, at most once: false if it is not to be sent after all.
+   * Until then, it certainly was not. Absent: it is sent.
+   */
+  readonly offer?: () => Promise<boolean>;
 }
 
 export interface Transport {
@@ -87,6 +92,9 @@ export function openTransport(options: TransportOptions): Transport {
   return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
 }
 
+const CALLED_OFF = 'it is not to be sent any more';
+const always = (): Promise<boolean> => Promise.resolve(true);
+
 // --- Outbox ---------------------------------------------------------------------------------------------------------
 
 /** A folder of `.eml` files named by Message-ID. A file that is there is whole, and was still there after a crash. */
@@ -98,8 +106,9 @@ class Outbox implements Transport {
     this.folder = resolve(folder);
   }
 
-  async send({ messageId, raw }: OutgoingMessage): Promise<SendOutcome> {
+  async send({ messageId, raw, offer = always }: OutgoingMessage): Promise<SendOutcome> {
     const name = `${fileName(messageId)}.eml`;
+    if (!(await offer())) return { outcome: 'deferred', reply: CALLED_OFF };
     try {
       await makeFolder(this.folder);
       await writeWhole(join(this.folder, name), raw, 'replace');
@@ -342,10 +351,10 @@ class Smtp implements Transport {
   }
 
   /** Sends one message over one connection, which is kept for the next message only after a success. */
-  private async sendOver(session: Session, { envelope, raw }: OutgoingMessage): Promise<Attempt> {
+  private async sendOver(session: Session, { envelope, raw, offer = always }: OutgoingMessage): Promise<Attempt> {
     const { connection } = session;
     clearTimeout(session.idleTimer);
-    const parcel = new Parcel(raw, () => this.waitLonger(connection));
+    const parcel = new Parcel(raw, offer, () => this.waitLonger(connection));
     let deadline: NodeJS.Timeout | undefined;
     let cutOff: (reason: Error) => void = () => {};
     const result = await new Promise<SendOutcome | SmtpError>((done) => {
@@ -409,8 +418,9 @@ class Smtp implements Transport {
 }
 
 /**
- * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Once the last piece is
- * read, the end of the message may be sent at any time; until then it certainly was not.
+ * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Then it is offered, and read
+ * if it is still to be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
+ * certainly was not.
  */
 class Parcel extends Readable {
   /** Something of the message may have been sent. */
@@ -418,17 +428,29 @@ class Parcel extends Readable {
   /** The end of the message may have been sent. */
   ended = false;
   private readonly content: Buffer;
+  private readonly offer: () => Promise<boolean>;
   private readonly onEnded: () => void;
   private at = 0;
 
-  constructor(content: Buffer, onEnded: () => void) {
+  constructor(content: Buffer, offer: () => Promise<boolean>, onEnded: () => void) {
     super();
     this.content = content;
+    this.offer = offer;
     this.onEnded = onEnded;
   }
 
   override _read(size: number): void {
+    if (this.begun) this.pushPiece(size);
+    else void this.begin(size);
+  }
+
+  private async begin(size: number): Promise<void> {
     this.begun = true;
+    if (!(await this.offer())) this.destroy(new Error(CALLED_OFF));
+    else if (!this.destroyed) this.pushPiece(size);
+  }
+
+  private pushPiece(size: number): void {
     const piece = this.content.subarray(this.at, this.at + size);
     this.at += piece.length;
     if (this.at >= this.content.length && !this.ended) {

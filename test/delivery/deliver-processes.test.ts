@@ -1,6 +1,7 @@
 /** Workers in processes of their own at one database, as on several hosts. They are compiled by `npm test`. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterEach, expect, test } from 'vitest';
+import { CLAIMED } from '../../src/database/claims.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { compiled } from '../support/program.ts';
@@ -75,14 +76,17 @@ const count = async (status: string): Promise<number> =>
 
 const invoiceEmails = () => server.mails.filter(({ parsed }) => /INV-/.test(parsed.subject ?? ''));
 
-/** Who stands ready: each has a connection of its own that listens for jobs. */
+/** Who stands ready: each has a connection of its own by which it claims. */
 const standing = async (): Promise<number> => {
   const [row] = await world.sql<{ standing: string }>(
-    `SELECT count(*) AS standing FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN "jobs:insert"%'
-     AND pid <> pg_backend_pid()`,
+    `SELECT count(*) AS standing FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE '%due AS MATERIALIZED%with_email%' AND pid <> pg_backend_pid()`,
   );
   return Number(row?.standing);
 };
+
+/** Documents that a process has in hand. */
+const claimed = (): Promise<{ holder: number }[]> => world.sql<{ holder: number }>(CLAIMED);
 
 /** A process takes 24 at a time: fewer than six times that might leave one process none. */
 const INVOICES = 150;
@@ -111,14 +115,11 @@ test('what a killed process had in hand is sent by another as soon as it starts'
   const first = start();
   await until(async () => (await standing()) === 1, 'that it stands ready');
   await closeJuly(30);
-  await until(async () => (await count('sending')) > 0, 'that it sends');
-  const locked = await world.sql<{ locked_by: string }>(
-    'SELECT DISTINCT locked_by FROM graphile_worker.jobs WHERE locked_by IS NOT NULL',
-  );
-  expect(locked).toHaveLength(1);
-  expect(locked[0]?.locked_by).toMatch(/^reckoner-\d+$/);
+  await until(async () => (await claimed()).length >= 24, 'that it has its hands full');
+  expect(new Set((await claimed()).map(({ holder }) => holder)).size).toBe(1);
   first.process.kill('SIGKILL');
   await first.ended;
+  await until(async () => (await claimed()).length === 0, 'that nobody has them');
   server.dropConnections();
   server.behaviour = 'accept';
   start();
