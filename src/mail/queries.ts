@@ -256,7 +256,8 @@ const OFFER = prepared(
   `WITH claimed AS MATERIALIZED (${CLAIMED})
      UPDATE emails e SET status = 'sending', recipients = c.recipients,
             envelope_from = c."envelopeFrom", message = substring(:bytes::bytea FROM c.start FOR c.length),
-            message_sha256 = c.sha256, attempts = c.attempt, attempted_at = c."startedAt", reason = NULL
+            message_sha256 = c.sha256, attempts = c.attempt, attempted_at = c."startedAt", reason = NULL,
+            due_at = now()
      FROM json_to_recordset(:offers::json) AS c (
        "emailId" bigint, attempt integer, holder integer, recipients text[], "envelopeFrom" text, start integer,
        length integer, sha256 text, "pdfSha256" text, "eInvoiceSha256" text, "startedAt" timestamptz)

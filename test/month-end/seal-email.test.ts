@@ -39,7 +39,7 @@ async function interrupted(): Promise<Buffer> {
   await world.sql(`ALTER TABLE emails DISABLE TRIGGER emails_facts_stay`);
   await world.sql(
     `UPDATE emails SET status = 'sending', sent_at = NULL, message = $1, attempts = attempts + 1,
-            unclear_attempts = 0
+            unclear_attempts = 0, due_at = now()
      WHERE kind = 'seal'`,
     [raw],
   );
