@@ -1,7 +1,6 @@
 /**
- * Claims: all that is delivered (documents, other e-mails, partners' events) is claimed here, in batches, by any number of
- * processes on any number of hosts. An item is claimed by an advisory lock on a connection that is open as long as its
- * process works. So claims end with their connection: what a dead process had in hand is free at once.
+ * Claims: any number of processes claim here, in batches, what is to be delivered (documents, other e-mails, partners' events).
+ * A claim is an advisory lock on a connection of its process, and ends with it: what a dead process had is free at once.
  */
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
@@ -9,12 +8,12 @@ import { CLAIM_LOCKS } from './locks.ts';
 import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
-/** What is due of one kind. An item is called by its kind and its key. */
+/** What is due of one kind. */
 export interface DueItems {
   readonly kind: 'document' | 'email' | 'webhook';
   /**
-   * The query for the keys of the next items, at most `:most`. It locks their rows and skips locked ones, so that nobody
-   * changes an item while it is claimed. `free` is the condition that nobody has claimed the item with this key.
+   * The query for the keys of the next `:most` items. It locks their rows, so that nobody changes an item while it is
+   * claimed. `free`: nobody has claimed the item with this key.
    */
   readonly due: (free: (key: string) => string) => string;
   readonly bindings?: () => Bindings;
@@ -104,10 +103,7 @@ export interface Work {
   readonly atOnce: number;
   /** Items claimed beforehand, so that nobody waits for a claim. Others cannot have them meanwhile. */
   readonly ahead?: number;
-  /**
-   * Works on an item. False: not finished, so it is left alone for the rest of the run, or for a minute by whoever
-   * stays. A rejection ends the whole work.
-   */
+  /** False: not finished, so it is left alone for the rest of the run, or for a minute. A rejection ends all work. */
   readonly work: (key: string) => Promise<boolean>;
   /** Begins no further item. */
   readonly stop?: AbortSignal | undefined;

@@ -16,10 +16,7 @@ import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DUE_DOCUMENTS, noteFailure, theseDocuments } from './queries.ts';
 import { DeliverySteps } from './steps.ts';
 
-/**
- * Deliveries under way at once. While some are rendered, others wait for the database or the mail server. A program that
- * is killed leaves fewer e-mails of which it is unknown whether they arrived: those offered over its few connections.
- */
+/** Deliveries under way at once. While some are rendered, others wait for the database or the mail server. */
 const WORKERS = 24;
 
 /**
