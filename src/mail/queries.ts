@@ -68,7 +68,7 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   );
 }
 
-/** Makes the e-mails due that carry no document and are not finished: these alone, if any are named. Gives their number. */
+/** Makes the e-mails due that carry no document and are not finished: only the named ones, if any. Gives their number. */
 export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
   return execute(
     tx,
@@ -325,7 +325,8 @@ export async function setAside(
 ): Promise<boolean> {
   const changed = await execute(
     tx,
-    `UPDATE emails SET status = :status, reason = :reason, due_at = 'infinity', message = CASE WHEN :status = 'held' THEN message END
+    `UPDATE emails SET status = :status, reason = :reason, due_at = 'infinity',
+            message = CASE WHEN :status = 'held' THEN message END
      WHERE email_id = :emailId AND attempts = :attempts AND status IN ('queued', 'held')`,
     email,
   );

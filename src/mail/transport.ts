@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
@@ -15,6 +14,7 @@ import { isThisMachine } from '../config/environment.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, writeWhole } from '../files.ts';
 import { bareMessageId } from './message.ts';
+import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
@@ -92,7 +92,6 @@ export function openTransport(options: TransportOptions): Transport {
   return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
 }
 
-const CALLED_OFF = 'it is not to be sent any more';
 const always = (): Promise<boolean> => Promise.resolve(true);
 
 // --- Outbox ---------------------------------------------------------------------------------------------------------
@@ -414,50 +413,6 @@ class Smtp implements Transport {
     clearTimeout(idleTimer);
     connection.quit();
     setTimeout(() => connection.close(), 2000).unref();
-  }
-}
-
-/**
- * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Then it is offered, and read
- * if it is still to be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
- * certainly was not.
- */
-class Parcel extends Readable {
-  /** Something of the message may have been sent. */
-  begun = false;
-  /** The end of the message may have been sent. */
-  ended = false;
-  private readonly content: Buffer;
-  private readonly offer: () => Promise<boolean>;
-  private readonly onEnded: () => void;
-  private at = 0;
-
-  constructor(content: Buffer, offer: () => Promise<boolean>, onEnded: () => void) {
-    super();
-    this.content = content;
-    this.offer = offer;
-    this.onEnded = onEnded;
-  }
-
-  override _read(size: number): void {
-    if (this.begun) this.pushPiece(size);
-    else void this.begin(size);
-  }
-
-  private async begin(size: number): Promise<void> {
-    this.begun = true;
-    if (!(await this.offer())) this.destroy(new Error(CALLED_OFF));
-    else if (!this.destroyed) this.pushPiece(size);
-  }
-
-  private pushPiece(size: number): void {
-    const piece = this.content.subarray(this.at, this.at + size);
-    this.at += piece.length;
-    if (this.at >= this.content.length && !this.ended) {
-      this.ended = true;
-      this.onEnded();
-    }
-    this.push(piece.length === 0 ? null : piece);
   }
 }
 
