@@ -38,7 +38,8 @@ CREATE TABLE emails (
   attempts integer NOT NULL DEFAULT 0,
   -- Attempts whose outcome is unknown: the first is repeated with the same bytes, the second makes it uncertain.
   unclear_attempts integer NOT NULL DEFAULT 0,
-  worker bigint,
+  -- From then on a worker looks at it, while it is queued, held or being sent; 'infinity': when a run looks at all.
+  due_at timestamptz NOT NULL DEFAULT now(),
   queued_at timestamptz NOT NULL,
   attempted_at timestamptz,
   sent_at timestamptz,
@@ -64,7 +65,6 @@ CREATE TABLE emails (
   CONSTRAINT email_event_named CHECK (
     event_id IS NOT NULL OR kind IN ('missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status')
     OR asked_for IS NOT DISTINCT FROM 'close'),
-  CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (
     status <> 'sending' OR (message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL)),
   -- A bounced one was sent, or is one of those of which it was uncertain.
@@ -103,6 +103,7 @@ CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'statu
 -- The latest of a document. Without it a month's preview after ten years took 70 s, reading all of them each time.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
+CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
 
 -- What an e-mail is about, its Message-ID and that it was sent are facts.
@@ -174,10 +175,6 @@ CREATE TABLE email_bounces (
 );
 CALL make_fact('email_bounces', while_paused => true);
 
--- Every worker takes a number and holds an advisory lock with that number while it lives.
-CREATE SEQUENCE worker_numbers;
-CALL grant_to_app('USAGE', 'worker_numbers');
-
 -- For the nouns before this one: the e-mails of documents, and the latest of each document.
 CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
@@ -245,8 +242,7 @@ CALL grant_to_app('SELECT', 'document_email_history');
 -- Queues one e-mail for each of these documents, with a Message-ID that is fixed from now on.
 CREATE FUNCTION queue_document_emails(
   document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamptz
-) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
+) RETURNS void LANGUAGE sql AS $$
   INSERT INTO emails (kind, document_id, asked_for, addressed_to, event_id, message_id, status, queued_at)
   SELECT d.document, d.document_id, $2, $3, $4,
          format('<%s.%s.%s@%s>', d.number,
@@ -254,9 +250,7 @@ BEGIN
          'queued', $6
   FROM documents d CROSS JOIN installation i
   WHERE d.document_id = ANY ($1)
-  ORDER BY d.document_id;
-  PERFORM enqueue_deliveries($1);
-END
+  ORDER BY d.document_id
 $$;
 
 -- Withdraws the e-mails of void documents and says what became of each; none where a worker has it in hand. An e-mail
@@ -274,14 +268,12 @@ $$;
 
 -- Holds the e-mails of documents that no worker has in hand.
 CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text) RETURNS void LANGUAGE sql AS $$
-  UPDATE emails e SET status = 'held', reason = $2
+  UPDATE emails e SET status = 'held', reason = $2, due_at = 'infinity'
   WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
 $$;
 
 -- Queues the held e-mails of documents again.
-CREATE FUNCTION release_document_emails(document_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE emails e SET status = 'queued', reason = NULL WHERE e.document_id = ANY ($1) AND e.status = 'held';
-  PERFORM enqueue_deliveries($1);
-END
+CREATE FUNCTION release_document_emails(document_ids bigint[]) RETURNS void LANGUAGE sql AS $$
+  UPDATE emails e SET status = 'queued', reason = NULL, due_at = now()
+  WHERE e.document_id = ANY ($1) AND e.status = 'held'
 $$;

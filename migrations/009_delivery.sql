@@ -240,15 +240,16 @@ CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE
 CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
 
--- Names the documents to look at (src/database/grants.ts lets the workers take them). One job per document: a second request
--- replaces the first while that waits.
-CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql SECURITY DEFINER
-  SET search_path = pg_catalog, pg_temp AS $$
-  SELECT count(*) FROM graphile_worker.add_jobs((
-    SELECT array_agg(('deliver', json_build_object('document_id', id), NULL, NULL, NULL, 'deliver:' || id, NULL, NULL
-                     )::graphile_worker.job_spec ORDER BY id)
-    FROM unnest(document_ids) AS id))
-  HAVING cardinality(document_ids) > 0
+-- Documents whose payment link is to be looked at. Asked for once more while a worker looks, it is looked at again.
+CREATE TABLE link_checks (
+  document_id bigint PRIMARY KEY REFERENCES documents,
+  asked integer NOT NULL DEFAULT 1
+);
+CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'link_checks');
+
+CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO link_checks AS c (document_id) SELECT DISTINCT id FROM unnest(document_ids) AS id ORDER BY id
+  ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $$;
 
 -- What happened to the payment link of a document, for its history. Not its address, which pays for whoever has it.

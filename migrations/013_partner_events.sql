@@ -120,8 +120,6 @@ CREATE TABLE webhooks (
   last_failure text,
   next_attempt_at timestamptz,
   paused_at timestamptz,
-  -- Who is sending (src/mail/workers.ts).
-  worker bigint,
   CONSTRAINT webhook_failing_says_why CHECK (
     (failures > 0) = (failing_since IS NOT NULL) AND (failures > 0) = (last_failure IS NOT NULL)),
   CONSTRAINT webhook_paused_after_failures CHECK (paused_at IS NULL OR failures > 0)

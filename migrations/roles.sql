@@ -29,7 +29,7 @@ BEGIN
   IF NOT pg_has_role(current_user, 'reckoner_owner', 'SET') THEN
     EXECUTE format('GRANT reckoner_owner TO %I', current_user);
   END IF;
-  -- The database's owner also owns the schema public, and makes a schema for the queue of deliveries.
+  -- The database's owner also owns the schema public.
   EXECUTE format('ALTER DATABASE %I OWNER TO reckoner_owner', current_database());
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
   -- Imports and closes sort their rows in temporary tables.

@@ -1,4 +1,4 @@
--- Facts: SHA-256 525dad8404cd9d52dfc5e6f9d6507fd285208168bf695726b32460130627ce92, without the role reckoner_app 34d0830627f4d24fd212c569aa49dc5cfdd7a913f3a4f3f1b777ec2193809d5f
+-- Facts: SHA-256 428134532fb86529ce7a5b367356a7f116f4c028cda7f3029db43978d8c4aa48, without the role reckoner_app 76b164f5420d53bf575954f8f699fbc595f45bd8edccb4b1f6dc4f60b8559fe2
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -2193,7 +2193,7 @@ CREATE TABLE emails (
   envelope_from text,
   attempts integer NOT NULL DEFAULT 0,
   unclear_attempts integer NOT NULL DEFAULT 0,
-  worker bigint,
+  due_at timestamp with time zone NOT NULL DEFAULT now(),
   queued_at timestamp with time zone NOT NULL,
   attempted_at timestamp with time zone,
   sent_at timestamp with time zone,
@@ -2218,7 +2218,6 @@ END),
   CONSTRAINT email_approval_named CHECK ((kind = ANY (ARRAY['approval_request', 'approval_decision'])) = (approval_request_id IS NOT NULL)),
   CONSTRAINT email_address_for_a_resend CHECK (addressed_to IS NULL OR NOT asked_for IS DISTINCT FROM 'resend'),
   CONSTRAINT email_event_named CHECK (event_id IS NOT NULL OR (kind = ANY (ARRAY['missing_feeds', 'seal', 'books_seal', 'checkpoint', 'status'])) OR NOT asked_for IS DISTINCT FROM 'close'),
-  CONSTRAINT email_in_flight_has_worker CHECK ((status = 'sending') = (worker IS NOT NULL)),
   CONSTRAINT email_in_flight_has_message CHECK (status <> 'sending' OR message IS NOT NULL AND message_sha256 IS NOT NULL AND recipients IS NOT NULL),
   CONSTRAINT email_sent_has_time CHECK (
 CASE status
@@ -2251,6 +2250,7 @@ CREATE UNIQUE INDEX checkpoint_email_once ON emails USING btree (checkpoint_numb
 CREATE UNIQUE INDEX status_email_waits_once ON emails USING btree (kind) WHERE kind = 'status' AND (status = ANY (ARRAY['queued', 'sending', 'held']));
 CREATE INDEX emails_of_document ON emails USING btree (document_id, email_id) WHERE document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails USING btree (status) WHERE status <> 'sent';
+CREATE INDEX emails_due ON emails USING btree (due_at, email_id) WHERE status = ANY (ARRAY['queued', 'sending', 'held']);
 CREATE TRIGGER emails_facts_stay BEFORE UPDATE ON emails FOR EACH ROW EXECUTE FUNCTION refuse_rewritten_email(); -- enabled: A
 CREATE TRIGGER not_begun_while_paused BEFORE UPDATE OF status ON emails FOR EACH ROW WHEN (new.status = 'sending' AND old.status <> 'sending') EXECUTE FUNCTION begin_recording('not_while_paused'); -- enabled: A
 CREATE TRIGGER not_while_paused BEFORE INSERT ON emails FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('not_while_paused'); -- enabled: A
@@ -2332,9 +2332,6 @@ CREATE TRIGGER facts_in_order BEFORE INSERT ON email_bounces FOR EACH STATEMENT 
 GRANT INSERT, SELECT ON email_bounces TO reckoner_app;
 GRANT SELECT ON SEQUENCE email_bounces_email_bounce_id_seq TO reckoner_app;
 
-CREATE SEQUENCE worker_numbers AS bigint START 1 INCREMENT 1;
-GRANT SELECT, USAGE ON SEQUENCE worker_numbers TO reckoner_app;
-
 CREATE VIEW document_emails AS
  SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients,
     message_sha256, attempts, unclear_attempts, queued_at, attempted_at, sent_at
@@ -2415,9 +2412,8 @@ GRANT SELECT ON document_email_history TO reckoner_app;
 
 CREATE FUNCTION queue_document_emails(document_ids bigint[], asked_for text, addressed_to text, event_id bigint, mail_domain text, now timestamp with time zone)
  RETURNS void
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-BEGIN
   INSERT INTO emails (kind, document_id, asked_for, addressed_to, event_id, message_id, status, queued_at)
   SELECT d.document, d.document_id, $2, $3, $4,
          format('<%s.%s.%s@%s>', d.number,
@@ -2425,9 +2421,7 @@ BEGIN
          'queued', $6
   FROM documents d CROSS JOIN installation i
   WHERE d.document_id = ANY ($1)
-  ORDER BY d.document_id;
-  PERFORM enqueue_deliveries($1);
-END
+  ORDER BY d.document_id
 $function$;
 GRANT EXECUTE ON FUNCTION queue_document_emails TO reckoner_app;
 
@@ -2449,19 +2443,17 @@ CREATE FUNCTION hold_document_emails(document_ids bigint[], reason text)
  RETURNS void
  LANGUAGE sql
 AS $function$
-  UPDATE emails e SET status = 'held', reason = $2
+  UPDATE emails e SET status = 'held', reason = $2, due_at = 'infinity'
   WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
 $function$;
 GRANT EXECUTE ON FUNCTION hold_document_emails TO reckoner_app;
 
 CREATE FUNCTION release_document_emails(document_ids bigint[])
  RETURNS void
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-BEGIN
-  UPDATE emails e SET status = 'queued', reason = NULL WHERE e.document_id = ANY ($1) AND e.status = 'held';
-  PERFORM enqueue_deliveries($1);
-END
+  UPDATE emails e SET status = 'queued', reason = NULL, due_at = now()
+  WHERE e.document_id = ANY ($1) AND e.status = 'held'
 $function$;
 GRANT EXECUTE ON FUNCTION release_document_emails TO reckoner_app;
 
@@ -2740,17 +2732,20 @@ BEGIN
 END
 $function$;
 
+CREATE TABLE link_checks (
+  document_id bigint NOT NULL,
+  asked integer NOT NULL DEFAULT 1,
+  CONSTRAINT link_checks_pkey PRIMARY KEY (document_id),
+  CONSTRAINT link_checks_document_id_fkey FOREIGN KEY (document_id) REFERENCES documents(document_id)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON link_checks TO reckoner_app;
+
 CREATE FUNCTION enqueue_deliveries(document_ids bigint[])
  RETURNS void
  LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  SELECT count(*) FROM graphile_worker.add_jobs((
-    SELECT array_agg(('deliver', json_build_object('document_id', id), NULL, NULL, NULL, 'deliver:' || id, NULL, NULL
-                     )::graphile_worker.job_spec ORDER BY id)
-    FROM unnest(document_ids) AS id))
-  HAVING cardinality(document_ids) > 0
+  INSERT INTO link_checks AS c (document_id) SELECT DISTINCT id FROM unnest(document_ids) AS id ORDER BY id
+  ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $function$;
 GRANT EXECUTE ON FUNCTION enqueue_deliveries TO reckoner_app;
 
@@ -5645,7 +5640,6 @@ CREATE TABLE webhooks (
   last_failure text,
   next_attempt_at timestamp with time zone,
   paused_at timestamp with time zone,
-  worker bigint,
   CONSTRAINT webhooks_pkey PRIMARY KEY (partner_id),
   CONSTRAINT webhook_secret_version_positive CHECK (secret_version > 0),
   CONSTRAINT webhook_acknowledged_not_negative CHECK (acknowledged >= 0),

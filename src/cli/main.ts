@@ -16,7 +16,7 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
     process.stderr.write(`The output cannot be written: ${failure?.message}. Recorded changes are kept.\n`);
   const givenUp = performance.now() + DRAIN_MILLISECONDS;
   await until(() => process.stderr.writableLength === 0 || performance.now() > givenUp);
-  // Not for what is still pending, such as a queue that keeps reconnecting to a lost database.
+  // Not for what is still pending, such as an e-mail at a mail server after the database was lost.
   process.exit(unwritten && exit === 0 ? 1 : exit);
 }
 

@@ -12,8 +12,8 @@
  *
  * With recipients, all of it is encrypted (backup-encryption.ts).
  *
- * It does not contain generated columns, which are computed again; the list of migrations, which the header has; the
- * queue, which `deliver` rebuilds from the emails; or anything outside the database.
+ * It does not contain generated columns, which are computed again; the list of migrations, which the header has; or
+ * anything outside the database.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

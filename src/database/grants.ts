@@ -12,29 +12,6 @@ const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
   .split('\n')
   .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
 
-// The workers of the queue run as the app. The queue's tables have row level security and no policy, which is for their
-// owner alone.
-const QUEUE = `
-  DO $$
-  DECLARE
-    target record;
-  BEGIN
-    GRANT USAGE ON SCHEMA graphile_worker TO reckoner_app;
-    GRANT SELECT ON graphile_worker.migrations TO reckoner_app;
-    FOR target IN
-      SELECT c.oid::regclass AS name, c.relkind, c.relrowsecurity,
-             EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'reckoner_app') AS has_policy
-      FROM pg_class c
-      WHERE c.relnamespace = 'graphile_worker'::regnamespace AND c.relkind IN ('r', 'v') AND c.relname <> 'migrations'
-    LOOP
-      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO reckoner_app', target.name);
-      IF target.relrowsecurity AND NOT target.has_policy THEN
-        EXECUTE format('CREATE POLICY reckoner_app ON %s TO reckoner_app USING (true) WITH CHECK (true)', target.name);
-      END IF;
-    END LOOP;
-  END
-  $$`;
-
 /** Grants to reckoner_app what it needs, where there is that role. */
 export async function grantToApp(owner: Queryable): Promise<void> {
   if (GRANTS.length === 0) throw new Error('migrations/schema.sql grants nothing');
@@ -49,7 +26,7 @@ export async function grantToApp(owner: Queryable): Promise<void> {
     `GRANT SELECT ON migrations TO reckoner_app; GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${home} TO reckoner_app;`,
     'CALL close_functions();',
   ];
-  await owner.query([...whole, ...GRANTS, QUEUE].join('\n'));
+  await owner.query([...whole, ...GRANTS].join('\n'));
 }
 
 interface Ownership {

@@ -19,10 +19,10 @@ export const LOCKS = {
   users: '7310::integer, 83::integer',
 } as const;
 
-/** The class in which a worker holds its own number (`mail/workers.ts`). */
-export const WORKER_LOCKS = 7311;
+/** The class in which what is being delivered is locked by the hash of its name (`claims.ts`). */
+export const CLAIM_LOCKS = 7311;
 
-/** The class in which a client is locked by the hash of its id. Not that of workers: a hash is no worker's number. */
+/** The class in which a client is locked by the hash of its id. */
 export const CLIENT_LOCKS = 7312;
 
 /** The class in which a request for approval is locked by the hash of its number while it is decided. */

@@ -1,5 +1,5 @@
 /**
- * Migrations: the SQL files of the folder `migrations` in the order of their names, after those of the queue.
+ * Migrations: the SQL files of the folder `migrations` in the order of their names.
  * Refusals: database_not_migrated, database_newer, database_unreleased, database_foreign, database_not_owner, database_busy.
  */
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import { grantToApp, ownsTables, refuseUnlessOwner } from './grants.ts';
 import { LOCKS } from './locks.ts';
 import { type Recording, readMigrated, recordSchema } from './schema.ts';
 import type { SchemaObject } from './schema-objects.ts';
-import { connectClient, openPool, type Queryable } from './session.ts';
+import { connectClient, type Queryable } from './session.ts';
 import { execute, inTransaction, LOCK_TIMEOUT, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
@@ -121,7 +121,6 @@ export async function migrate(
     const pending = await pendingMigrations(owner);
     if (!isOwner && pending.length === 0) return [];
     await refuseUnlessOwner(owner, 'migrate');
-    await prepareQueue(connection);
     return withPatience(owner, patience, async (tx) => {
       const migrated = await migrateWhole(tx);
       await settle(tx, { migrations: migrated.names, schema: await recordSchema(tx, migrated.objects) });
@@ -165,18 +164,6 @@ async function withPatience<Result>(
   } catch (error) {
     if (sqlstate(error) !== LOCK_TIMEOUT) throw error;
     throw refuse('database_busy', { holders: await holders(owner, IN_TRANSACTION), seconds: table }, error);
-  }
-}
-
-/** The queue's own migrations. Ours need its schema. */
-export async function prepareQueue(connection: pg.ClientConfig): Promise<void> {
-  // Imported here, because most commands migrate nothing, and loading the queue is a tenth of a command's start.
-  const { migrateQueue } = await import('./queue.ts');
-  const pool = openPool(connection, 2, { role: 'owner' });
-  try {
-    await migrateQueue(pool);
-  } finally {
-    await pool.end();
   }
 }
 

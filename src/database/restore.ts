@@ -36,7 +36,6 @@ import {
   migrateWhole,
   otherMigrations,
   pendingMigrations,
-  prepareQueue,
   whileNobodyMigrates,
 } from './migrate.ts';
 import { alterGuards } from './restore-guards.ts';
@@ -330,7 +329,6 @@ export function restoreBackup<Proof>(
       await refuseUnlessOwner(tx.client, 'restore');
       await refuseUnlessEmpty(tx, backup.environment);
     });
-    await prepareQueue(database.connection);
     return database.asOwner(async (tx) => {
       await prepareForCopy(tx);
       const { objects } = await migrateWhole(tx);

@@ -1,12 +1,12 @@
 /**
- * The delivery of all that is issued and not yet delivered: jobs come from the queue in PostgreSQL, so any number of
+ * The delivery of all that is issued and not yet delivered. Workers claim what is due in PostgreSQL, so any number of
  * machines may work on it at once.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { linkProvider } from './link.ts';
 import type { LinkWork } from './links/queries.ts';
-import { enqueueUnfinished, readIdsOf } from './queries.ts';
+import { readIdsOf, wakeDocuments } from './queries.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
 /** How often a standing worker looks again at what is held or waits for its link: a corrected address releases it. */
@@ -26,16 +26,13 @@ function linkWork({ settings, environment }: { settings: Settings; environment: 
 
 /** Delivers what can be delivered now and returns. */
 export async function deliverPending(options: DeliveryOptions): Promise<void> {
-  const documents = await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
+  const documents = await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
   if (documents === 0) return;
   options.onStart?.(documents);
   await withWorkerPool(options, documents, (pool) => pool.runOnce());
 }
 
-/**
- * Delivers these documents now and no other: what else waits in the queue may be waiting for somebody's review. Their
- * own jobs stay in the queue for what could not be finished here.
- */
+/** Delivers these documents now and no other: what else is due may be waiting for somebody's review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
@@ -50,23 +47,19 @@ export interface StandingOptions extends DeliveryOptions {
 
 /** Delivers whatever is issued, until the signal. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {
-  const stopped = new Promise<void>((resolve) => {
-    if (stop.aborted) resolve();
-    stop.addEventListener('abort', () => resolve(), { once: true });
-  });
   await withWorkerPool(options, Number.POSITIVE_INFINITY, async (pool) => {
-    await options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options)));
+    await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));
     let others = Promise.resolve();
     const sendOthers = () => {
       others = others.then(() => options.sendOthers?.()).catch(() => {}); // tried again in a minute
     };
     sendOthers();
     const looking = setInterval(() => {
-      options.database.transaction((tx) => enqueueUnfinished(tx, linkWork(options), ['held'])).catch(() => {});
+      options.database.transaction((tx) => wakeDocuments(tx, linkWork(options), ['held'])).catch(() => {});
       sendOthers();
     }, LOOK_AGAIN_MILLISECONDS);
     try {
-      await pool.runUntil(stopped);
+      await pool.runUntil(stop);
     } finally {
       clearInterval(looking);
       await others;

@@ -32,7 +32,7 @@ import type { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import { type DocumentEmail, noteFailure, type PdfToKeep } from './queries.ts';
-import type { DeliverySteps } from './steps.ts';
+import type { DeliverySteps, Found } from './steps.ts';
 
 /** What documents are delivered with. */
 export interface DeliveryContext {
@@ -45,7 +45,8 @@ export interface DeliveryContext {
   readonly transport: Transport;
   readonly templates: EmailTemplates;
   readonly links: LinkProvider;
-  readonly isIdle?: Sender['isIdle'];
+  /** Who holds the claims of the documents. */
+  readonly holder: number;
 }
 
 /** How one look at a document ended. */
@@ -63,17 +64,27 @@ export interface Delivery extends Omit<SendResult, 'status'> {
  * Sends the e-mail, then syncs the link behind the document. In that order: a processor that is slow or down keeps no
  * document from its partner, and the payment page shows its button once there is a link.
  */
-export async function deliverDocument(context: DeliveryContext, documentId: number, worker: number): Promise<Delivery> {
-  const delivery = await deliverEmail(context, documentId, worker);
-  if (!hasLinkWork(context.links)) return delivery;
-  const link = await context.steps.outside(() => syncPaymentLink(context, documentId));
-  if (link.status === 'in_sync') return delivery;
-  const state = link.kind === 'limit' ? 'has no payment link' : 'its payment link waits';
-  return { ...delivery, link: `${state}: ${link.reason}` };
+export async function deliverDocument(context: DeliveryContext, documentId: number): Promise<Delivery> {
+  const found = await context.steps.find(documentId);
+  const delivery = await deliverEmail(context, documentId, found);
+  const link = await syncLink(context, documentId);
+  if (found.check !== undefined) await context.steps.endCheck(found.check);
+  return { ...delivery, ...link };
 }
 
-async function deliverEmail(context: DeliveryContext, documentId: number, worker: number): Promise<Delivery> {
-  const { document, email } = await context.steps.find(documentId);
+async function syncLink(context: DeliveryContext, documentId: number): Promise<Pick<Delivery, 'link'>> {
+  if (!hasLinkWork(context.links)) return {};
+  const link = await context.steps.outside(() => syncPaymentLink(context, documentId));
+  if (link.status === 'in_sync') return {};
+  const state = link.kind === 'limit' ? 'has no payment link' : 'its payment link waits';
+  return { link: `${state}: ${link.reason}` };
+}
+
+async function deliverEmail(
+  context: DeliveryContext,
+  documentId: number,
+  { document, email }: Found,
+): Promise<Delivery> {
   if (document?.purpose === 'opening') {
     await keepLink(context, document);
     return { number: document.number, status: 'no_email', detail: '', before: true };
@@ -81,14 +92,15 @@ async function deliverEmail(context: DeliveryContext, documentId: number, worker
   if (document === undefined || email === undefined) throw new Error(`there is no document ${documentId} to deliver`);
   const { number, status } = document;
   if (email.status === 'sending') {
-    const ended = await takeOver(senderOf(context, worker), email, { repeats: status !== 'void' });
+    const ended = await takeOver(senderOf(context), email, { repeats: status !== 'void' });
+    if (ended.status !== 'deferred') return { number, ...ended };
     // After the first unclear attempt the message is repeated at once.
-    return ended.status === 'deferred' ? deliverEmail(context, documentId, worker) : { number, ...ended };
+    return deliverEmail(context, documentId, await context.steps.find(documentId));
   }
   if (email.status !== 'queued' && email.status !== 'held') {
     return { number, status: email.status, detail: email.reason ?? '', before: true };
   }
-  const result = status === 'void' ? withdraw(context, documentId) : sendOrHold(context, document, email, worker);
+  const result = status === 'void' ? withdraw(context, documentId) : sendOrHold(context, document, email);
   return { number, ...(await result) };
 }
 
@@ -109,15 +121,10 @@ async function withdraw({ database }: DeliveryContext, documentId: number): Prom
   return { status: withdrawn.status, detail: withdrawn.reason };
 }
 
-async function sendOrHold(
-  context: DeliveryContext,
-  document: DocumentRow,
-  email: DocumentEmail,
-  worker: number,
-): Promise<SendResult> {
+async function sendOrHold(context: DeliveryContext, document: DocumentRow, email: DocumentEmail): Promise<SendResult> {
   const { database } = context;
   try {
-    return await send(context, document, email, worker);
+    return await send(context, document, email);
   } catch (error) {
     if (error instanceof NotYet) {
       await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
@@ -132,24 +139,22 @@ async function sendOrHold(
   }
 }
 
-async function send(
-  context: DeliveryContext,
-  document: DocumentRow,
-  email: DocumentEmail,
-  worker: number,
-): Promise<SendResult> {
+async function send(context: DeliveryContext, document: DocumentRow, email: DocumentEmail): Promise<SendResult> {
   if (document.held_at !== null) throw new HoldReason(whyHeld(document.held_at, document.hold_reason ?? ''));
   const repeated = messageToRepeat(email);
-  if (repeated !== undefined) return attempt(senderOf(context, worker), email, repeated);
+  if (repeated !== undefined) return attempt(senderOf(context), email, repeated);
   const missing = whyNoEmail(context, document, email);
   const rows = missing === undefined && email.entries <= MOST_ATTACHED_ROWS ? email.entries : undefined;
   const prepared = await prepareDocument(context, document, rows);
   const message = missing ?? (await compose(context, document, email, prepared));
-  if (!(message instanceof Error)) return attempt(senderOf(context, worker, prepared.pdfToKeep), email, message);
-  // A document that cannot be sent has its PDF all the same.
-  if (prepared.pdfToKeep !== undefined) await context.steps.keep({ pdf: prepared.pdfToKeep, claim: undefined });
+  const pdf = prepared.pdfToKeep;
+  const sender = senderOf(context, pdf);
+  const result = message instanceof Error ? undefined : await attempt(sender, email, message);
+  // A document that could not be offered has its PDF all the same.
+  if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf, offer: undefined });
   failpoint('delivery.kept');
-  throw message;
+  if (message instanceof Error) throw message;
+  return result as SendResult;
 }
 
 /** What keeps any e-mail of this document from being sent. */
@@ -185,19 +190,18 @@ async function compose(
   }
 }
 
-/** A worker that keeps this PDF in the transaction in which it claims the e-mail. */
-function senderOf({ environment, transport, steps, isIdle }: DeliveryContext, worker: number, pdf?: PdfToKeep): Sender {
+/** A worker that keeps this PDF in the transaction in which it offers the e-mail. */
+function senderOf({ environment, transport, steps, holder }: DeliveryContext, pdf?: PdfToKeep) {
+  let offers = 0;
   return {
-    ...{ environment, worker, isIdle },
+    ...{ environment, holder, recordOutcome: steps.recordOutcome, keepsPdf: () => offers > 0 },
     transport: { send: (message) => steps.outside(() => transport.send(message)) },
-    async claim(claim) {
-      const claimed = await steps.keep({
-        pdf,
-        claim: { ...claim, pdfSha256: pdf?.sha256, eInvoiceSha256: pdf?.eInvoice?.sha256 },
-      });
+    async offer(offer) {
+      offers += 1;
+      const hashes = { pdfSha256: pdf?.sha256, eInvoiceSha256: pdf?.eInvoice?.sha256 };
+      const offered = await steps.keep({ pdf, offer: { ...offer, ...hashes } });
       failpoint('delivery.kept');
-      return claimed;
+      return offered;
     },
-    recordOutcome: steps.recordOutcome,
-  };
+  } satisfies Sender & { keepsPdf: () => boolean };
 }

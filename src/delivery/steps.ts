@@ -1,6 +1,6 @@
 /**
  * What deliveries ask of the database. A delivery has four steps there: read the document, record what it prints, keep its
- * PDF and claim its e-mail, record how the attempt ended. Steps that arrive together share one transaction: each alone,
+ * PDF and offer its e-mail, record how the attempt ended. Steps that arrive together share one transaction: each alone,
  * they were most of what PostgreSQL did for a document, since every write waited for the disk by itself.
  */
 import type { Database } from '../database/database.ts';
@@ -8,17 +8,20 @@ import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
 import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
-import { type Claim, claimEmails } from '../mail/queries.ts';
+import { type Offer, offerEmails } from '../mail/queries.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 import {
   type DocumentEmail,
+  endLinkChecks,
   type InstructionUse,
   type KeptPdf,
+  type LinkCheck,
   type LinkToKeep,
   type PdfToKeep,
   type PrintedInstructions,
   type RowOfDocument,
   readDocumentEmails,
+  readLinkChecks,
   readPdfs,
   readPresentBuyers,
   readRowsOfDocuments,
@@ -28,10 +31,10 @@ import {
 } from './queries.ts';
 
 /**
- * Three steps (find, prepare, keep) start a batch only when a third of the deliveries under way have asked for it. Without
- * that, a batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever:
- * if all deliveries wait, at least a third of them wait for the same step. Outcomes are recorded at once, because an e-mail
- * is uncertain until then.
+ * Two steps (find, prepare) start a batch only when a third of the deliveries under way have asked for it. Without that, a
+ * batch had 2.6 documents on average, and a third of PostgreSQL's work was the batches' own. Nothing waits forever: if all
+ * deliveries wait, at least a third of them wait for the same step. E-mails are offered, and outcomes recorded, at once: the
+ * mail server waits meanwhile, or an e-mail is uncertain until then.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
@@ -41,6 +44,8 @@ const MANY_ROWS = 1000;
 export interface Found {
   readonly document: DocumentRow | undefined;
   readonly email: DocumentEmail | undefined;
+  /** What asked to look at its link. */
+  readonly check: LinkCheck | undefined;
 }
 
 /** What a document prints besides its frozen data, and what goes with its e-mail. */
@@ -67,17 +72,18 @@ export interface Prepared {
   readonly buyer: PresentBuyer | undefined;
 }
 
-/** A PDF rendered just now, an e-mail to be sent, or both. */
+/** A PDF rendered just now, an e-mail to be offered, or both. */
 export interface Keeping {
   readonly pdf: PdfToKeep | undefined;
-  readonly claim: Claim | undefined;
+  readonly offer: Offer | undefined;
 }
 
 export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<Found>;
-  /** Whether the e-mail is this worker's to send. */
+  /** Whether the e-mail is still to be sent, and by this worker. */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
+  readonly endCheck: (check: LinkCheck) => Promise<unknown>;
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
   private readonly lookAgain: (() => void)[];
@@ -94,12 +100,17 @@ export class DeliverySteps {
       const readOnly = wanted.every(({ link, instructions }) => link === undefined && instructions === undefined);
       return database.inOneTrip((tx) => prepareAll(tx, wanted), { readOnly });
     }, least);
-    const keep = together<Keeping, boolean>((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)), least);
+    const keep = together<Keeping, boolean>((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)));
+    const endCheck = together<LinkCheck, unknown>(async (checks) => {
+      await database.inOneTrip((tx) => endLinkChecks(tx, checks));
+      return checks;
+    });
     const record = together<AttemptOutcome, boolean>((outcomes) =>
       database.inOneTrip((tx) => recordOutcomes(tx, outcomes)),
     );
     [this.find, this.prepareTogether, this.keep, this.recordOutcome] = [find.ask, prepare.ask, keep.ask, record.ask];
-    this.lookAgain = [find.look, prepare.look, keep.look];
+    this.endCheck = endCheck.ask;
+    this.lookAgain = [find.look, prepare.look];
   }
 
   /** Runs a delivery. Until it ends, it is one of those under way. */
@@ -163,13 +174,15 @@ function together<Question, Answer>(
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 
 async function findAll(tx: Transaction, ids: readonly number[]): Promise<Found[]> {
-  const [, documents, emails] = await Promise.all([
+  const [, documents, emails, checks] = await Promise.all([
     execute(tx, PLAN_ONCE),
     readDocumentsToRender(tx, ids),
     readDocumentEmails(tx, ids),
+    readLinkChecks(tx, ids),
   ]);
   const byId = new Map(documents.map((row) => [row.document_id, row]));
-  return ids.map((id) => ({ document: byId.get(id), email: emails.get(id) }));
+  const checkOf = (id: number) => checks.find(({ document_id }) => document_id === id);
+  return ids.map((id) => ({ document: byId.get(id), email: emails.get(id), check: checkOf(id) }));
 }
 
 async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Promise<Prepared[]> {
@@ -197,10 +210,10 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
 
 async function keepAll(tx: Transaction, keepings: readonly Keeping[]): Promise<boolean[]> {
   const pdfs = keepings.flatMap(({ pdf }) => pdf ?? []);
-  const claims = keepings.flatMap(({ claim }) => claim ?? []);
-  const [, claimed] = await Promise.all([
+  const offers = keepings.flatMap(({ offer }) => offer ?? []);
+  const [, offered] = await Promise.all([
     pdfs.length > 0 ? recordPdfs(tx, pdfs) : undefined,
-    claims.length > 0 ? claimEmails(tx, claims) : [],
+    offers.length > 0 ? offerEmails(tx, offers) : [],
   ]);
-  return keepings.map(({ claim }) => claim !== undefined && claimed[claims.indexOf(claim)] === true);
+  return keepings.map(({ offer }) => offer !== undefined && offered[offers.indexOf(offer)] === true);
 }

@@ -32,7 +32,7 @@ export async function queueResend(tx: Transaction, email: RepeatedEmail): Promis
   );
 }
 
-/** Asks delivery to look at documents: their payment links and e-mails follow what has changed. */
+/** Asks delivery to look at documents: their payment links follow what has changed. */
 export async function enqueueDeliveries(tx: Transaction, documentIds: readonly number[]): Promise<void> {
   await execute(tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids: documentIds });
 }

@@ -1,6 +1,6 @@
 /**
- * One attempt to send an e-mail: claim it, hand it to the mail server, record the outcome. `transport.ts` tells a refusal
- * from a delay; `retry.ts` decides whether an e-mail is tried again, and when.
+ * One attempt to send an e-mail: hand it to the mail server, record that it is offered right before its first byte is sent,
+ * record the outcome. `transport.ts` tells a refusal from a delay; `retry.ts` decides whether an e-mail is tried again.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
@@ -8,7 +8,7 @@ import { signMessage } from './dkim.ts';
 import type { EmailContent, EmailContext, EmailState } from './email.ts';
 import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
-import type { Claim } from './queries.ts';
+import type { Offer } from './queries.ts';
 import { type RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
@@ -24,13 +24,12 @@ export interface SendResult {
 export interface Sender {
   readonly environment: EmailContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
-  readonly worker: number;
-  /** Whether the e-mail is this worker's to send. */
-  readonly claim: (claim: Claim) => Promise<boolean>;
-  /** False where another worker has taken the e-mail over. */
+  /** Who holds the claim of the e-mail. */
+  readonly holder: number;
+  /** Whether the e-mail is still to be sent, and by this worker: from then on it is `sending`. */
+  readonly offer: (offer: Offer) => Promise<boolean>;
+  /** False where another worker has taken the e-mail over, or it was withdrawn or held before it was offered. */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
-  /** Whether a worker of this process is idle; false for a worker of another process. */
-  readonly isIdle?: ((worker: number) => boolean) | undefined;
 }
 
 export interface OutgoingEmail {
@@ -39,7 +38,7 @@ export interface OutgoingEmail {
 }
 
 export const ELSEWHERE: SendResult = { status: 'elsewhere', detail: 'another worker is sending it' };
-const CLAIMED_ELSEWHERE: SendResult = {
+const CALLED_OFF: SendResult = {
   status: 'elsewhere',
   detail: 'another worker is sending it, or it was voided or put on hold just now',
 };
@@ -76,7 +75,7 @@ export async function messageOf(
   return { raw: await signMessage(raw, { environment, settings }), envelope: envelopeOf(message) };
 }
 
-/** Sends a message for an e-mail that is queued or held. */
+/** Sends a message for an e-mail that is queued or held, and claimed. */
 export async function attempt(
   sender: Sender,
   email: EmailState,
@@ -84,48 +83,50 @@ export async function attempt(
   options: RetryOptions = {},
 ): Promise<SendResult> {
   failpoint('delivery.composed');
-  const claimed = await sender.claim({
-    emailId: email.email_id,
-    attempts: email.attempts,
-    worker: sender.worker,
-    recipients: envelope.to,
-    envelopeFrom: envelope.from,
-    message: raw,
-    sha256: createHash('sha256').update(raw).digest('hex'),
-    now: sender.environment.now().toISO(),
-  });
-  if (!claimed) return CLAIMED_ELSEWHERE;
-  failpoint('delivery.claimed');
-  const outcome = await sender.transport.send({ messageId: email.message_id, envelope, raw });
+  const facts = {
+    ...{ emailId: email.email_id, attempt: email.attempts + 1, recipients: envelope.to, envelopeFrom: envelope.from },
+    ...{ sha256: createHash('sha256').update(raw).digest('hex'), startedAt: sender.environment.now().toISO() },
+  };
+  let offered: boolean | undefined;
+  let failure: { readonly reason: unknown } | undefined;
+  const offer = async (): Promise<boolean> => {
+    try {
+      offered = await sender.offer({ ...facts, holder: sender.holder, message: raw });
+    } catch (reason) {
+      failure = { reason };
+    }
+    if (offered) failpoint('delivery.claimed');
+    return offered === true;
+  };
+  const outcome = await sender.transport.send({ messageId: email.message_id, envelope, raw, offer });
+  if (failure !== undefined) throw failure.reason;
+  if (offered === false) return CALLED_OFF;
   failpoint('delivery.sent');
-  const result = await end(sender, email, sender.worker, outcome, options);
+  const result = await end(sender, email, facts, outcome, options);
   failpoint('delivery.recorded');
   return result;
 }
 
 /**
- * Ends the attempt of a worker that died. `deferred`: the e-mail is queued again, and its message is repeated at once.
- * An e-mail that a living worker is sending is left to it.
+ * Ends the attempt of a worker that died: whoever has claimed an e-mail that is `sending` knows that nobody else has.
+ * `deferred`: the e-mail is queued again, and its message is repeated at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
-  // A worker sends one e-mail at a time. If the worker that claimed this one is idle, or is this worker, its attempt has
-  // ended and the outcome could not be recorded.
-  const isSending = email.worker !== null && email.worker !== sender.worker && sender.isIdle?.(email.worker) !== true;
-  if (email.worker_lives && isSending) return Promise.resolve(ELSEWHERE);
   const reply = 'the program was stopped while this was being sent';
-  return end(sender, email, email.worker, { outcome: 'unclear', reply }, options);
+  const facts = { emailId: email.email_id, attempt: email.attempts };
+  return end(sender, email, facts, { outcome: 'unclear', reply }, options);
 }
 
 async function end(
   sender: Sender,
   email: EmailState,
-  worker: number | null,
+  facts: Pick<AttemptOutcome, 'emailId' | 'attempt'>,
   { outcome, reply }: SendOutcome,
   options: RetryOptions,
 ): Promise<SendResult> {
   const status = statusAfter(outcome, email.unclear_attempts, options);
   const now = sender.environment.now().toISO();
-  const recorded = await sender.recordOutcome({ emailId: email.email_id, worker, outcome, status, reply, now });
-  if (!recorded) return { status: 'elsewhere', detail: 'another worker has taken it over' };
+  const recorded = await sender.recordOutcome({ ...facts, outcome, status, reply, now });
+  if (!recorded) return CALLED_OFF;
   return { status: status === 'queued' ? 'deferred' : status, detail: reply };
 }

@@ -62,8 +62,6 @@ export interface EmailState {
   readonly envelope_from: string | null;
   readonly attempts: number;
   readonly unclear_attempts: number;
-  readonly worker: number | null;
-  readonly worker_lives: boolean;
 }
 
 export interface EmailText {

@@ -7,12 +7,12 @@ import { prepared, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from '../people/scope.ts';
 import type { EmailKind, EmailStatus } from './email.ts';
-import { lockEmails } from './queries.ts';
+import { type AttemptFacts, lockEmails } from './queries.ts';
 
-export interface AttemptOutcome {
+export interface AttemptOutcome extends Partial<AttemptFacts> {
   readonly emailId: number;
-  /** Whose attempt it was. */
-  readonly worker: number | null;
+  /** The attempt's number. */
+  readonly attempt: number;
   readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
   /** How the e-mail stands from now on. */
   readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
@@ -25,14 +25,25 @@ export interface AttemptOutcome {
 const RECORD_OUTCOME = prepared(
   'mail.record_outcome',
   `WITH ended AS (
-       UPDATE emails e SET status = o.status, worker = NULL, reason = o.reply,
+       UPDATE emails e SET status = o.status, reason = o.reply, attempts = o.attempt,
+              recipients = coalesce(o.recipients, e.recipients),
+              envelope_from = coalesce(o."envelopeFrom", e.envelope_from),
+              message_sha256 = coalesce(o.sha256, e.message_sha256),
+              attempted_at = coalesce(o."startedAt", e.attempted_at),
+              due_at = CASE WHEN o.status = 'queued' THEN now() + exp(least(o.attempt, 10)) * interval '1 second'
+                            ELSE e.due_at END,
               unclear_attempts = e.unclear_attempts + CASE WHEN o.outcome = 'unclear' THEN 1 ELSE 0 END,
               message = CASE WHEN o.status = 'queued' AND (o.outcome = 'unclear' OR e.unclear_attempts > 0)
                              THEN e.message END,
               sent_at = CASE WHEN o.status = 'sent' THEN o.now END
        FROM json_to_recordset(:outcomes::json) AS o (
-         "emailId" bigint, worker bigint, outcome text, status text, reply text, now timestamptz)
-       WHERE e.email_id = o."emailId" AND e.status = 'sending' AND e.worker = o.worker
+         "emailId" bigint, attempt integer, outcome text, status text, reply text, now timestamptz,
+         recipients text[], "envelopeFrom" text, sha256 text, "startedAt" timestamptz)
+       WHERE e.email_id = o."emailId"
+         AND (e.status = 'sending' AND e.attempts = o.attempt
+              -- Never offered.
+              OR e.status IN ('queued', 'held') AND e.attempts = o.attempt - 1 AND o.outcome IN ('deferred', 'refused')
+                 AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id))
        RETURNING e.email_id, e.kind, e.document_id, e.message_id, e.attempts, e.attempted_at, e.recipients,
                  e.message_sha256, o.outcome, o.reply, o.now)
      INSERT INTO email_attempts (email_id, attempt, started_at, ended_at, outcome, reply, kind, message_id, recipients,
@@ -44,8 +55,8 @@ const RECORD_OUTCOME = prepared(
 );
 
 /**
- * Records how attempts ended, in the log too; false for one that is another worker's by now. The bytes stay only while a
- * repetition must have the same.
+ * Records how attempts ended, in the log too; false for one that is another worker's by now, or was withdrawn or held
+ * before its e-mail was offered. The bytes stay only while a repetition must have the same.
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([

@@ -3,6 +3,7 @@
  * sent and composed when it is sent. Any number of processes may run this at once; what a mail server defers waits for the
  * next run. The log of all attempts is in `log.ts`.
  */
+import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import {
@@ -18,11 +19,10 @@ import {
 } from './attempt.ts';
 import type { EmailComposer, EmailContext, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
-import { claimEmail, readEmailState, readUnfinishedEmails, setAside } from './queries.ts';
+import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './queries.ts';
 import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
-import { leaseWorkers } from './workers.ts';
 
 /** E-mails under way at once: each waits for the mail server most of its time. */
 const WORKERS = 4;
@@ -45,47 +45,37 @@ export interface OutboxOptions extends Mailer, EmailContext {
 
 /** Queues what is due, then sends what is queued or held. */
 export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
-  const { environment, database, composers, only } = options;
-  if (only === undefined) {
-    await database.transaction(async (tx) => {
+  const { environment, database, composers, only = null, stop } = options;
+  const waiting = await database.transaction(async (tx) => {
+    if (only === null) {
       for (const { queueDue } of composers) await queueDue?.(tx, options);
       await queueForNewAddresses(tx, options);
-    });
-  }
-  const unfinished = await database.reading(readUnfinishedEmails);
-  const waiting = unfinished.filter(({ email_id }) => only?.includes(email_id) !== false);
-  if (waiting.length === 0) return;
+    }
+    return wakeOtherEmails(tx, only);
+  });
+  if (waiting === 0 || stop?.aborted) return;
   const transport = transportOf(environment);
   const compose = composing(options);
-  const end = () => {
-    waiting.length = 0;
-    transport.close(STOP_MILLISECONDS);
+  const end = () => transport.close(STOP_MILLISECONDS);
+  stop?.addEventListener('abort', end, { once: true });
+  const claims = await Claims.open(database.connection);
+  const sender: Sender = {
+    ...{ environment, transport, holder: claims.holder },
+    offer: (offer) => database.transaction((tx) => offerEmail(tx, offer)),
+    recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
   };
-  if (options.stop?.aborted) return;
-  options.stop?.addEventListener('abort', end, { once: true });
-  let lost: Error | undefined;
-  const lease = await leaseWorkers(database.connection, Math.min(WORKERS, waiting.length), (error) => {
-    lost = error;
-  });
+  const work = async (key: string): Promise<boolean> => {
+    const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
+    // Before the optional call: that evaluates its arguments only if there is a listener.
+    const result = await sendOne(options, sender, email, compose);
+    options.onEmail?.({ email, ...result });
+    return false; // once a run, whatever came of it
+  };
   try {
-    await Promise.all(
-      lease.numbers.map(async (worker) => {
-        const sender: Sender = {
-          ...{ environment, transport, worker },
-          claim: (claim) => database.transaction((tx) => claimEmail(tx, claim)),
-          recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
-        };
-        for (let next = waiting.shift(); next !== undefined && lost === undefined; next = waiting.shift()) {
-          // Before the optional call: that evaluates its arguments only if there is a listener.
-          const result = await sendOne(options, sender, next, compose);
-          options.onEmail?.({ email: next, ...result });
-        }
-      }),
-    );
-    if (lost !== undefined) throw lost;
+    await workOn(claims, dueOtherEmails(only), { atOnce: WORKERS, work, stop });
   } finally {
-    options.stop?.removeEventListener('abort', end);
-    await lease.end();
+    stop?.removeEventListener('abort', end);
+    await claims.end();
     transport.close();
   }
 }
@@ -99,19 +89,14 @@ interface SetAside {
 async function sendOne(
   { database }: Mailer,
   sender: Sender,
-  email: EmailSubject,
+  email: EmailState & EmailSubject,
   compose: Compose,
 ): Promise<SendResult> {
-  const read = (): Promise<EmailState> => database.reading((tx) => readEmailState(tx, email.email_id));
-  let state = await read();
+  let state: EmailState = email;
   if (state.status === 'sending') {
     const ended = await takeOver(sender, state);
     if (ended.status !== 'deferred') return ended;
-    state = await read();
-  }
-  // It waited when this run began: whoever finished it since has reported it.
-  if (state.status !== 'queued' && state.status !== 'held') {
-    return { status: 'elsewhere', detail: 'another worker has sent it' };
+    state = await database.reading((tx) => readOtherEmail(tx, email.email_id));
   }
   const { email_id: emailId, message_id: messageId, attempts } = state;
   const message = messageToRepeat(state) ?? (await database.reading((tx) => compose(tx, email, messageId)));

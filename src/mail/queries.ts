@@ -1,10 +1,10 @@
 /**
- * SQL of the outbox: queueing, reading and claiming e-mails. Claims are prepared and take several e-mails at once, since a
- * month's delivery claims one for every document. How attempts end is in `log.ts`.
+ * SQL of the outbox: queueing, reading and offering e-mails. Offers are prepared and take several e-mails at once, since a
+ * month's delivery offers one for every document. How attempts end is in `log.ts`.
  */
+import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailState, EmailSubject, OtherEmailKind } from './email.ts';
-import { LIVING_WORKERS } from './workers.ts';
 
 // --- Queueing ---------------------------------------------------------------------------------------------------------
 
@@ -52,30 +52,43 @@ export async function queueEmails(
 
 // --- Reading ----------------------------------------------------------------------------------------------------------
 
-/** The columns of an `EmailState`, over `emails e` beside the living workers. */
+/** The columns of an `EmailState`, over `emails e`. */
 export const EMAIL_STATE = `
   e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
-  e.unclear_attempts, e.worker, coalesce(e.worker IN (SELECT number FROM living), false) AS worker_lives`;
+  e.unclear_attempts`;
 
-export function readEmailState(tx: Transaction, emailId: number): Promise<EmailState> {
+/** An e-mail that carries no document, with what it is about. */
+export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailState & EmailSubject> {
   return queryOne(
     tx,
-    `WITH living AS MATERIALIZED (${LIVING_WORKERS})
-     SELECT ${EMAIL_STATE} FROM emails e WHERE e.email_id = :emailId`,
+    `SELECT ${EMAIL_STATE}, e.kind, e.document_id, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
+            e.checkpoint_number, e.approval_request_id, e.preliminary, e.addressed_to
+     FROM emails e WHERE e.email_id = :emailId`,
     { emailId },
   );
 }
 
-/** The e-mails that carry no document and are not finished, oldest first. */
-export function readUnfinishedEmails(tx: Transaction): Promise<EmailSubject[]> {
-  return query(
+/** Makes the e-mails due that carry no document and are not finished: only the named ones, if any. Gives their number. */
+export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
+  return execute(
     tx,
-    `SELECT email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_number,
-            approval_request_id, preliminary, addressed_to
-     FROM emails
-     WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held') ORDER BY email_id`,
+    `UPDATE emails SET due_at = least(due_at, now())
+     WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held')
+       AND (:only::bigint[] IS NULL OR email_id = ANY (:only::bigint[]))`,
+    { only },
   );
 }
+
+/** Those that are due, oldest first. */
+export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
+  kind: 'email',
+  due: (free) => `
+    SELECT e.email_id AS key FROM emails e
+    WHERE e.document_id IS NULL AND e.status IN ('queued', 'sending', 'held') AND e.due_at <= now()
+      AND (:only::bigint[] IS NULL OR e.email_id = ANY (:only::bigint[])) AND ${free('e.email_id')}
+    ORDER BY e.email_id LIMIT :most FOR UPDATE SKIP LOCKED`,
+  bindings: () => ({ only }),
+});
 
 /** E-mails by how they stand. */
 export interface EmailCounts {
@@ -216,58 +229,65 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 
 // --- Attempts ---------------------------------------------------------------------------------------------------------
 
-export interface Claim {
+/** What is known of an attempt when it begins. */
+export interface AttemptFacts {
   readonly emailId: number;
-  /** As they were read: another attempt since then may have left bytes that must be repeated. */
-  readonly attempts: number;
-  readonly worker: number;
+  /** The attempt's number. If there was another since the e-mail was read, that may have left bytes to be repeated. */
+  readonly attempt: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
-  readonly message: Buffer;
   readonly sha256: string;
+  /** ISO instant. */
+  readonly startedAt: string;
+}
+
+export interface Offer extends AttemptFacts {
+  /** Who holds the claim of the e-mail. */
+  readonly holder: number;
+  readonly message: Buffer;
   /** Of the PDF in the message, where this worker rendered it just now: another worker may have kept its own first. */
   readonly pdfSha256?: string | undefined;
   /** The same of its e-invoice. */
   readonly eInvoiceSha256?: string | undefined;
-  /** ISO instant. */
-  readonly now: string;
 }
 
-const CLAIM = prepared(
-  'mail.claim',
-  `WITH living AS MATERIALIZED (${LIVING_WORKERS})
-     UPDATE emails e SET status = 'sending', worker = c.worker, recipients = c.recipients,
+const OFFER = prepared(
+  'mail.offer',
+  `WITH claimed AS MATERIALIZED (${CLAIMED})
+     UPDATE emails e SET status = 'sending', recipients = c.recipients,
             envelope_from = c."envelopeFrom", message = substring(:bytes::bytea FROM c.start FOR c.length),
-            message_sha256 = c.sha256, attempts = e.attempts + 1, attempted_at = c.now, reason = NULL
-     FROM json_to_recordset(:claims::json) AS c (
-       "emailId" bigint, attempts integer, worker bigint, recipients text[], "envelopeFrom" text, start integer,
-       length integer, sha256 text, "pdfSha256" text, "eInvoiceSha256" text, now timestamptz)
-     WHERE e.email_id = c."emailId" AND e.status IN ('queued', 'held') AND e.attempts = c.attempts
+            message_sha256 = c.sha256, attempts = c.attempt, attempted_at = c."startedAt", reason = NULL,
+            due_at = now()
+     FROM json_to_recordset(:offers::json) AS c (
+       "emailId" bigint, attempt integer, holder integer, recipients text[], "envelopeFrom" text, start integer,
+       length integer, sha256 text, "pdfSha256" text, "eInvoiceSha256" text, "startedAt" timestamptz)
+     WHERE e.email_id = c."emailId" AND e.status IN ('queued', 'held') AND e.attempts = c.attempt - 1
        AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
        AND (c."pdfSha256" IS NULL
             OR EXISTS (SELECT FROM document_pdfs w WHERE w.document_id = e.document_id AND w.sha256 = c."pdfSha256"))
        AND (c."eInvoiceSha256" IS NULL
             OR EXISTS (SELECT FROM document_e_invoices x
                        WHERE x.document_id = e.document_id AND x.sha256 = c."eInvoiceSha256"))
-       AND c.worker IN (SELECT number FROM living)
-     RETURNING e.email_id, e.worker`,
+       AND (c.holder, CASE WHEN e.document_id IS NULL THEN ${itemHash('email', 'e.email_id')}
+                           ELSE ${itemHash('document', 'e.document_id')} END) IN (SELECT holder, item FROM claimed)
+     RETURNING e.email_id, e.message_sha256`,
 );
 
 /**
- * Records, before the mail server is called, what is about to be sent and by whom. False where another worker did, where
- * the document was voided or put on hold since it was read, where another PDF of it is kept, or where this worker's own
- * lock is gone, so that others may take it for dead.
+ * Records, right before their first bytes are sent, which e-mails are offered to the mail server. False for one that was
+ * voided, put on hold or tried by another worker since it was read, of which another PDF is kept, or whose claim is lost,
+ * so that others may have it.
  */
-export async function claimEmails(tx: Transaction, claims: readonly Claim[]): Promise<boolean[]> {
-  const { bytes, places } = packed(claims.map(({ message }) => message));
-  const facts = claims.map(({ message: _, ...claim }, index) => ({ ...claim, ...places[index] }));
-  const [, claimed] = await Promise.all([
+export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
+  const { bytes, places } = packed(offers.map(({ message }) => message));
+  const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
+  const [, offered] = await Promise.all([
     // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
-    lockEmails(tx, claims),
-    query<{ email_id: number; worker: number | null }>(tx, CLAIM, { bytes, claims: JSON.stringify(facts) }),
+    lockEmails(tx, offers),
+    query<{ email_id: number; message_sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
-  const workers = new Map(claimed.map((row) => [row.email_id, row.worker]));
-  return claims.map(({ emailId, worker }) => workers.get(emailId) === worker);
+  const hashes = new Map(offered.map((row) => [row.email_id, row.message_sha256]));
+  return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
 /** Buffers one behind the other in one parameter, and where each begins in it, as `substring` counts. */
@@ -290,8 +310,8 @@ const LOCK = prepared(
 export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
   execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
 
-export const claimEmail = async (tx: Transaction, claim: Claim): Promise<boolean> =>
-  (await claimEmails(tx, [claim]))[0] === true;
+export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean> =>
+  (await offerEmails(tx, [offer]))[0] === true;
 
 /** Holds or withdraws an e-mail that no worker has in hand; false where another attempt was made since it was read. */
 export async function setAside(
@@ -305,7 +325,8 @@ export async function setAside(
 ): Promise<boolean> {
   const changed = await execute(
     tx,
-    `UPDATE emails SET status = :status, reason = :reason, message = CASE WHEN :status = 'held' THEN message END
+    `UPDATE emails SET status = :status, reason = :reason, due_at = 'infinity',
+            message = CASE WHEN :status = 'held' THEN message END
      WHERE email_id = :emailId AND attempts = :attempts AND status IN ('queued', 'held')`,
     email,
   );

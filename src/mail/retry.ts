@@ -7,8 +7,7 @@
  *   arrived.
  * - The mail server refused it: it is `failed`, and not tried again.
  *
- * When a queued e-mail is tried again: that of a document by the job queue, after exp(attempts) seconds, where attempts
- * count up to 10 (graphile-worker's own rule), or by the next `deliver`; any other by the next run of `outbox.ts`.
+ * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`.
  */
 import type { SendOutcome } from './transport.ts';
 
@@ -26,6 +25,3 @@ export function statusAfter(
   const unclear = repeats && unclearAttempts === 0 ? 'queued' : 'uncertain';
   return ({ sent: 'sent', refused: 'failed', deferred: 'queued', unclear } as const)[outcome];
 }
-
-/** A job of the queue ends with this when its e-mail is to be tried again. */
-export class TryAgainLater extends Error {}

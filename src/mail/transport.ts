@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
@@ -15,6 +14,7 @@ import { isThisMachine } from '../config/environment.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, writeWhole } from '../files.ts';
 import { bareMessageId } from './message.ts';
+import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
@@ -31,6 +31,11 @@ export interface OutgoingMessage {
   readonly messageId: string;
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
+  /**
+   * Asked right before the first byte of the message is sent, at most once: false if it is not to be sent after all.
+   * Until then, it certainly was not. Absent: it is sent.
+   */
+  readonly offer?: () => Promise<boolean>;
 }
 
 export interface Transport {
@@ -87,6 +92,8 @@ export function openTransport(options: TransportOptions): Transport {
   return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
 }
 
+const always = (): Promise<boolean> => Promise.resolve(true);
+
 // --- Outbox ---------------------------------------------------------------------------------------------------------
 
 /** A folder of `.eml` files named by Message-ID. A file that is there is whole, and was still there after a crash. */
@@ -98,8 +105,9 @@ class Outbox implements Transport {
     this.folder = resolve(folder);
   }
 
-  async send({ messageId, raw }: OutgoingMessage): Promise<SendOutcome> {
+  async send({ messageId, raw, offer = always }: OutgoingMessage): Promise<SendOutcome> {
     const name = `${fileName(messageId)}.eml`;
+    if (!(await offer())) return { outcome: 'deferred', reply: CALLED_OFF };
     try {
       await makeFolder(this.folder);
       await writeWhole(join(this.folder, name), raw, 'replace');
@@ -342,10 +350,10 @@ class Smtp implements Transport {
   }
 
   /** Sends one message over one connection, which is kept for the next message only after a success. */
-  private async sendOver(session: Session, { envelope, raw }: OutgoingMessage): Promise<Attempt> {
+  private async sendOver(session: Session, { envelope, raw, offer = always }: OutgoingMessage): Promise<Attempt> {
     const { connection } = session;
     clearTimeout(session.idleTimer);
-    const parcel = new Parcel(raw, () => this.waitLonger(connection));
+    const parcel = new Parcel(raw, offer, () => this.waitLonger(connection));
     let deadline: NodeJS.Timeout | undefined;
     let cutOff: (reason: Error) => void = () => {};
     const result = await new Promise<SendOutcome | SmtpError>((done) => {
@@ -405,37 +413,6 @@ class Smtp implements Transport {
     clearTimeout(idleTimer);
     connection.quit();
     setTimeout(() => connection.close(), 2000).unref();
-  }
-}
-
-/**
- * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Once the last piece is
- * read, the end of the message may be sent at any time; until then it certainly was not.
- */
-class Parcel extends Readable {
-  /** Something of the message may have been sent. */
-  begun = false;
-  /** The end of the message may have been sent. */
-  ended = false;
-  private readonly content: Buffer;
-  private readonly onEnded: () => void;
-  private at = 0;
-
-  constructor(content: Buffer, onEnded: () => void) {
-    super();
-    this.content = content;
-    this.onEnded = onEnded;
-  }
-
-  override _read(size: number): void {
-    this.begun = true;
-    const piece = this.content.subarray(this.at, this.at + size);
-    this.at += piece.length;
-    if (this.at >= this.content.length && !this.ended) {
-      this.ended = true;
-      this.onEnded();
-    }
-    this.push(piece.length === 0 ? null : piece);
   }
 }
 

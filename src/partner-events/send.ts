@@ -3,14 +3,15 @@
  * server acknowledged is stored after each answer, so whoever goes on after a kill begins with the event that was on its way.
  * A failure is tried again, later and later, for three days; then the webhook is paused until it is resumed.
  *
- * This is no job per event in the queue: a later event may not overtake an earlier one, and all that is to be remembered is
+ * A partner is claimed, and not an event: a later event may not overtake an earlier one, and all that is to be remembered is
  * one position for each partner.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Claims, workOn } from '../database/claims.ts';
 import type { Database } from '../database/database.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { writeExactJson } from '../json.ts';
-import { leaseWorkers } from '../mail/workers.ts';
 import { packageVersion } from '../package.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type PartnerEvent, readPartnerEvents } from './event.ts';
@@ -20,12 +21,11 @@ import { keyCheck, secretOf, signedHeaders } from './signature.ts';
 import { isProduction, type WebhookContext } from './webhook.ts';
 import {
   acknowledge,
-  claimWebhook,
-  readDueWebhooks,
+  beginTurn,
+  dueWebhooks,
   readInstallationId,
   readWebhooks,
   recordFailure,
-  releaseWebhook,
   type WebhookRow,
 } from './webhook-queries.ts';
 
@@ -59,147 +59,98 @@ export const PAUSED_AFTER_HOURS = 72;
 
 /** Publishes, and sends all that can be sent now. */
 export async function sendEvents(context: SendContext): Promise<void> {
-  const { database } = context;
-  await new Publisher(database).publish(PUBLISH_PATIENCE_MILLISECONDS);
-  await withSender(context, async (sender) => {
-    for (let due = await sender.due(); due.length > 0; due = await sender.due()) {
-      const waiting = due.values();
-      const sent: boolean[] = [];
-      const work = async () => {
-        for (const partnerId of waiting) sent.push(await sender.turn(partnerId));
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, work));
-      // What another worker is sending is left to it.
-      if (!sent.includes(true)) return;
-    }
-  });
+  await new Publisher(context.database).publish(PUBLISH_PATIENCE_MILLISECONDS);
+  await withSender(context, (sender) => sender.send(false));
 }
 
 /** The same until the signal, looking again every two seconds. */
 export async function sendEventsForever(context: SendContext, stop: AbortSignal): Promise<void> {
-  const { database, onEventsFailed } = context;
-  const failed = (error: unknown) => onEventsFailed?.(error);
-  const publisher = new Publisher(database);
-  const active = new Map<string, Promise<unknown>>();
-  await withSender(
-    context,
-    async (sender) => {
-      while (!stop.aborted) {
-        await publisher.publish(PUBLISH_PATIENCE_MILLISECONDS).catch(failed);
-        const due = await sender.due().catch((error: unknown) => {
-          failed(error);
-          return [];
-        });
-        for (const partnerId of due.filter((each) => !active.has(each)).slice(0, AT_ONCE - active.size)) {
-          const turn = sender.turn(partnerId).catch(failed);
-          active.set(
-            partnerId,
-            turn.finally(() => active.delete(partnerId)),
-          );
-        }
-        await pause(LOOK_AGAIN_MILLISECONDS, stop);
-      }
-      await Promise.all(active.values());
-    },
-    stop,
-  );
+  const failed = new AbortController();
+  const either = AbortSignal.any([stop, failed.signal]);
+  const sending = withSender(context, (sender) => sender.send(true), either).catch((error: unknown) => {
+    failed.abort();
+    throw error;
+  });
+  await Promise.all([publishForever(context, either), sending]);
 }
 
-const pause = (milliseconds: number, stop: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    stop.addEventListener('abort', end);
-  });
+async function publishForever({ database, onEventsFailed }: SendContext, stop: AbortSignal): Promise<void> {
+  const publisher = new Publisher(database);
+  while (!stop.aborted) {
+    const failure = await publisher.publish(PUBLISH_PATIENCE_MILLISECONDS).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    await sleep(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
+    // If the database is gone, the whole work has ended meanwhile, and says why.
+    if (failure !== undefined && !stop.aborted) onEventsFailed?.(failure.error);
+  }
+}
 
-/** Does work with a sender, whose lease begins with its first turn. */
+/** Does work with a sender. Without a key there is nothing to send, which `status` reports. */
 async function withSender(
   context: SendContext,
   work: (sender: Sender) => Promise<void>,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const sender = new Sender(context, stop);
+  const { webhookKey } = context.environment;
+  if (webhookKey === undefined) return;
+  const claims = await Claims.open(context.database.connection);
   try {
-    await work(sender);
+    await work(new Sender(context, claims, keyCheck(webhookKey), stop));
   } finally {
-    await sender.end();
+    await claims.end();
   }
 }
 
 class Sender {
   private readonly context: SendContext;
+  private readonly claims: Claims;
+  private readonly keyCheck: string;
   private readonly stop: AbortSignal;
-  private lease: ReturnType<typeof leaseWorkers> | undefined;
 
-  constructor(context: SendContext, stop: AbortSignal) {
+  constructor(context: SendContext, claims: Claims, keyCheck: string, stop: AbortSignal) {
     this.context = context;
+    this.claims = claims;
+    this.keyCheck = keyCheck;
     this.stop = stop;
   }
 
-  /** The partners with events to send now; none without a key, which `status` reports. */
-  due(): Promise<string[]> {
-    const { database, environment } = this.context;
-    const { webhookKey: key } = environment;
-    if (key === undefined) return Promise.resolve([]);
-    return database.reading((tx) => readDueWebhooks(tx, { now: environment.now().toISO(), keyCheck: keyCheck(key) }));
+  /** Sends what is due; `stays` until the signal. */
+  send(stays: boolean): Promise<void> {
+    const { environment } = this.context;
+    const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyCheck: this.keyCheck }));
+    const work = (partnerId: string) => this.turn(partnerId);
+    return workOn(this.claims, due, { atOnce: AT_ONCE, work, stop: this.stop, stays });
   }
 
-  async end(): Promise<void> {
-    await (await this.lease?.catch(() => undefined))?.end();
-  }
-
-  /** Sends a partner's events until there are no more, one fails, or it is the turn of others. False: nothing was sent. */
-  async turn(partnerId: string): Promise<boolean> {
-    const { database, environment } = this.context;
-    const worker = await this.workerNumber();
-    const claim = { partnerId, worker, now: environment.now().toISO() };
-    if (!(await database.transaction((tx) => claimWebhook(tx, claim)))) return false;
-    failpoint('webhook.claimed');
+  /** Sends a partner's events until there are no more, one fails, or it is the turn of others. False: it threw. */
+  private async turn(partnerId: string): Promise<boolean> {
+    const { database, environment, onEventsFailed } = this.context;
     const poster = openPoster(isProduction(this.context));
     let events = 0;
     const taken = () => {
       events += 1;
     };
     try {
+      await database.transaction((tx) => beginTurn(tx, { partnerId, now: environment.now().toISO() }));
+      failpoint('webhook.claimed');
       const until = Date.now() + TURN_MILLISECONDS;
-      while (
-        (await this.sendPage(partnerId, worker, poster, until, taken)) &&
-        Date.now() < until &&
-        !this.stop.aborted
-      );
+      while ((await this.sendPage(partnerId, poster, until, taken)) && Date.now() < until && !this.stop.aborted);
       return true;
+    } catch (error) {
+      await this.claims.check();
+      if (onEventsFailed === undefined) throw error;
+      onEventsFailed(error);
+      return false;
     } finally {
       if (events > 0) this.context.onWebhookSent?.(partnerId, events);
       poster.close();
-      await database.transaction((tx) => releaseWebhook(tx, { partnerId, worker })).catch(() => {});
-    }
-  }
-
-  /** A number whose lock lives as long as this process does. Lost, it is another one next time. */
-  private async workerNumber(): Promise<number> {
-    this.lease ??= leaseWorkers(this.context.database.connection, 1, () => {
-      this.lease = undefined;
-    });
-    try {
-      return (await this.lease).numbers[0] as number;
-    } catch (error) {
-      this.lease = undefined;
-      throw error;
     }
   }
 
   /** True where there may be more. */
-  private async sendPage(
-    partnerId: string,
-    worker: number,
-    poster: Poster,
-    until: number,
-    taken: () => void,
-  ): Promise<boolean> {
+  private async sendPage(partnerId: string, poster: Poster, until: number, taken: () => void): Promise<boolean> {
     const { database, environment } = this.context;
     const { webhook, installationId, events } = await database.reading(async (tx) => {
       const [row] = await readWebhooks(tx, partnerId);
@@ -216,7 +167,7 @@ class Sender {
     for (const event of events) {
       if (Date.now() >= until || this.stop.aborted) return false;
       const secrets = secretsOf(key, installationId, webhook, environment.now().toMillis());
-      if (!(await this.sendEvent({ ...webhook, url: webhook.url }, worker, poster, event, secrets))) return false;
+      if (!(await this.sendEvent({ ...webhook, url: webhook.url }, poster, event, secrets))) return false;
       taken();
     }
     return events.length === PAGE;
@@ -225,7 +176,6 @@ class Sender {
   /** False where it failed, or the webhook was changed meanwhile. */
   private async sendEvent(
     webhook: WebhookRow & { readonly url: string },
-    worker: number,
     poster: Poster,
     event: PartnerEvent,
     secrets: readonly Buffer[],
@@ -239,7 +189,7 @@ class Sender {
     };
     const answer = await poster.post(webhook.url, headers, body).catch((error: unknown) => reasonOf(error));
     failpoint('webhook.sent');
-    const sent = { partnerId: webhook.partner_id, worker, url: webhook.url, position: event.position };
+    const sent = { partnerId: webhook.partner_id, url: webhook.url, position: event.position };
     if (typeof answer !== 'string' && answer.status >= 200 && answer.status < 300) {
       const acknowledged = await database.transaction((tx) => acknowledge(tx, sent));
       failpoint('webhook.acknowledged');

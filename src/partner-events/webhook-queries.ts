@@ -1,6 +1,6 @@
 /** SQL of webhooks. */
+import type { DueItems } from '../database/claims.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { LIVING_WORKERS } from '../mail/workers.ts';
 
 export interface WebhookRow {
   readonly partner_id: string;
@@ -81,47 +81,25 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
 // --- Sending ----------------------------------------------------------------------------------------------------------
 
 /** Partners with events to send now and a secret by this key, who waited longest first. */
-export async function readDueWebhooks(tx: Transaction, asked: { now: string; keyCheck: string }): Promise<string[]> {
-  const rows = await query<{ partner_id: string }>(
-    tx,
-    `SELECT w.partner_id FROM webhooks w
-     WHERE w.url IS NOT NULL AND w.paused_at IS NULL AND w.key_check = :keyCheck
-       AND (w.next_attempt_at IS NULL OR w.next_attempt_at <= :now::timestamptz)
-       AND EXISTS (SELECT FROM partner_events e WHERE e.partner_id = w.partner_id AND e.position > w.acknowledged)
-     ORDER BY w.attempted_at NULLS FIRST, w.partner_id`,
-    asked,
-  );
-  return rows.map(({ partner_id: id }) => id);
-}
+export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
+  kind: 'webhook',
+  due: (free) => `
+    SELECT w.partner_id AS key FROM webhooks w
+    WHERE w.url IS NOT NULL AND w.paused_at IS NULL AND w.key_check = :keyCheck
+      AND (w.next_attempt_at IS NULL OR w.next_attempt_at <= :now::timestamptz)
+      AND EXISTS (SELECT FROM partner_events e WHERE e.partner_id = w.partner_id AND e.position > w.acknowledged)
+      AND ${free('w.partner_id')}
+    ORDER BY w.attempted_at NULLS FIRST, w.partner_id LIMIT :most FOR UPDATE OF w SKIP LOCKED`,
+  bindings: asked,
+});
 
-/** False where another worker that lives is sending, or there is nothing to send now. */
-export async function claimWebhook(
-  tx: Transaction,
-  claim: { partnerId: string; worker: number; now: string },
-): Promise<boolean> {
-  const claimed = await execute(
-    tx,
-    `UPDATE webhooks SET worker = :worker::bigint, attempted_at = :now::timestamptz
-     WHERE partner_id = :partnerId AND url IS NOT NULL AND paused_at IS NULL
-       AND (next_attempt_at IS NULL OR next_attempt_at <= :now::timestamptz)
-       AND (worker IS NULL OR worker = :worker::bigint OR worker NOT IN (${LIVING_WORKERS}))`,
-    claim,
-  );
-  return claimed === 1;
-}
+/** Notes when a partner had its turn: others come first next time. */
+export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
+  execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
 
-export async function releaseWebhook(tx: Transaction, claim: { partnerId: string; worker: number }): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE webhooks SET worker = NULL WHERE partner_id = :partnerId AND worker = :worker::bigint`,
-    claim,
-  );
-}
-
-/** What an answer is recorded for. It is no longer recorded once the webhook was changed or is another worker's. */
+/** What an answer is recorded for. It is no longer recorded once the webhook was changed. */
 interface Sent {
   readonly partnerId: string;
-  readonly worker: number;
   readonly url: string;
   readonly position: number;
 }
@@ -132,7 +110,7 @@ export async function acknowledge(tx: Transaction, sent: Sent): Promise<boolean>
     `UPDATE webhooks
      SET acknowledged = :position::bigint, failures = 0, failing_since = NULL, last_failure = NULL,
          next_attempt_at = NULL
-     WHERE partner_id = :partnerId AND worker = :worker::bigint AND url = :url AND paused_at IS NULL
+     WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
        AND acknowledged = :position::bigint - 1`,
     { ...sent },
   );
@@ -148,7 +126,7 @@ export async function recordFailure(
     `UPDATE webhooks
      SET failures = failures + 1, failing_since = coalesce(failing_since, :now::timestamptz), last_failure = :reason,
          next_attempt_at = :next::timestamptz, paused_at = CASE WHEN :pause::boolean THEN :now::timestamptz END
-     WHERE partner_id = :partnerId AND worker = :worker::bigint AND url = :url AND paused_at IS NULL
+     WHERE partner_id = :partnerId AND url = :url AND paused_at IS NULL
        AND acknowledged = :position::bigint - 1`,
     { ...failed },
   );

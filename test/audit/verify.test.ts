@@ -733,7 +733,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'a message being sent that does not match its hash',
     'emails_consistent',
-    `UPDATE emails SET status = 'sending', sent_at = NULL, worker = 1, message = 'Subject: another'
+    `UPDATE emails SET status = 'sending', sent_at = NULL, message = 'Subject: another'
      WHERE status = 'sent' AND document_id = (SELECT min(document_id) FROM document_pdfs)`,
   ],
   ['a link over more than is due', 'payment_links_consistent', 'UPDATE payment_link_intents SET amount = amount + 1'],

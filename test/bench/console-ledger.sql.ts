@@ -26,7 +26,6 @@ export const deliveries = (month: string): string[] => [
    SELECT email_id, 1, attempted_at, attempted_at, CASE e.status WHEN 'sent' THEN 'sent' ELSE 'refused' END, e.reason, e.kind,
           e.message_id, e.recipients, e.message_sha256
    FROM emails e JOIN documents d USING (document_id) WHERE d.month = '${month}' AND e.attempts = 1`,
-  `DELETE FROM graphile_worker._private_jobs`,
 ];
 
 /** The lines of a bank file that pays the invoices of a month (:1), by ACH and wire, 17 days after their issue. */

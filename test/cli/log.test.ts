@@ -5,8 +5,7 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { queueLoggerTo } from '../../src/database/queue.ts';
-import { dropping, fileSink, openLog } from '../../src/log.ts';
+import { dropping, fileSink } from '../../src/log.ts';
 import { compiled, job, reckoner } from '../support/program.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
@@ -208,19 +207,4 @@ test('a command whose output cannot be written says so and fails', async () => {
     (await reckoner(['partner', 'list'], { env: { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl } }))
       .status,
   ).toBe(0);
-});
-
-test('a failure of the queue is a line of the log like any other, and the tasks that failed are told elsewhere', () => {
-  const lines: string[] = [];
-  const log = openLog({ part: 'queue' }, { write: (line: string) => void lines.push(line) });
-  const queue = queueLoggerTo(() => log);
-  queue.error('Failed task 17 (deliver)');
-  queue.info('Worker connected and looking for jobs');
-  queue.error('The connection was lost\nand stays so');
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    {
-      ...{ level: 'error', time: expect.any(String), part: 'queue', code: 'queue' },
-      msg: 'The connection was lost\nand stays so',
-    },
-  ]);
 });

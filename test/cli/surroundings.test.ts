@@ -13,14 +13,14 @@ test('code and crontabs in the current directory are not run by a close or a del
   const cwd = mkdtempSync(join(tmpdir(), 'reckoner-cwd-'));
   const trace = join(cwd, 'ran');
   const code = `require('node:fs').writeFileSync(${JSON.stringify(trace)}, 'ran'); module.exports = { schema: 'other' };`;
-  for (const name of ['graphile-worker.config.cjs', '.graphile-workerrc.cjs', 'graphile-worker.config.js']) {
+  for (const name of ['reckoner.config.cjs', '.reckonerrc.cjs', 'knexfile.js', 'index.js']) {
     writeFileSync(join(cwd, name), code);
   }
-  writeFileSync(join(cwd, 'crontab'), '* * * * * not a crontab of the queue\n');
+  writeFileSync(join(cwd, 'crontab'), '* * * * * not a crontab of ours\n');
   try {
     const env = {
       ...{ RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-08-10T10:00:00Z' },
-      ...{ HOME: undefined, GRAPHILE_WORKER_SCHEMA: 'elsewhere' },
+      HOME: undefined,
     };
     for (const args of [['migrate'], ['close'], ['deliver']]) {
       const ran = await reckoner(['--json', ...args], { env, cwd });

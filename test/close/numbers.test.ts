@@ -101,7 +101,7 @@ test('a close that fails half-way leaves no gap and no trace', async () => {
   expect(await world.documents()).toEqual([]);
   expect(await world.months('2026-07')).toEqual([]);
   expect(await world.sql(`SELECT FROM document_emails`)).toEqual([]);
-  expect(await world.sql(`SELECT FROM graphile_worker.jobs`)).toEqual([]);
+  expect(await world.sql(`SELECT FROM link_checks`)).toEqual([]);
   expect(await world.close()).toEqual(['2026-07']);
   expect(await numbers()).toEqual(['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003']);
 });

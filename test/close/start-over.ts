@@ -1,5 +1,5 @@
 /**
- * Empties a world between two tests: its tables, queue and outbox are as on the first day, its clock and settings too.
+ * Empties a world between two tests: its tables and outbox are as on the first day, its clock and settings too.
  * A database of its own for every test would take most of the time.
  */
 import { readdirSync, rmSync } from 'node:fs';
@@ -40,7 +40,6 @@ export async function emptyTables(world: Pick<World, 'sql'>): Promise<void> {
       LOOP
         EXECUTE format('DELETE FROM %s', name);
       END LOOP;
-      DELETE FROM graphile_worker._private_jobs;
       FOREACH guard IN ARRAY guards LOOP
         EXECUTE guard;
       END LOOP;

@@ -1,18 +1,9 @@
 /** Migrations beside each other and beside others: one at a time, never waiting for long, and repeatable after a kill. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import {
-  MIGRATION_NAMES,
-  MIGRATIONS,
-  migrateTo,
-  prepareQueue,
-  whileNobodyMigrates,
-} from '../../src/database/migrate.ts';
-import { packageRoot } from '../../src/package.ts';
+import { MIGRATION_NAMES, MIGRATIONS, migrateTo, whileNobodyMigrates } from '../../src/database/migrate.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { makeDatabase, type OwnDatabase } from '../support/databases.ts';
 
@@ -41,7 +32,6 @@ test('of three that migrate at once, one does, and the others find nothing to do
 
 test('a migration that was killed on the way is done again', async () => {
   const database = await opening();
-  await prepareQueue(database.connection);
   await database.asOwner((tx) => migrateTo(tx, MIGRATIONS.slice(0, 3)));
   const client = new pg.Client(empty.url);
   await client.connect();
@@ -59,12 +49,4 @@ test('who waits for a migration is told by whom it is held up', async () => {
     expect(refusal.facts['holders']).toEqual([expect.stringMatching(/^process \d+ of \w+ \(reckoner\)$/)]);
   });
   await whileNobodyMigrates(connection, 'alone', async () => {}, patience);
-});
-
-test('nothing but the file of the queue imports the queue, whose defaults come from the current directory', () => {
-  const pool = readFileSync(join(packageRoot, 'src/delivery/worker-pool.ts'), 'utf8');
-  expect(pool).not.toContain("from 'graphile-worker'");
-  const queue = readFileSync(join(packageRoot, 'src/database/queue.ts'), 'utf8');
-  expect(queue.indexOf("import './no-queue-config.ts'")).toBeGreaterThan(0);
-  expect(queue.indexOf("import './no-queue-config.ts'")).toBeLessThan(queue.indexOf("from 'graphile-worker'"));
 });

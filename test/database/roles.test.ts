@@ -64,7 +64,7 @@ describe('with the roles of the script', () => {
     await done('reckoner_owner', 'init');
     const [tables] = await administrator(
       `SELECT DISTINCT pg_get_userbyid(relowner) AS owner FROM pg_class
-       WHERE relnamespace IN ('public'::regnamespace, 'graphile_worker'::regnamespace)`,
+       WHERE relnamespace = 'public'::regnamespace`,
     );
     expect(tables).toEqual({ owner: 'reckoner_owner' });
   });
@@ -184,7 +184,7 @@ test('where the grants are lost, as after a dump of another cluster, commands sa
   await administrator(`
     REVOKE ALL ON ALL TABLES IN SCHEMA public FROM reckoner_app;
     REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM reckoner_app;
-    REVOKE ALL ON SCHEMA public, graphile_worker FROM reckoner_app`);
+    REVOKE ALL ON SCHEMA public FROM reckoner_app`);
   for (const login of ['reckoner_owner', 'reckoner_runtime']) {
     const refused = await as(login, 'status');
     expect({ status: refused.status, ...(refused.json() as object) }).toMatchObject({

@@ -1,6 +1,9 @@
 /** Workers in processes of their own at one database, as on several hosts. They are compiled by `npm test`. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { CLAIMED } from '../../src/database/claims.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { compiled } from '../support/program.ts';
@@ -16,6 +19,9 @@ const PROGRAM = compiled('src/cli/reckoner.js');
 
 interface Worker {
   readonly process: ChildProcess;
+  /** What it writes to stdout, and to stderr. */
+  readonly answer: () => string;
+  readonly said: () => string;
   /** The numbers of the documents that it says it sent. */
   readonly sent: () => string[];
   readonly ended: Promise<number | null>;
@@ -27,23 +33,29 @@ afterEach(async () => {
   await Promise.all(workers.splice(0).map(({ ended }) => ended));
 });
 
-function start(): Worker {
-  const child = spawn(process.execPath, [PROGRAM, 'deliver', '--watch'], {
+function start(databaseUrl = world.databaseUrl): Worker {
+  const child = spawn(process.execPath, [PROGRAM, '--json', 'deliver', '--watch'], {
     env: {
       ...process.env,
       RECKONER_HOME: world.home,
-      DATABASE_URL: world.databaseUrl,
+      DATABASE_URL: databaseUrl,
       SMTP_URL: server.url,
       RECKONER_NOW: '2026-08-01T10:00:00Z',
     },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
+  let answer = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    answer += text;
+  });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
   const worker = {
     process: child,
+    answer: () => answer,
+    said: () => said,
     sent: () =>
       [...said.matchAll(/^\{.*"msg":"delivery".*\}$/gm)]
         .map(([line]) => JSON.parse(line) as { number: string; status: string })
@@ -75,14 +87,17 @@ const count = async (status: string): Promise<number> =>
 
 const invoiceEmails = () => server.mails.filter(({ parsed }) => /INV-/.test(parsed.subject ?? ''));
 
-/** Who stands ready: each has a connection of its own that listens for jobs. */
+/** Who stands ready: each has a connection of its own by which it claims. */
 const standing = async (): Promise<number> => {
   const [row] = await world.sql<{ standing: string }>(
-    `SELECT count(*) AS standing FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN "jobs:insert"%'
-     AND pid <> pg_backend_pid()`,
+    `SELECT count(*) AS standing FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE '%due AS MATERIALIZED%with_email%' AND pid <> pg_backend_pid()`,
   );
   return Number(row?.standing);
 };
+
+/** Documents that a process has in hand. */
+const claimed = (): Promise<{ holder: number }[]> => world.sql<{ holder: number }>(CLAIMED);
 
 /** A process takes 24 at a time: fewer than six times that might leave one process none. */
 const INVOICES = 150;
@@ -111,14 +126,11 @@ test('what a killed process had in hand is sent by another as soon as it starts'
   const first = start();
   await until(async () => (await standing()) === 1, 'that it stands ready');
   await closeJuly(30);
-  await until(async () => (await count('sending')) > 0, 'that it sends');
-  const locked = await world.sql<{ locked_by: string }>(
-    'SELECT DISTINCT locked_by FROM graphile_worker.jobs WHERE locked_by IS NOT NULL',
-  );
-  expect(locked).toHaveLength(1);
-  expect(locked[0]?.locked_by).toMatch(/^reckoner-\d+$/);
+  await until(async () => (await claimed()).length >= 24, 'that it has its hands full');
+  expect(new Set((await claimed()).map(({ holder }) => holder)).size).toBe(1);
   first.process.kill('SIGKILL');
   await first.ended;
+  await until(async () => (await claimed()).length === 0, 'that nobody has them');
   server.dropConnections();
   server.behaviour = 'accept';
   start();
@@ -127,6 +139,86 @@ test('what a killed process had in hand is sent by another as soon as it starts'
   // None had got as far as its text when the process was killed.
   expect(invoiceEmails()).toHaveLength(30);
 });
+
+/** A worker stands until it has done this, and is killed. */
+async function killedAfter(happened: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const worker = start();
+  await until(happened, what);
+  worker.process.kill('SIGKILL');
+  await worker.ended;
+  server.dropConnections();
+  await until(async () => (await claimed()).length === 0, 'that nobody has its documents');
+}
+
+test('of two kills with a mail server that falls silent, only e-mails that were offered to it are uncertain', async () => {
+  await closeJuly(30);
+  server.behaviour = 'hang_before_data';
+  for (const _ of [1, 2]) {
+    const before = server.connections;
+    await killedAfter(() => server.connections >= before + 4, 'that all connections wait for the mail server');
+  }
+  expect(await world.sql(`SELECT FROM document_emails WHERE status <> 'queued' OR attempts > 0`)).toEqual([]);
+
+  server.behaviour = 'hang_after_data';
+  for (const _ of [1, 2]) {
+    const before = invoiceEmails().length;
+    await killedAfter(() => invoiceEmails().length >= before + 4, 'that all connections wait for an answer');
+  }
+  const offered = invoiceEmails().map(({ parsed }) => parsed.messageId);
+  expect(offered).toHaveLength(8);
+
+  server.behaviour = 'accept';
+  start();
+  const unfinished = `SELECT FROM document_emails WHERE status NOT IN ('sent', 'uncertain')`;
+  await until(async () => (await world.sql(unfinished)).length === 0, 'that no e-mail waits');
+  const emails = await world.sql<{ message_id: string; status: string }>(
+    'SELECT message_id, status FROM document_emails',
+  );
+  const copies = (id: string) => server.mails.filter(({ parsed }) => parsed.messageId === id);
+  for (const { message_id: id, status } of emails) {
+    const before = offered.filter((each) => each === id).length;
+    // Offered once, it is repeated with the same bytes; offered twice, nobody knows; never offered, it is sent once.
+    expect({ id, status, copies: copies(id).length }).toEqual({
+      ...{ id, status: before === 2 ? 'uncertain' : 'sent', copies: Math.min(before + 1, 2) },
+    });
+    expect(new Set(copies(id).map(({ raw }) => raw.toString('base64'))).size).toBe(1);
+  }
+  expect(emails).toHaveLength(30);
+}, 900_000);
+
+test('a worker whose link to the database is cut ends with one line that says so, and with exit 1', async () => {
+  const link = await openLink(world.databaseUrl);
+  const worker = start(link.url);
+  await until(async () => (await standing()) === 1, 'that it stands ready');
+  server.behaviour = 'hang_before_data';
+  await closeJuly(30);
+  await until(async () => (await claimed()).length >= 24, 'that it has its hands full');
+  link.cut();
+  expect(await worker.ended).toBe(1);
+  expect(JSON.parse(worker.answer())).toMatchObject({ error: { code: 'database_failed' } });
+  expect(worker.said()).not.toMatch(/"level":"(error|warn)"|^ {4}at /m);
+  expect(await world.sql(`SELECT FROM document_emails WHERE status <> 'queued'`)).toEqual([]);
+});
+
+/** A link to a database that can be cut. */
+async function openLink(databaseUrl: string): Promise<{ url: string; cut: () => void }> {
+  const { host, port, user, password, database } = new pg.Client(databaseUrl);
+  const sockets: Socket[] = [];
+  const link = createServer((near) => {
+    const far = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    for (const socket of [near, far]) sockets.push(socket.on('error', () => {}));
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((listening) => link.listen(0, '127.0.0.1', listening));
+  const at = `127.0.0.1:${(link.address() as AddressInfo).port}`;
+  return {
+    url: `postgres://${user}${password ? `:${password}` : ''}@${at}/${database}`,
+    cut() {
+      link.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
 
 test('a standing worker sends the seal to the auditor and the report of the close too', async () => {
   await closeJuly(1);

@@ -1,14 +1,16 @@
-/** Several workers, on one host or many, dead or alive: each e-mail is sent by one worker that holds its lock. */
+/** Several workers, on one host or many, dead or alive: each document is delivered by one worker that has claimed it. */
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { Claims, itemHash } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
-import { WORKER_LOCKS } from '../../src/database/locks.ts';
+import { CLAIM_LOCKS } from '../../src/database/locks.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/delivery/document.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/queries.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';
 import { adoptUnlessRuled } from '../../src/documents/instructions.ts';
 import { composeMessage } from '../../src/mail/message.ts';
@@ -41,11 +43,8 @@ const allSent = async (count: number) => (await statuses()).join() === Array(cou
 
 // --- Workers that died ----------------------------------------------------------------------------------------------
 
-/** A number that no worker has: its lock is free. */
-const DEAD = 999_999;
-
 /** The e-mail of the only document as a worker left it that was stopped in the middle of sending it. */
-async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffer> {
+async function interrupted(unclearAttempts = 0): Promise<Buffer> {
   const [row] = await world.sql<{ message_id: string }>(`SELECT message_id FROM document_emails`);
   const raw = composeMessage({
     messageId: row?.message_id ?? '',
@@ -57,17 +56,17 @@ async function interruptedBy(worker: number, unclearAttempts = 0): Promise<Buffe
     attachments: [],
   });
   await world.sql(
-    `UPDATE emails SET status = 'sending', worker = $1, attempts = attempts + 1, message = $2,
-            message_sha256 = encode(sha256($2), 'hex'), recipients = '{ap@partner.example}',
-            envelope_from = 'billing@protection.example', unclear_attempts = $3, attempted_at = '2026-08-01T09:00:00Z'`,
-    [worker, raw, unclearAttempts],
+    `UPDATE emails SET status = 'sending', attempts = attempts + 1, message = $1,
+            message_sha256 = encode(sha256($1), 'hex'), recipients = '{ap@partner.example}',
+            envelope_from = 'billing@protection.example', unclear_attempts = $2, attempted_at = '2026-08-01T09:00:00Z'`,
+    [raw, unclearAttempts],
   );
   return raw;
 }
 
 test('an e-mail that a worker was sending when it died is repeated at once, with the same bytes', async () => {
   await closeJuly();
-  const raw = await interruptedBy(DEAD);
+  const raw = await interrupted();
   expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
   expect(server.mails).toHaveLength(1);
   expect(server.mails[0]?.raw.equals(raw)).toBe(true);
@@ -75,7 +74,7 @@ test('an e-mail that a worker was sending when it died is repeated at once, with
 
 test('an e-mail whose repetition is interrupted too becomes uncertain and is not sent a third time', async () => {
   await closeJuly();
-  await interruptedBy(DEAD, 1);
+  await interrupted(1);
   expect(await world.deliver()).toMatchObject([{ status: 'uncertain' }]);
   expect(await world.deliver()).toEqual([]);
   expect(server.mails).toEqual([]);
@@ -84,23 +83,43 @@ test('an e-mail whose repetition is interrupted too becomes uncertain and is not
 
 test('an e-mail that a living worker is sending is left to it', async () => {
   await closeJuly();
-  await interruptedBy(777_777);
-  await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
+  await interrupted();
+  const living = await Claims.open(world.database.connection);
   try {
-    expect(await world.deliver()).toMatchObject([{ status: 'elsewhere' }]);
+    expect(await living.claim(DUE_DOCUMENTS, 1)).toHaveLength(1);
+    expect(await world.deliver()).toEqual([]);
     expect(await statuses()).toEqual(['sending']);
   } finally {
-    await world.sql(`SELECT pg_advisory_unlock(${WORKER_LOCKS}, 777777)`);
+    await living.end();
   }
   expect(await world.deliver()).toMatchObject([{ status: 'sent' }]);
 });
 
-test('the jobs that a dead worker had taken are free for whoever starts next', async () => {
+test('what a dead worker had claimed is free for whoever starts next', async () => {
   await closeJuly(3);
-  await world.sql(
-    `UPDATE graphile_worker._private_jobs SET locked_at = now(), locked_by = 'reckoner-${DEAD}', attempts = 1`,
-  );
+  const dying = await Claims.open(world.database.connection);
+  expect(await dying.claim(DUE_DOCUMENTS, 3)).toHaveLength(3);
+  expect(await world.deliver()).toEqual([]);
+  await world.sql('SELECT pg_terminate_backend($1)', [dying.holder]);
+  await expect(dying.lost).rejects.toThrow('terminating connection');
   expect((await world.deliver()).map(({ status }) => status)).toEqual(['sent', 'sent', 'sent']);
+});
+
+test('a worker claims what nobody else has, oldest first, and what it released again', async () => {
+  await closeJuly(5);
+  const [one, other] = await Promise.all([1, 2].map(() => Claims.open(world.database.connection)));
+  try {
+    const first = (await one?.claim(DUE_DOCUMENTS, 2)) as string[];
+    const rest = (await other?.claim(DUE_DOCUMENTS, 5)) as string[];
+    expect([...first, ...rest]).toEqual([...first, ...rest].toSorted((a, b) => Number(a) - Number(b)));
+    expect(new Set([...first, ...rest]).size).toBe(5);
+    expect(await one?.claim(DUE_DOCUMENTS, 5)).toEqual([]);
+    one?.release(DUE_DOCUMENTS, first[0] as string);
+    expect(await one?.claim(DUE_DOCUMENTS, 5, first)).toEqual([]);
+    expect(await other?.claim(DUE_DOCUMENTS, 5)).toEqual([first[0]]);
+  } finally {
+    await Promise.all([one?.end(), other?.end()]);
+  }
 });
 
 // --- Workers at the same time ---------------------------------------------------------------------------------------
@@ -127,19 +146,21 @@ afterEach(async () => {
 
 interface Hired {
   deliver(): Promise<Delivery>;
-  /** Takes its lock away, as a broken connection does; the worker itself does not notice. */
-  loseLock(): Promise<void>;
+  /** Whether it could claim the document, as it did when it was hired if nobody else had. */
+  claim(): Promise<boolean>;
+  /** Takes its claim away, as a broken connection does; the worker itself does not notice. */
+  loseClaim(): Promise<void>;
 }
 
-/** A worker of these tests, at the only document: its own lock, and parts of the test's choice. */
-async function hire(
-  number: number,
-  parts: { send: (message: OutgoingMessage) => Promise<SendOutcome>; database?: Database },
-): Promise<Hired> {
+/** A worker of these tests, at the only document: a claim of its own, and parts of the test's choice. */
+async function hire(parts: {
+  send: (message: OutgoingMessage) => Promise<SendOutcome>;
+  database?: Database;
+}): Promise<Hired> {
   const lock = new pg.Client(world.databaseUrl);
   await lock.connect();
-  await lock.query(`SELECT pg_advisory_lock(${WORKER_LOCKS}, ${number})`);
   locks.push(lock);
+  const { rows } = await lock.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const database = parts.database ?? world.database;
   const context: DeliveryContext = {
     environment: world.environment,
@@ -147,14 +168,29 @@ async function hire(
     database,
     steps: new DeliverySteps(database),
     renderer: new PdfRendererPool(1),
-    transport: { name: 'smtp', send: parts.send, close: () => {} },
+    transport: {
+      name: 'smtp',
+      send: async (message) =>
+        (await message.offer?.()) === true ? parts.send(message) : { outcome: 'deferred', reply: 'called off' },
+      close: () => {},
+    },
     templates: loadTemplates([join(packageRoot, 'templates', 'email')]),
     links: linkProvider(world.settings, world.environment),
+    holder: rows[0]?.pid as number,
   };
   const [row] = await world.sql<{ id: string }>(`SELECT max(document_id) AS id FROM documents`);
+  const claim = async () => {
+    const { rows: tried } = await lock.query<{ claimed: boolean }>(
+      `SELECT pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash('document', '$1::bigint')}) AS claimed`,
+      [row?.id],
+    );
+    return tried[0]?.claimed === true;
+  };
+  await claim();
   return {
-    deliver: () => deliverDocument(context, Number(row?.id), number),
-    async loseLock() {
+    claim,
+    deliver: () => deliverDocument(context, Number(row?.id)),
+    async loseClaim() {
       await lock.query(`SELECT pg_advisory_unlock_all()`);
     },
   };
@@ -190,10 +226,10 @@ test('of two workers that find the e-mail of a dead one, one repeats it', async 
   await closeJuly();
   server.behaviour = 'defer_recipients';
   await world.deliver(); // draws it
-  await interruptedBy(DEAD);
+  await interrupted();
   const [sending, answer] = [signal(), signal<SendOutcome>()];
   const copies: Buffer[] = [];
-  const quick = await hire(1001, {
+  const quick = await hire({
     send: ({ raw }) => {
       copies.push(raw);
       sending.give();
@@ -201,7 +237,7 @@ test('of two workers that find the e-mail of a dead one, one repeats it', async 
     },
   });
   // The other has read the same, and gets round to writing only when the first is at the mail server already.
-  const slow = await hire(1002, {
+  const slow = await hire({
     database: slowToWrite(() => sending.given),
     send: async ({ raw }) => {
       copies.push(raw);
@@ -220,15 +256,11 @@ test('a worker that read before another’s unclear attempt does not send other 
   await closeJuly();
   const [read, tried] = [signal(), signal()];
   const copies: Buffer[] = [];
-  const quick = await hire(1001, {
-    send: async ({ raw }) => {
-      copies.push(raw);
-      return { outcome: 'unclear', reply: 'the connection was lost' };
-    },
-  });
-  // The clock of the slow one is a minute ahead, so that its e-mail has other bytes.
-  const slow = await hire(1002, {
-    // The drawing is made by then, so that the first write of the slow one is its claim.
+  server.behaviour = 'defer_recipients';
+  await world.deliver(); // draws it
+  // The clock of the slow one is a minute behind, so that its e-mail has other bytes.
+  const slow = await hire({
+    // The drawing is made by then, so that the first write of the slow one is its offer.
     database: slowToWrite(() => {
       read.give();
       return tried.given;
@@ -238,16 +270,25 @@ test('a worker that read before another’s unclear attempt does not send other 
       return SENT;
     },
   });
-  server.behaviour = 'defer_recipients';
-  await world.deliver(); // draws it
   world.at('2026-08-01T10:01:00Z');
   const late = slow.deliver();
   await read.given;
+  // Its connection breaks, and another has the document meanwhile.
+  await slow.loseClaim();
+  const quick = await hire({
+    send: async ({ raw }) => {
+      copies.push(raw);
+      return { outcome: 'unclear', reply: 'the connection was lost' };
+    },
+  });
   world.at('2026-08-01T10:02:00Z');
   expect(await quick.deliver()).toMatchObject({ status: 'deferred' });
+  await quick.loseClaim();
+  expect(await slow.claim()).toBe(true);
   tried.give();
   expect(await late).toMatchObject({ status: 'elsewhere' });
   expect(copies).toHaveLength(1);
+  await slow.loseClaim();
   // The next look repeats it as it was.
   server.behaviour = 'accept';
   await world.deliver();
@@ -257,7 +298,7 @@ test('a worker that read before another’s unclear attempt does not send other 
 test('a worker that lost its lock does not record the outcome of an e-mail that another took over', async () => {
   await closeJuly();
   const [sending, answer] = [signal(), signal<SendOutcome>()];
-  const lost = await hire(1001, {
+  const lost = await hire({
     send: () => {
       sending.give();
       return answer.given;
@@ -265,9 +306,9 @@ test('a worker that lost its lock does not record the outcome of an e-mail that 
   });
   const first = lost.deliver();
   await sending.given;
-  await lost.loseLock();
+  await lost.loseClaim();
   const [takenOver, accepted] = [signal(), signal<SendOutcome>()];
-  const other = await hire(1002, {
+  const other = await hire({
     send: () => {
       takenOver.give();
       return accepted.given;
@@ -283,11 +324,11 @@ test('a worker that lost its lock does not record the outcome of an e-mail that 
   expect(await statuses()).toEqual(['sent']);
 });
 
-test('a worker that finds its own number on an e-mail repeats it: the outcome could not be recorded', async () => {
+test('a worker that claims an e-mail that is being sent repeats it: its outcome could not be recorded', async () => {
   await closeJuly();
-  const raw = await interruptedBy(1001);
+  const raw = await interrupted();
   const copies: Buffer[] = [];
-  const worker = await hire(1001, {
+  const worker = await hire({
     send: async (message) => {
       copies.push(message.raw);
       return SENT;
@@ -300,7 +341,7 @@ test('a worker that finds its own number on an e-mail repeats it: the outcome co
 test('an e-mail contradicts its PDF nowhere, even if the worker that lost the race had newer bank details', async () => {
   await closeJuly();
   const drawn = signal();
-  const quick = await hire(1001, {
+  const quick = await hire({
     send: async () => {
       // Another run has begun with the newer ones.
       await adoptUnlessRuled(world.database, world);
@@ -313,7 +354,7 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
   const USD = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
   world.settings = { ...world.settings, instructions: { USD } };
   const messages: Buffer[] = [];
-  const slow = await hire(1002, {
+  const slow = await hire({
     database: slowToWrite(() => drawn.given),
     send: async ({ raw }) => {
       messages.push(raw);
@@ -322,8 +363,10 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
   });
   const later = slow.deliver();
   expect(await quick.deliver()).toMatchObject({ status: 'deferred' });
-  // What the slow one had read is out of date by then; it looks again like any job that comes back.
+  // What the slow one had read is out of date by then; it looks again like any document that comes back.
   expect(await later).toMatchObject({ status: 'elsewhere' });
+  await quick.loseClaim();
+  expect(await slow.claim()).toBe(true);
   expect(await slow.deliver()).toMatchObject({ status: 'sent' });
   const { text } = await simpleParser(messages[0] ?? Buffer.alloc(0));
   expect(text).toContain('Those in the attached PDF are out of date.');
@@ -333,13 +376,13 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
 test('a worker that has lost its lock starts no e-mail', async () => {
   await closeJuly();
   let sent = 0;
-  const lost = await hire(1001, {
+  const lost = await hire({
     send: async () => {
       sent += 1;
       return SENT;
     },
   });
-  await lost.loseLock();
+  await lost.loseClaim();
   expect(await lost.deliver()).toMatchObject({ status: 'elsewhere' });
   expect(sent).toBe(0);
   expect(await statuses()).toEqual(['queued']);
@@ -386,16 +429,18 @@ test('an e-mail that a standing worker has to retry is not lost when another run
   server.behaviour = 'hang_before_data';
   const before = server.connections;
   await whileWatching(async (seen) => {
-    await until(async () => (await statuses())[0] === 'sending' && server.connections > before);
-    // The run queues the document anew. Whoever looks first, one of the run or one that stands idle, finds that another
-    // is sending it, and must leave a job behind: that attempt may fail.
+    await until(() => server.connections > before);
+    // The run makes the document due again, finds that another has it, and leaves it: that attempt may fail.
     await deliverPending({ ...world, onDelivery: (each) => seen.push(each) });
-    await until(() => seen.some(({ status }) => status === 'elsewhere'));
+    expect(seen).toEqual([]);
     server.behaviour = 'accept';
     server.dropConnections();
-    await until(async () => (await statuses())[0] === 'queued');
-    // Nobody waits for the queue's back-off here.
-    await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+    await until(
+      async () => (await world.sql(`SELECT FROM emails WHERE document_id IS NOT NULL AND attempts = 1`)).length === 1,
+    );
+    expect(await statuses()).toEqual(['queued']);
+    // Nobody waits for the back-off here.
+    await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
     await until(() => allSent(1));
   });
   expect(server.mails).toHaveLength(1);

@@ -1,9 +1,10 @@
 /** Deliveries that ask the database together: each gets its own answer, and its own error. */
 import { beforeEach, expect, test } from 'vitest';
+import { Claims } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
 import { newToken } from '../../src/delivery/link.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/queries.ts';
 import { DeliverySteps, type Preparation } from '../../src/delivery/steps.ts';
-import { leaseWorkers } from '../../src/mail/workers.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
@@ -90,31 +91,32 @@ test('if one of a batch is refused, the others are done and it alone fails', asy
   expect(await world.sql('SELECT FROM payment_links')).toHaveLength(INVOICES - 1);
 });
 
-test('of several workers that claim one e-mail in one transaction, one gets it', async () => {
-  const lease = await leaseWorkers(world.database.connection, INVOICES, () => {});
+test('of several workers that offer one e-mail in one transaction, one may send it', async () => {
+  const claims = await Claims.open(world.database.connection);
   try {
     const [email] = await world.sql<{ id: string }>('SELECT min(email_id) AS id FROM emails');
-    const claimed = await Promise.all(
-      lease.numbers.map((worker, index) =>
+    expect(await claims.claim(DUE_DOCUMENTS, INVOICES)).toEqual(ids.map(String));
+    const offered = await Promise.all(
+      ids.map((_, index) =>
         steps.keep({
           pdf: undefined,
-          claim: {
-            ...{ emailId: Number(email?.id), attempts: 0, worker, recipients: ['ap@partner.example'] },
+          offer: {
+            ...{ emailId: Number(email?.id), attempt: 1, holder: claims.holder, recipients: ['ap@partner.example'] },
             ...{ envelopeFrom: 'billing@protection.example', message: Buffer.from(`message ${index}`) },
-            ...{ sha256: String(index), now: '2026-08-01T10:00:00Z' },
+            ...{ sha256: String(index), startedAt: '2026-08-01T10:00:00Z' },
           },
         }),
       ),
     );
     expect(transactions).toBe(1);
-    expect(claimed.filter(Boolean)).toHaveLength(1);
-    const winner = claimed.indexOf(true);
+    expect(offered.filter(Boolean)).toHaveLength(1);
+    const winner = offered.indexOf(true);
     expect(
       await world.sql(
-        `SELECT worker, convert_from(message, 'UTF8') AS message, attempts FROM emails WHERE status = 'sending'`,
+        `SELECT message_sha256, convert_from(message, 'UTF8') AS message, attempts FROM emails WHERE status = 'sending'`,
       ),
-    ).toEqual([{ worker: String(lease.numbers[winner]), message: `message ${winner}`, attempts: 1 }]);
+    ).toEqual([{ message_sha256: String(winner), message: `message ${winner}`, attempts: 1 }]);
   } finally {
-    await lease.end();
+    await claims.end();
   }
 });

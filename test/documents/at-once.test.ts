@@ -125,7 +125,7 @@ test('voids beside workers: each e-mail is either withdrawn unsent or sent once,
         await act.voided(number);
       }),
     ]);
-    await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+    await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
     await world.deliver();
     const states = [];
     for (const number of numbers) states.push(...(await emailsOf(world, number)));
@@ -136,22 +136,41 @@ test('voids beside workers: each e-mail is either withdrawn unsent or sent once,
   }
 }, 120_000);
 
-test('an e-mail that is being sent when its document is voided is finished, and not repeated', async () => {
+test('an e-mail whose document is voided before the mail server asks for it is withdrawn, and never sent', async () => {
   server.behaviour = 'hang_before_data';
+  const { connections } = server;
   const delivering = world.deliver();
-  for (;;) {
-    const flying = await world.sql(`SELECT FROM document_emails WHERE status = 'sending'`);
-    if (flying.length > 0) break;
-    await new Promise((later) => setTimeout(later, 20));
-  }
+  while (server.connections < connections + 2) await new Promise((later) => setTimeout(later, 20));
   await act.voided(INV_1);
+  // Nothing of it was offered yet: it is withdrawn at once, and whoever has it in hand sends nothing.
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 0 }]);
   server.behaviour = 'accept';
   server.dropConnections();
   await delivering;
-  await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+  await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
   await world.deliver();
-  // The connection was lost before any of it was taken: it is withdrawn then, and only p-2's has arrived.
-  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 1 }]);
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 0 }]);
   expect(server.mails.map(({ parsed }) => parsed.attachments[0]?.filename)).toEqual(['INV-2026-000002.pdf']);
+  await expectVerified(world);
+}, 60_000);
+
+test('an e-mail that is being sent when its document is voided is finished, and not repeated', async () => {
+  server.behaviour = 'hang_after_data';
+  const delivering = world.deliver();
+  while (server.mails.length < 2) await new Promise((later) => setTimeout(later, 20));
+  await act.voided(INV_1);
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'sending', attempts: 1 }]);
+  server.behaviour = 'accept';
+  server.dropConnections();
+  await delivering;
+  await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
+  await world.deliver();
+  // Both may have arrived: that of the void document is not sent again, the other is repeated.
+  expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'uncertain', attempts: 1 }]);
+  expect(server.mails.map(({ parsed }) => parsed.attachments[0]?.filename).sort()).toEqual([
+    'INV-2026-000001.pdf',
+    'INV-2026-000002.pdf',
+    'INV-2026-000002.pdf',
+  ]);
   await expectVerified(world);
 }, 60_000);

@@ -1,9 +1,9 @@
 /** A hold keeps an e-mail back until its release; a resend is a new, logged e-mail. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
-import { readDocumentEmail } from '../../src/delivery/queries.ts';
-import { claimEmail } from '../../src/mail/queries.ts';
-import { leaseWorkers } from '../../src/mail/workers.ts';
+import { Claims } from '../../src/database/claims.ts';
+import { DUE_DOCUMENTS, readDocumentEmail } from '../../src/delivery/queries.ts';
+import { offerEmail } from '../../src/mail/queries.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
@@ -73,26 +73,27 @@ test('a hold does not change the balance', async () => {
 });
 
 test('a worker that read the document before its hold does not send it after', async () => {
-  const lease = await leaseWorkers(world.database.connection, 1, () => {});
+  const claims = await Claims.open(world.database.connection);
   try {
     const [{ id }] = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents')) as [{ id: string }];
     const email = await world.database.reading((tx) => readDocumentEmail(tx, Number(id)));
+    expect(await claims.claim(DUE_DOCUMENTS, 1)).toEqual([id]);
     await act.hold(INV_1);
-    const claim = {
+    const offer = {
       emailId: email?.email_id as number,
-      attempts: 0,
-      worker: lease.numbers[0] as number,
+      attempt: 1,
+      holder: claims.holder,
       recipients: ['ap@partner.example'],
       envelopeFrom: 'billing@protection.example',
       message: Buffer.from('late'),
       sha256: 'x',
-      now: '2026-08-01T10:00:00Z',
+      startedAt: '2026-08-01T10:00:00Z',
     };
-    expect(await world.database.transaction((tx) => claimEmail(tx, claim))).toBe(false);
+    expect(await world.database.transaction((tx) => offerEmail(tx, offer))).toBe(false);
     await act.release(INV_1);
-    expect(await world.database.transaction((tx) => claimEmail(tx, claim))).toBe(true);
+    expect(await world.database.transaction((tx) => offerEmail(tx, offer))).toBe(true);
   } finally {
-    await lease.end();
+    await claims.end();
   }
 });
 
@@ -167,7 +168,7 @@ test('a resend uses the current contact: a corrected address lets it arrive', as
 test('an e-mail that may have arrived can be resent', async () => {
   server.behaviour = 'drop_after_data';
   await world.deliver();
-  await world.sql(`UPDATE graphile_worker._private_jobs SET run_at = now()`);
+  await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
   await world.deliver();
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'uncertain' } });
   server.behaviour = 'accept';

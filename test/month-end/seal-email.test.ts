@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SealKey } from '../../src/config/seal-key.ts';
-import { WORKER_LOCKS } from '../../src/database/locks.ts';
+import { Claims } from '../../src/database/claims.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
+import { dueOtherEmails } from '../../src/mail/queries.ts';
 import { booksSealEmail, sealEmail } from '../../src/month-end/emails/seal.ts';
 import { noteOf, type SealSignature, vkeyOf } from '../../src/seals/signature.ts';
 import { startOver } from '../close/start-over.ts';
@@ -30,17 +31,17 @@ async function send(changes: Partial<World> = {}): Promise<EmailResult[]> {
   return results;
 }
 
-/** As a worker of this number leaves it that was killed after it began to send. */
-async function interruptedBy(worker: number): Promise<Buffer> {
+/** As a worker leaves it that was killed after it began to send. */
+async function interrupted(): Promise<Buffer> {
   const [name = ''] = emails();
   const raw = readFileSync(join(outbox(), name));
   rmSync(join(outbox(), name));
   await world.sql(`ALTER TABLE emails DISABLE TRIGGER emails_facts_stay`);
   await world.sql(
-    `UPDATE emails SET status = 'sending', sent_at = NULL, worker = $1, message = $2, attempts = attempts + 1,
-            unclear_attempts = 0
+    `UPDATE emails SET status = 'sending', sent_at = NULL, message = $1, attempts = attempts + 1,
+            unclear_attempts = 0, due_at = now()
      WHERE kind = 'seal'`,
-    [worker, raw],
+    [raw],
   );
   await world.sql(`ALTER TABLE emails ENABLE TRIGGER emails_facts_stay`);
   return raw;
@@ -93,17 +94,18 @@ test('it contains the seal and the record that hashes to it', async () => {
 
 test('it is sent once; repeated after a crash, it has the same Message-ID and bytes', async () => {
   expect(await send()).toEqual([]);
-  const raw = await interruptedBy(999_999);
+  const raw = await interrupted();
   world.at('2026-08-05T10:00:00Z');
   expect(await send()).toMatchObject([{ status: 'sent' }]);
   expect(readFileSync(join(outbox(), emails()[0] ?? ''))).toEqual(raw);
 });
 
 test('while one process sends it, another leaves it alone', async () => {
-  await interruptedBy(777_777);
-  await world.sql(`SELECT pg_advisory_lock(${WORKER_LOCKS}, 777777)`);
-  expect(await send()).toMatchObject([{ status: 'elsewhere' }]);
-  await world.sql(`SELECT pg_advisory_unlock(${WORKER_LOCKS}, 777777)`);
+  await interrupted();
+  const other = await Claims.open(world.database.connection);
+  expect(await other.claim(dueOtherEmails(null), 1)).toHaveLength(1);
+  expect(await send()).toEqual([]);
+  await other.end();
   expect(emails()).toEqual([]);
 });
 

@@ -622,7 +622,7 @@ test('an e-mail that was being sent when the program died is sent again with the
   await record();
   const raw = 'as it was\r\n';
   await world.sql(
-    `UPDATE emails SET status = 'sending', worker = 99, attempts = 1, message = convert_to('${raw}', 'UTF8'),
+    `UPDATE emails SET status = 'sending', attempts = 1, message = convert_to('${raw}', 'UTF8'),
             message_sha256 = 'x', recipients = '{p-1@partner.example}', envelope_from = 'billing@protection.example', attempted_at = now()
      WHERE kind = 'reminder'`,
   );

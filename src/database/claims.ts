@@ -1,0 +1,170 @@
+/**
+ * Claims: any number of processes claim here, in batches, what is to be delivered (documents, other e-mails, partners' events).
+ * A claim is an advisory lock on a connection of its process, and ends with it: what a dead process had is free at once.
+ */
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import type pg from 'pg';
+import { CLAIM_LOCKS } from './locks.ts';
+import { connectClient } from './session.ts';
+import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
+
+/** What is due of one kind. */
+export interface DueItems {
+  readonly kind: 'document' | 'email' | 'webhook';
+  /**
+   * The query for the keys of the next `:most` items. It locks their rows, so that nobody changes an item while it is
+   * claimed. `free`: nobody has claimed the item with this key.
+   */
+  readonly due: (free: (key: string) => string) => string;
+  readonly bindings?: () => Bindings;
+}
+
+/** The hash by which an item is locked, from the SQL of its key. */
+export const itemHash = (kind: DueItems['kind'], key: string): string => `hashtext('${kind}:' || ${key})`;
+
+/** Who holds which items, by the process id of the server. */
+export const CLAIMED = `
+  SELECT l.pid AS holder, l.objid::bigint::bit(32)::integer AS item
+  FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+  WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.classid = ${CLAIM_LOCKS} AND l.objsubid = 2`;
+
+const claimOf = ({ kind, due }: DueItems): string => {
+  const free = (key: string) =>
+    `${itemHash(kind, key)} NOT IN (SELECT item FROM claimed) AND ${key}::text <> ALL (:except::text[])`;
+  return `
+  WITH claimed AS MATERIALIZED (${CLAIMED}), due AS MATERIALIZED (${due(free)})
+  SELECT key::text FROM due WHERE pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')})`;
+};
+
+/** Holds what one process has claimed. */
+export class Claims {
+  /** Rejects when the connection, and with it every claim, is lost. */
+  readonly lost: Promise<never>;
+  /** The process id of the connection at the server. */
+  readonly holder: number;
+  private readonly client: pg.Client;
+  private readonly tx: Transaction;
+  private readonly done: string[] = [];
+  private ended = false;
+
+  static async open(connection: pg.ClientConfig): Promise<Claims> {
+    const client = await connectClient(connection, 'app');
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return new Claims(client, rows[0]?.pid as number);
+  }
+
+  private constructor(client: pg.Client, holder: number) {
+    this.client = client;
+    this.holder = holder;
+    this.tx = { ask: (statement) => client.query(statement) } as Transaction;
+    this.lost = new Promise((_, reject) => {
+      client.on('error', reject);
+      client.on('end', () => this.ended || reject(new Error('the connection was lost')));
+    });
+    this.lost.catch(() => {}); // whoever works is told by its race with this
+  }
+
+  /** Claims up to so many of these items, those with the keys of `except` left out, and gives their keys. */
+  async claim(items: DueItems, most: number, except: readonly string[] = []): Promise<string[]> {
+    await this.free();
+    const bindings = { ...items.bindings?.(), most, except };
+    const claimed = await query<{ key: string }>(this.tx, claimOf(items), bindings);
+    return claimed.map(({ key }) => key);
+  }
+
+  /** Ends a claim, with the next statement. */
+  release({ kind }: Pick<DueItems, 'kind'>, key: string): void {
+    this.done.push(`${kind}:${key}`);
+  }
+
+  /** Throws if the connection is lost. */
+  async check(): Promise<void> {
+    await this.client.query('SELECT');
+  }
+
+  async end(): Promise<void> {
+    this.ended = true;
+    await this.client.end().catch(() => {});
+  }
+
+  private async free(): Promise<void> {
+    const items = this.done.splice(0);
+    if (items.length === 0) return;
+    await queryOne(
+      this.tx,
+      `SELECT count(pg_advisory_unlock(${CLAIM_LOCKS}, hashtext(item))) FROM unnest(:items::text[]) AS item`,
+      { items },
+    );
+  }
+}
+
+export interface Work {
+  /** Items under way at once. */
+  readonly atOnce: number;
+  /** Items claimed beforehand, so that nobody waits for a claim. Others cannot have them meanwhile. */
+  readonly ahead?: number;
+  /** False: not finished, so it is left alone for the rest of the run, or for a minute. A rejection ends all work. */
+  readonly work: (key: string) => Promise<boolean>;
+  /** Begins no further item. */
+  readonly stop?: AbortSignal | undefined;
+  /** Looks again when nothing is due, until `stop`. */
+  readonly stays?: boolean;
+}
+
+const LOOK_AGAIN_MILLISECONDS = 500;
+const LEFT_ALONE_MILLISECONDS = 60_000;
+
+/** Works on what is due until nothing is, or as long as it is to stay. Throws when its claims are lost. */
+export async function workOn(claims: Claims, items: DueItems, options: Work): Promise<void> {
+  const { atOnce, ahead = 0, work, stop, stays = false } = options;
+  const claimed: string[] = [];
+  const leftAlone = new Map<string, number>();
+  let asking = 0;
+  let over = false;
+  let claiming: Promise<boolean> | undefined;
+  const isOver = () => over || stop?.aborted === true;
+
+  /** False where there is nothing more to do. */
+  const claimMore = async (): Promise<boolean> => {
+    await nextTurn(); // all who ask in this turn of the event loop are served by one claim
+    if (stays) {
+      for (const [key, until] of leftAlone) if (until < performance.now()) leftAlone.delete(key);
+    }
+    const found = await claims.claim(items, asking + 2 * ahead - claimed.length, [...leftAlone.keys()]);
+    claimed.push(...found);
+    if (found.length === 0 && stays) await wait(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
+    return found.length > 0 || stays;
+  };
+  const more = (): Promise<boolean> => {
+    claiming ??= claimMore().finally(() => {
+      claiming = undefined;
+    });
+    return claiming;
+  };
+  const next = async (): Promise<string | undefined> => {
+    asking += 1;
+    try {
+      while (!isOver()) {
+        if (claimed.length < ahead) more().catch(() => {}); // the next who waits for a claim hears of it
+        const key = claimed.shift();
+        if (key !== undefined) return key;
+        if (!(await more()) && claimed.length === 0) return undefined;
+      }
+      return undefined;
+    } finally {
+      asking -= 1;
+    }
+  };
+  const worker = async (): Promise<void> => {
+    for (let key = await next(); key !== undefined; key = await next()) {
+      const finished = await work(key);
+      if (!finished) leftAlone.set(key, performance.now() + LEFT_ALONE_MILLISECONDS);
+      claims.release(items, key);
+    }
+  };
+  try {
+    await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), claims.lost]);
+  } finally {
+    over = true;
+  }
+}

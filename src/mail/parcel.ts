@@ -1,0 +1,48 @@
+/** A message as the mail server takes it, piece by piece, so that we know how much of it may have arrived. */
+import { Readable } from 'node:stream';
+
+export const CALLED_OFF = 'it is not to be sent any more';
+
+/**
+ * A message on its way: nodemailer reads it when the server has answered DATA, and not before. Then it is offered, and read
+ * if it is still to be sent. Once the last piece is read, the end of the message may be sent at any time; until then it
+ * certainly was not.
+ */
+export class Parcel extends Readable {
+  /** Something of the message may have been sent. */
+  begun = false;
+  /** The end of the message may have been sent. */
+  ended = false;
+  private readonly content: Buffer;
+  private readonly offer: () => Promise<boolean>;
+  private readonly onEnded: () => void;
+  private at = 0;
+
+  constructor(content: Buffer, offer: () => Promise<boolean>, onEnded: () => void) {
+    super();
+    this.content = content;
+    this.offer = offer;
+    this.onEnded = onEnded;
+  }
+
+  override _read(size: number): void {
+    if (this.begun) this.pushPiece(size);
+    else void this.begin(size);
+  }
+
+  private async begin(size: number): Promise<void> {
+    this.begun = true;
+    if (!(await this.offer())) this.destroy(new Error(CALLED_OFF));
+    else if (!this.destroyed) this.pushPiece(size);
+  }
+
+  private pushPiece(size: number): void {
+    const piece = this.content.subarray(this.at, this.at + size);
+    this.at += piece.length;
+    if (this.at >= this.content.length && !this.ended) {
+      this.ended = true;
+      this.onEnded();
+    }
+    this.push(piece.length === 0 ? null : piece);
+  }
+}
