@@ -270,7 +270,7 @@ const OFFER = prepared(
                        WHERE x.document_id = e.document_id AND x.sha256 = c."eInvoiceSha256"))
        AND (c.holder, CASE WHEN e.document_id IS NULL THEN ${itemHash('email', 'e.email_id')}
                            ELSE ${itemHash('document', 'e.document_id')} END) IN (SELECT holder, item FROM claimed)
-     RETURNING e.email_id, e.message_sha256`,
+     RETURNING e.email_id, c.sha256`,
 );
 
 /**
@@ -284,9 +284,9 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   const [, offered] = await Promise.all([
     // First the rows alone: only a statement begun after that sees the hold of whoever had them before.
     lockEmails(tx, offers),
-    query<{ email_id: number; message_sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
+    query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
-  const hashes = new Map(offered.map((row) => [row.email_id, row.message_sha256]));
+  const hashes = new Map(offered.map((row) => [row.email_id, row.sha256]));
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
