@@ -14,7 +14,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '../month.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
 import { readLastFact } from '../seals/queries.ts';
 import { signSeal } from '../seals/signature.ts';
@@ -74,7 +74,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
 /** Everything that keeps the books of a month from closing now, the most basic first; none if they are closed. */
 export async function findObstacles(
   tx: Transaction,
-  { environment, settings }: Pick<ActorContext, 'environment' | 'settings'>,
+  { environment, settings }: Installation,
   request: BooksRequest,
 ): Promise<Refusal[]> {
   const { month } = request;
@@ -175,7 +175,7 @@ export function booksDueOn(month: Month, { books_close_day: day }: Settings): st
 }
 
 /** Of the open books, those that the job is to close by today. */
-export function dueBooks(state: BooksState, context: Pick<ActorContext, 'environment' | 'settings'>): Month[] {
+export function dueBooks(state: BooksState, context: Installation): Month[] {
   const today = todayOf(context);
   return openBooks(state).filter((month) => (booksDueOn(month, context.settings) ?? '9999') <= today);
 }

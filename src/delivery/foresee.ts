@@ -1,11 +1,10 @@
 /** Foresees which documents of a previewed close would be held, and why: by the questions that delivery asks, in its order. */
-import type { Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/queries.ts';
 import { Refusal } from '../errors/refusals.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { whyNoEmail } from './document.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
@@ -20,15 +19,10 @@ export interface ForeseenHold {
   readonly reason: string;
 }
 
-interface ForesightContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-}
-
 /** In the order of the documents, each with the first reason that delivery would find. A processor is not asked for links. */
 export async function foreseeHolds(
   tx: Transaction,
-  context: ForesightContext,
+  context: Installation,
   documents: readonly DocumentRow[],
 ): Promise<ForeseenHold[]> {
   const emails = await readDocumentEmails(
@@ -62,7 +56,7 @@ export async function foreseeHolds(
   return holds;
 }
 
-function refuseUnpayable(context: ForesightContext, links: LinkProvider, document: DocumentRow): void {
+function refuseUnpayable(context: Installation, links: LinkProvider, document: DocumentRow): void {
   if (!isPayable(document)) return;
   const noLink = whyNoLink(links, document);
   if (noLink !== undefined) throw new HoldReason(noLink);

@@ -6,9 +6,8 @@
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
-import type { EmailContext } from '../mail/email.ts';
 import { resendEmails } from '../mail/resend.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 
 export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
@@ -24,7 +23,7 @@ export interface Retried {
   readonly others: number;
 }
 
-export async function retryEmails(tx: Transaction, context: EmailContext, request: RetryRequest): Promise<Retried> {
+export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<Retried> {
   // Of two that ask for the same, the second finds the e-mails of the first queued.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;

@@ -9,7 +9,7 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
@@ -36,10 +36,8 @@ export function partsOf(number: string): NumberParts | undefined {
   return parts !== undefined && numberOf(parts) === number ? parts : undefined;
 }
 
-type SeriesContext = Pick<ActorContext, 'environment' | 'settings'>;
-
 /** The series in which numbers may have been given that a restored ledger does not know; of any other pause none. */
-export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: SeriesContext): string[] {
+export function seriesInDoubt(pauses: readonly Pause[], { environment, settings }: Installation): string[] {
   const states = pauses.flatMap(({ state_of: at }) => (at === null ? [] : [DateTime.fromISO(at)]));
   if (states.length === 0) return [];
   const first = DateTime.min(...states)?.setZone(settings.time_zone).year ?? 0;

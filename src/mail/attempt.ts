@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
+import type { ActorContext, Installation } from '../people/audit-events.ts';
 import { signMessage } from './dkim.ts';
-import type { EmailContent, EmailContext, EmailState } from './email.ts';
+import type { EmailContent, EmailState } from './email.ts';
 import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
 import type { Offer } from './queries.ts';
@@ -22,7 +23,7 @@ export interface SendResult {
 
 /** A worker with all that it needs to send an e-mail. */
 export interface Sender {
-  readonly environment: EmailContext['environment'];
+  readonly environment: ActorContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
   /** Who holds the claim of the e-mail. */
   readonly holder: number;
@@ -50,17 +51,14 @@ export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
 }
 
 /** What keeps an e-mail to these recipients from being sent under the present settings; undefined where nothing does. */
-export function whyUnsendable(
-  context: Pick<EmailContext, 'environment' | 'settings'>,
-  { to, cc }: Pick<EmailContent, 'to' | 'cc'>,
-): string | undefined {
+export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>): string | undefined {
   if (context.settings.mail_from === '') return 'settings.json has no mail_from';
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }
 
 /** The message of an e-mail, signed where there is a key. Refusal: argument_invalid (what is not exactly one address). */
 export async function messageOf(
-  { environment, settings }: Pick<EmailContext, 'environment' | 'settings'>,
+  { environment, settings }: Installation,
   messageId: string,
   content: EmailContent,
 ): Promise<OutgoingEmail> {

@@ -5,9 +5,8 @@
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import type { ReportedBounce } from './bounce-report.ts';
-import type { EmailContext } from './email.ts';
 import { type ListedEmail, nameOf, readEmail } from './log.ts';
 import { lockEmails } from './queries.ts';
 
@@ -32,7 +31,7 @@ type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason
 /** `source` names the files, for the event. */
 export async function recordBounces(
   tx: Transaction,
-  { actor, environment }: Pick<EmailContext, 'actor' | 'environment'>,
+  { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
   { source, reports }: { source: string; reports: readonly ReportedBounce[] },
 ): Promise<BouncesRecorded> {
   const targets = await readTargets(tx, reports);

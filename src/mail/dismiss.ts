@@ -6,14 +6,13 @@
  */
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import type { EmailContext } from './email.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './queries.ts';
 
 export async function dismissEmail(
   tx: Transaction,
-  { actor, environment }: Pick<EmailContext, 'actor' | 'environment'>,
+  { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
   { emailId, reason }: { emailId: number; reason: string },
 ): Promise<void> {
   await lockEmails(tx, [{ emailId }]);

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
 import type { Month } from '../month.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import type { ActorContext, Installation } from '../people/audit-events.ts';
 import type { Attachment, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
@@ -84,23 +84,21 @@ export interface EmailContent {
 /** What to send; or why nothing can be sent until somebody supplies what is missing; or why nothing is to be sent any more. */
 export type Composed = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
-export type EmailContext = ActorContext;
-
 /** One kind of e-mail that carries no document: when it is due, and what it says. */
 export interface EmailComposer {
   readonly kind: OtherEmailKind;
   /** Queues the e-mails of this kind that are due and not queued yet. Safe to repeat. */
-  readonly queueDue?: (tx: Transaction, context: EmailContext) => Promise<void>;
+  readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
   /** Composes an e-mail from what is true now, in a transaction that only reads. */
   readonly compose: (
     tx: Transaction,
     email: EmailSubject,
-    context: EmailContext,
+    context: ActorContext,
     templates: EmailTemplates,
   ) => Promise<Composed>;
 }
 
 /** What sends e-mails. */
-export interface Mailer extends Pick<EmailContext, 'environment' | 'settings'> {
+export interface Mailer extends Installation {
   readonly database: Database;
 }

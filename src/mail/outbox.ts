@@ -6,6 +6,7 @@
 import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
+import type { ActorContext } from '../people/audit-events.ts';
 import {
   attempt,
   ELSEWHERE,
@@ -17,7 +18,7 @@ import {
   takeOver,
   whyUnsendable,
 } from './attempt.ts';
-import type { EmailComposer, EmailContext, EmailState, EmailSubject, Mailer } from './email.ts';
+import type { EmailComposer, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
 import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './queries.ts';
 import { queueForNewAddresses } from './resend.ts';
@@ -34,7 +35,7 @@ export interface EmailResult extends SendResult {
   readonly email: EmailSubject;
 }
 
-export interface OutboxOptions extends Mailer, EmailContext {
+export interface OutboxOptions extends Mailer, ActorContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
   /** Sends these e-mails alone, and queues none. */

@@ -7,15 +7,15 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { recordEvent } from '../people/audit-events.ts';
-import type { EmailContext, EmailSubject } from './email.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import type { EmailSubject } from './email.ts';
 import { type ListedEmail, nameOf, readEmail } from './log.ts';
 import { refuseRecipient } from './sandbox.ts';
 
 /** To whom this kind of e-mail goes when it is sent, or to the one address given instead. */
 export async function resendEmail(
   tx: Transaction,
-  context: EmailContext,
+  context: ActorContext,
   { emailId, to }: { emailId: number; to?: string | undefined },
 ): Promise<EmailSubject> {
   if (to !== undefined) refuseRecipient(context, to);
@@ -37,7 +37,7 @@ export async function resendEmail(
  * Queues a new e-mail for each one that failed, bounced or is uncertain and would go to another address by now, that of
  * the settings or the partner's contact: a corrected address repairs the delivery. The status is mailed anew each day in any case.
  */
-export async function queueForNewAddresses(tx: Transaction, context: EmailContext): Promise<void> {
+export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;
   const emails = await query<{ email_id: number; address: string }>(
     tx,
@@ -66,7 +66,7 @@ export async function queueForNewAddresses(tx: Transaction, context: EmailContex
 
 const record = (
   tx: Transaction,
-  { actor, environment }: EmailContext,
+  { actor, environment }: ActorContext,
   email: ListedEmail,
   details: Readonly<Record<string, string>>,
 ): Promise<number> =>
@@ -93,7 +93,7 @@ async function readLatest(tx: Transaction, emailId: number): Promise<number> {
 /** The same for several e-mails, each to the address that was named for it, or to the usual one. */
 export async function resendEmails(
   tx: Transaction,
-  context: EmailContext,
+  context: ActorContext,
   emails: readonly { readonly email_id: number; readonly addressed_to: string | null }[],
   eventId: number,
 ): Promise<void> {
@@ -106,7 +106,7 @@ export async function resendEmails(
 /** Queues one more e-mail about the same, under a Message-ID that names the one before: each is repeated once. */
 function queueAgain(
   tx: Transaction,
-  { environment, settings }: EmailContext,
+  { environment, settings }: ActorContext,
   emailIds: readonly number[],
   facts: { readonly askedFor: 'resend' | 'new_address'; readonly to: string | null; readonly eventId: number },
 ): Promise<EmailSubject[]> {

@@ -1,11 +1,11 @@
 /** The one guard of sandbox mail: it goes only to the addresses that `sandbox_recipients` allows. */
 import { refuse } from '../errors/refusals.ts';
-import type { EmailContext } from './email.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
 /** Why an e-mail may not go to these addresses; undefined where it may. */
 export function whyRefusedInSandbox(
-  { environment, settings }: Pick<EmailContext, 'environment' | 'settings'>,
+  { environment, settings }: Installation,
   addresses: readonly string[],
 ): string | undefined {
   if (environment.name !== 'sandbox') return undefined;
@@ -15,7 +15,7 @@ export function whyRefusedInSandbox(
 }
 
 /** An address that a user names must be one address, allowed here. Refusals: argument_invalid, recipient_refused. */
-export function refuseRecipient(context: Pick<EmailContext, 'environment' | 'settings'>, to: string): void {
+export function refuseRecipient(context: Installation, to: string): void {
   if (!isOneAddress(to)) {
     throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
   }

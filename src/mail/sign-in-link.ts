@@ -5,9 +5,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { mailDomain } from '../documents/issue/context.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { minuteOf } from '../text.ts';
 import { messageOf, whyUnsendable } from './attempt.ts';
-import type { EmailContext } from './email.ts';
 import { issuerView } from './issuer-view.ts';
 import { templatesOf } from './templates.ts';
 import { oneLine } from './text.ts';
@@ -25,18 +25,16 @@ export interface LinkToSend {
   readonly expires_at: string;
 }
 
-type MailContext = Pick<EmailContext, 'environment' | 'settings'>;
-
 /** To the console. Whoever invites also sees the link. */
-export const mailSignInLink = (context: MailContext, link: LinkToSend): Promise<SentLink> =>
+export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
   mailLink(context, link, 'sign_in', {});
 
 /** To the place of a partner, for its invoicing contact. */
-export const mailPartnerLink = (context: MailContext, link: LinkToSend & { readonly partner: string }) =>
+export const mailPartnerLink = (context: Installation, link: LinkToSend & { readonly partner: string }) =>
   mailLink(context, link, 'partner_sign_in', { partner: oneLine(link.partner) });
 
 async function mailLink(
-  context: MailContext,
+  context: Installation,
   { to, url, expires_at }: LinkToSend,
   name: 'sign_in' | 'partner_sign_in',
   more: object,

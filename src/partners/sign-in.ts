@@ -3,7 +3,7 @@
  * once. A link and a session end when the partner gets another contact or is deactivated.
  */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { type Actor, type ActorContext, recordEvent, thisProcess } from '../people/audit-events.ts';
+import { type Actor, type ActorContext, type Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
 import { hashOf, newSecret, SECRET } from '../people/secrets.ts';
 
 export interface PartnerContact {
@@ -77,7 +77,7 @@ export async function readPartnerLink(
 /** Uses a link up and begins a session. Gives the secret for its cookie; of two at once, one gets it. */
 export async function takePartnerLink(
   tx: Transaction,
-  { environment, settings }: Pick<ActorContext, 'environment' | 'settings'>,
+  { environment, settings }: Installation,
   { secret, network }: { readonly secret: string; readonly network: string },
 ): Promise<string | undefined> {
   const at = environment.now();

@@ -18,10 +18,14 @@ export interface Actor {
   readonly user?: User | undefined;
 }
 
-/** Who acts, with which settings and in which environment. */
-export interface ActorContext {
+/** In which environment, and with which settings. */
+export interface Installation {
   readonly environment: Environment;
   readonly settings: Settings;
+}
+
+/** And who acts. */
+export interface ActorContext extends Installation {
   readonly actor: Actor;
 }
 

@@ -3,7 +3,7 @@
  * it began, when its user's roles change, and when anybody who may ends it. Roles are read with it, so none is stale.
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { type Actor, type ActorContext, recordEvent } from './audit-events.ts';
+import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { loginOf, ROLES_OF_USER } from './user-queries.ts';
@@ -146,7 +146,7 @@ export const readSessions = (
   );
 
 /** The parameters that say which sessions are live. */
-export function liveAt({ environment, settings }: Pick<ActorContext, 'environment' | 'settings'>): {
+export function liveAt({ environment, settings }: Installation): {
   now: string;
   idleSince: string;
 } {

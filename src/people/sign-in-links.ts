@@ -1,6 +1,6 @@
 /** One-time links to sign in with, for a new user or one without a passkey at hand. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { ActorContext } from './audit-events.ts';
+import type { Installation } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { ROLES_OF_USER } from './user-queries.ts';
@@ -11,16 +11,14 @@ export interface MadeLink {
   readonly expires_at: string;
 }
 
-type LinkContext = Pick<ActorContext, 'environment' | 'settings'>;
-
 /** When a link that is made now ends. */
-export const linkEnd = ({ environment, settings }: LinkContext): string =>
+export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
 /** Makes a link, of an event; the user's earlier ones end. */
 export async function insertSignInLink(
   tx: Transaction,
-  context: LinkContext,
+  context: Installation,
   { user: { user_id: userId }, eventId }: { user: User; eventId: number },
 ): Promise<MadeLink> {
   const secret = newSecret();

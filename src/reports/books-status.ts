@@ -4,7 +4,7 @@ import { readBooksState } from '../close/books.sql.ts';
 import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { type Attention, attention } from './job-attention.ts';
 
 export interface BooksStatus {
@@ -22,10 +22,7 @@ export interface BooksStatus {
   }[];
 }
 
-export async function readBooksStatus(
-  tx: Transaction,
-  context: Pick<ActorContext, 'environment' | 'settings'>,
-): Promise<BooksStatus> {
+export async function readBooksStatus(tx: Transaction, context: Installation): Promise<BooksStatus> {
   const state = await readBooksState(tx);
   const due: BooksStatus['due'][number][] = [];
   for (const month of dueBooks(state, context)) {

@@ -7,7 +7,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { readBalances } from './journal.ts';
 import { readUnappliedCash } from './open-items.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
@@ -40,7 +40,7 @@ export interface BooksReport {
 /** Refusal: bank_account_unknown. */
 export async function readBooksReport(
   tx: Transaction,
-  context: Pick<ActorContext, 'environment' | 'settings'>,
+  context: Installation,
   request: BooksRequest,
 ): Promise<BooksReport> {
   const { month } = request;

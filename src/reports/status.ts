@@ -24,7 +24,7 @@ import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
@@ -121,15 +121,13 @@ export interface Status {
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
-export const readStatus = async (
-  tx: Transaction,
-  context: Pick<ActorContext, 'environment' | 'settings'>,
-): Promise<Status> => (await readStatusAndAttention(tx, context)).status;
+export const readStatus = async (tx: Transaction, context: Installation): Promise<Status> =>
+  (await readStatusAndAttention(tx, context)).status;
 
 /** The status, and what its sentences about attention are about. */
 export async function readStatusAndAttention(
   tx: Transaction,
-  context: Pick<ActorContext, 'environment' | 'settings'>,
+  context: Installation,
 ): Promise<{ status: Status; attention: Attention[] }> {
   const now = context.environment.now();
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(

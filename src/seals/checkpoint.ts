@@ -10,7 +10,7 @@ import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { type Range, ROW_COLUMNS } from './canonical.ts';
 import {
   type Checkpoint,
@@ -44,12 +44,10 @@ const CHECKPOINT_FORM = 1;
 const dayOf = (at: string, { settings }: Pick<ActorContext, 'settings'>): string =>
   DateTime.fromISO(at).setZone(settings.time_zone).toFormat('yyyy-MM-dd');
 
-type Clock = Pick<ActorContext, 'environment' | 'settings'>;
-
 /** The day of the last checkpoint (null before the first), and whether another is due: by the settings one is taken each day. */
 export async function readCheckpointDay(
   tx: Transaction,
-  context: Clock,
+  context: Installation,
 ): Promise<{ readonly last: string | null; readonly today: string; readonly due: boolean }> {
   const checkpoint = await readLastCheckpoint(tx);
   const last = checkpoint === undefined ? null : dayOf(checkpoint.taken_at, context);
@@ -60,7 +58,7 @@ export async function readCheckpointDay(
 /** For the status. Before the first checkpoint, days are counted from the first event. */
 export async function readCheckpointStatus(
   tx: Transaction,
-  context: Clock,
+  context: Installation,
 ): Promise<{ readonly last: string | null; readonly overdue_days: number }> {
   const { last, today, due } = await readCheckpointDay(tx, context);
   const first = last === null ? await readFirstEvent(tx) : undefined;
@@ -114,7 +112,7 @@ export async function takeCheckpoint(tx: Transaction, context: ActorContext): Pr
 }
 
 /** Nothing is dated before what happened: neither the last checkpoint nor the last event. */
-async function refuseEarlier(tx: Transaction, context: Clock, previous: Checkpoint | undefined): Promise<void> {
+async function refuseEarlier(tx: Transaction, context: Installation, previous: Checkpoint | undefined): Promise<void> {
   const now = context.environment.now();
   const today = dayOf(now.toISO(), context);
   if (previous !== undefined && now < DateTime.fromISO(previous.taken_at)) {

@@ -7,7 +7,7 @@ import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts
 import { readPartnerZones } from '../../close/queries.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
+import type { Installation } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
@@ -66,10 +66,8 @@ const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<
     { shown: MONTHS_SHOWN + 1, until },
   );
 
-type Context = Pick<ActorContext, 'environment' | 'settings'>;
-
 /** The month that closes next, and of those after it the one that runs and those that have rows. */
-async function readOpenMonths(tx: Transaction, { environment, settings }: Context): Promise<OpenMonth[]> {
+async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
   if (next === null) return [];
@@ -89,7 +87,7 @@ async function readOpenMonths(tx: Transaction, { environment, settings }: Contex
   });
 }
 
-async function readExpected(tx: Transaction, context: Context, { month, due }: OpenMonth): Promise<Expected> {
+async function readExpected(tx: Transaction, context: Installation, { month, due }: OpenMonth): Promise<Expected> {
   const { environment, settings } = context;
   const requests = await readWaitingApprovals(tx, environment.now());
   const zones = await readPartnerZones(tx);
@@ -120,7 +118,7 @@ export interface CloseView {
 /** The cockpit of one month; without one, of the month that closes next. Undefined for a month that has none. */
 export async function readClose(
   tx: Transaction,
-  context: Context,
+  context: Installation,
   asked: Month | undefined,
 ): Promise<CloseView | undefined> {
   const latest = await readClosedMonths(tx);

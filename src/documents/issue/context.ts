@@ -9,7 +9,7 @@ import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
+import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
 import { readLatestAct } from './queries.ts';
 
@@ -45,10 +45,7 @@ export interface IssueBatch {
 }
 
 /** In production a document must name its issuer in full. */
-export function refuseIncompleteSettings({
-  environment,
-  settings,
-}: Pick<ActorContext, 'environment' | 'settings'>): void {
+export function refuseIncompleteSettings({ environment, settings }: Installation): void {
   if (environment.name !== 'production') return;
   const missing = missingSettings(settings).map((each) => each.path);
   if (missing.length > 0) throw refuse('settings_incomplete', { file: settingsFile(environment), missing });

@@ -13,14 +13,14 @@ import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
 import { achView, wireView } from '../../mail/document-text.ts';
-import type { EmailComposer, EmailContext, EmailSubject } from '../../mail/email.ts';
+import type { EmailComposer, EmailSubject } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/queries.ts';
-import { recordEvent } from '../../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
 import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
@@ -131,7 +131,7 @@ function payView(way: AccountPayment | undefined) {
  * The partners that want a statement of the month whose books were closed last, if that was lately, and those that have a
  * preliminary one of it.
  */
-async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
   const due = await query<{ month: Month; partner_id: string }>(
     tx,
@@ -164,7 +164,7 @@ async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
  */
 export async function sendStatements(
   tx: Transaction,
-  context: EmailContext,
+  context: ActorContext,
   request: { readonly month?: Month | undefined; readonly partnerId?: string | undefined },
 ): Promise<{ month: Month; preliminary: boolean; emails: EmailSubject[] }> {
   const books = await readLastClosedBooks(tx);
@@ -215,7 +215,7 @@ function readQueued(
 
 async function queueStatements(
   tx: Transaction,
-  { environment, settings, actor }: EmailContext,
+  { environment, settings, actor }: ActorContext,
   { month, preliminary }: Statements,
   partnerIds: readonly string[],
 ): Promise<EmailSubject[]> {

@@ -4,7 +4,7 @@
  */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, EmailContext, OtherEmailKind } from '../../mail/email.ts';
+import type { EmailComposer, OtherEmailKind } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
@@ -12,6 +12,7 @@ import { oneLine } from '../../mail/text.ts';
 import { moneyText } from '../../money.ts';
 import { type RequestRow, readApprovers } from '../../people/approval-queries.ts';
 import { requestNumbered, statusOf } from '../../people/approvals.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/user-queries.ts';
 import { minuteOf } from '../../text.ts';
 
@@ -122,7 +123,7 @@ export const approvalDecisionEmail: EmailComposer = {
 const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
 
 /** What both say of a request. */
-const viewOf = (request: RequestRow, { environment, settings }: EmailContext) => ({
+const viewOf = (request: RequestRow, { environment, settings }: ActorContext) => ({
   sandbox: environment.name === 'sandbox',
   issuer: issuerView(settings.issuer),
   request: String(request.request_id),
@@ -138,7 +139,7 @@ const viewOf = (request: RequestRow, { environment, settings }: EmailContext) =>
 
 async function queueOnce(
   tx: Transaction,
-  { environment, settings }: EmailContext,
+  { environment, settings }: ActorContext,
   kind: OtherEmailKind,
   due: readonly Due[],
 ): Promise<void> {

@@ -5,13 +5,13 @@ import { LOCKS } from '../../database/locks.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { groupThousands, moneyText } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
-import { recordEvent } from '../../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
 import { plural } from '../../text.ts';
@@ -40,7 +40,7 @@ export const closeReportEmail: EmailComposer = {
 };
 
 /** Each month that was closed lately and has no report. */
-async function queueDue(tx: Transaction, { environment, settings, actor }: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings, actor }: ActorContext): Promise<void> {
   if (settings.finance_email === '') return;
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();

@@ -7,11 +7,12 @@ import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { needsAdoption } from '../../documents/instructions.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import type { ChangeEvent, FieldChange } from '../../people/field-changes.ts';
 import { readSettingsChanges } from '../../people/settings-changes.ts';
 import { minuteOf } from '../../text.ts';
@@ -62,7 +63,7 @@ const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
   );
 
-async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
   const told = await query<{ event_id: number | null }>(

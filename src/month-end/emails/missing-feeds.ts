@@ -4,10 +4,11 @@ import { type Feeds, isIncomplete, missingFeeds, optionsToClose } from '../../cl
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { monthName } from '../../month.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 
 export const missingFeedsEmail: EmailComposer = {
   kind: 'missing_feeds',
@@ -48,12 +49,12 @@ const recipientOf = ({ finance_email: finance, operations_email: operations }: S
       : undefined;
 
 /** The month that has ended and waits for feeds. */
-async function readWaiting(tx: Transaction, { environment, settings }: EmailContext): Promise<Feeds | undefined> {
+async function readWaiting(tx: Transaction, { environment, settings }: ActorContext): Promise<Feeds | undefined> {
   const feeds = await readNextFeeds(tx, settings, environment.now());
   return feeds?.due && isIncomplete(feeds) ? feeds : undefined;
 }
 
-async function queueDue(tx: Transaction, context: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const { environment, settings } = context;
   if (recipientOf(settings) === undefined) return;
   const feeds = await readWaiting(tx, context);

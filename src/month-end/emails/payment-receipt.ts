@@ -7,12 +7,13 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/queries.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 
 /** What was applied longer ago is no news: no receipts go out for it when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
@@ -122,7 +123,7 @@ async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt>
  * Payments that were lately applied to invoices of a month or of the system before, and of which the present payer has no
  * receipt. Shares of connected accounts, which pay invoices of another purpose, get none.
  */
-async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.payment_receipts) return;
   const now = environment.now();
   const due = await query<{ payment_id: number; partner_id: string; event_id: number; earlier: number }>(

@@ -2,12 +2,13 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/queries.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 
 /** An older refund is no news: no notices go out for it when the setting is turned on. */
 const NEWS_FOR_DAYS = 7;
@@ -74,7 +75,7 @@ async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
   return refund;
 }
 
-async function queueDue(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.refund_notices) return;
   const now = environment.now();
   const due = await query<{ credit_refund_id: number; partner_id: string; event_id: number }>(

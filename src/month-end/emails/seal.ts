@@ -9,12 +9,13 @@ import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../../close/queries.ts';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import type { Attachment } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import { noteOf, readSignature, type SealKind, type SealName, sealTitle, vkeyOf } from '../../seals/signature.ts';
 
 /** The seals of one kind. */
@@ -105,7 +106,7 @@ function readPlace(
 /** Which letters come next, and the day by which each is there, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
-  { settings }: Pick<EmailContext, 'settings'>,
+  { settings }: Pick<ActorContext, 'settings'>,
   sealedAt: string,
 ): Promise<{ readonly what: string; readonly day: string }[]> {
   const zone = settings.time_zone;
@@ -157,7 +158,7 @@ const NEWS_FOR_DAYS = 7;
 
 async function queueDue(
   tx: Transaction,
-  { environment, settings }: EmailContext,
+  { environment, settings }: ActorContext,
   { kind, name, untold }: Seals,
 ): Promise<void> {
   if (settings.auditor_email === '') return;

@@ -1,9 +1,10 @@
 /** The e-mail to operations while something needs attention. */
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, EmailContext } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
+import type { ActorContext } from '../../people/audit-events.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
@@ -30,7 +31,7 @@ export const statusEmail: EmailComposer = {
 };
 
 /** Queues the status for operations, unless one waits already: it says what is true when it is sent. */
-export async function queueStatusEmail(tx: Transaction, { environment, settings }: EmailContext): Promise<void> {
+export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const now = environment.now().toISO();
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
   await queueEmails(tx, [{ kind: 'status', name }], { now, eventId: null, mailDomain: mailDomain(settings) });
