@@ -67,6 +67,7 @@ const CASES: Readonly<
     ['another amount', report({ amount: '100.01' }), candidate(), 'new'],
     ['another partner', report({ partners: ['p-2'] }), candidate(), 'new'],
     ['another document', report({ documents: ['n-1'] }), candidate({ documents: ['n-2'] }), 'new'],
+    ['its partner and another one', report({ partners: ['p-1', 'p-2'] }), candidate(), 'new'],
     ['the same amount and payer', report({}), candidate(), 'same_amount_by_hand'],
     ['of an unknown payer', report({}), candidate({ partner_id: null }), 'same_amount_by_hand'],
     ['30 days apart', report({ on: daysAfter(30) }), candidate(), 'same_amount_by_hand'],
@@ -114,6 +115,12 @@ const CASES: Readonly<
       report({ references: ['1234567'], on: daysAfter(1) }),
       candidate({ references: ['order 12345678'], reported_by_bank: true }),
       'same_amount_by_hand',
+    ],
+    [
+      'a reference of eight characters inside another text',
+      report({ references: ['12345678'], on: daysAfter(1) }),
+      candidate({ references: ['order 123456789'], reported_by_bank: true }),
+      'reference',
     ],
     [
       "the processor's id, whenever",
@@ -185,6 +192,12 @@ const CASES: Readonly<
       'reference_but_other_partner',
     ],
     [
+      'the same, of another partner and 31 days later',
+      byBank({ references: ['FT-8812345'], partners: ['p-2'], on: daysAfter(31) }),
+      candidate({ references: ['FT-8812345'] }),
+      'new',
+    ],
+    [
       'the same, but another amount',
       byBank({ references: ['FT-8812345'], amount: '99.00' }),
       candidate({ references: ['FT-8812345'] }),
@@ -213,6 +226,21 @@ const CASES: Readonly<
       byBank({ references: ['pi_ABC1234567'] }),
       link({ paid_out: true }),
       'known_processor_id',
+    ],
+    [
+      "the processor's id of a payment in another currency",
+      byBank({ references: ['pi_ABC1234567'] }),
+      link({ currency: 'EUR' }),
+      'new',
+    ],
+    [
+      'what was whole again on the day, with a reference of both',
+      byBank({ references: ['FT-8812345'] }),
+      link({
+        references: ['FT-8812345'],
+        taken_back: [{ amount: '20.00', kind: 'disputed', reversed_on: daysAfter(-2), reinstated_on: DAY }],
+      }),
+      'reference',
     ],
     [
       'what was left of a link payment on the day, with a reference of both',

@@ -205,6 +205,39 @@ describe('matching', () => {
     const paid = bookOf([payable(1, 'p-1', '0', { status: 'paid' })]);
     expect(match(pay('100', 'HARBOUR LIGHTS INV-2026-000001'), paid)).toMatchObject({ applied: [], partner_id: 'p-1' });
   });
+
+  test('a document that was replaced twice leads to the last one', () => {
+    const replaced = (sequence: number) =>
+      payable(sequence, 'p-1', '0', { status: 'void', replaced_by: `INV-2026-00000${sequence + 1}` });
+    const result = match(
+      pay('100', 'HARBOUR LIGHTS INV-2026-000001'),
+      bookOf([replaced(1), replaced(2), payable(3, 'p-1', '90')]),
+    );
+    expect([applied(result), suggested(result)]).toEqual([[], ['3:90.00']]);
+  });
+
+  test('of documents that have only the amount in common, five are suggested and six are not', () => {
+    const equal = (count: number) =>
+      bookOf(Array.from({ length: count }, (_, at) => payable(at + 1, at % 2 ? 'p-1' : 'p-2', '100')));
+    expect(match(pay('100', 'thanks'), equal(5)).suggested).toHaveLength(5);
+    expect(match(pay('100', 'thanks'), equal(6)).suggested).toEqual([]);
+  });
+
+  test('a doubtful number holds a payment only if it may be another open invoice of the payer', () => {
+    const paid = (text: string) =>
+      match(
+        pay('90', `HARBOUR LIGHTS INV-2026-000001 ${text}`),
+        bookOf([
+          payable(1, 'p-1', '100'),
+          payable(2, 'p-1', '30'),
+          payable(3, 'p-1', '0', { status: 'paid' }),
+          payable(4, 'p-2', '40'),
+        ]),
+      );
+    expect(applied(paid('2026-000002'))).toEqual([]);
+    expect(applied(paid('2026-000003'))).toEqual(['1:90.00']);
+    expect(applied(paid('2026-000004'))).toEqual(['1:90.00']);
+  });
 });
 
 describe('one receipt for several documents', () => {
@@ -293,6 +326,11 @@ describe('short numbers', () => {
     expect(suggested(match(pay('12', text), open()))).toEqual(['12:10.00', '20:12.00']);
   });
 
+  test('of equal amounts bear a bank fee on the first', () => {
+    const equal = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '10')], {}, { USD: '1.50' });
+    expect(suggested(match(pay('18.50', 'HARBOUR LIGHTS 000012, 000020'), equal))).toEqual(['12:8.50', '20:10.00']);
+  });
+
   test('that are nothing of the payer do not hold a line', () => {
     const open = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-2', '20')]);
     expect(applied(match(pay('10', 'HARBOUR LIGHTS INV-2026-000012 BATCH 000020'), open))).toEqual(['12:10.00']);
@@ -361,6 +399,13 @@ describe('payouts', () => {
     expect(settle(usd('350.00'), waiting)?.payments).toHaveLength(3);
     expect(settle(usd('120.00'), waiting)).toBeUndefined();
     expect(settle(usd('400.00'), waiting)).toBeUndefined();
+  });
+
+  test('are left to finance where the last payment may or may not be in one', () => {
+    const [first] = waiting;
+    const cent = { payment_id: 2, amount: usd('1.00') };
+    expect(settle(usd('98.00'), first ? [first, cent] : [])).toBeUndefined();
+    expect(settle(usd('98.00'), waiting)?.payments).toEqual([first]);
   });
 
   test('a fee is at most 4 % and one unit for each payment', () => {
