@@ -480,10 +480,10 @@ test('an undecided dispute or unconfirmed payment stops reminders until it is re
 });
 
 /** Cash of a partner that pays nothing yet. */
-const cash = (partnerId: string, amount: string, reference: string) =>
+const cash = (partnerId: string, amount: string, reference: string, currency = 'USD') =>
   world.database.transaction((tx) =>
     recordPayment(tx, world, {
-      ...{ amount, partnerId, reference, currency: 'USD', method: 'wire', receivedOn: '2026-09-01' },
+      ...{ amount, partnerId, reference, currency, method: 'wire', receivedOn: '2026-09-01' },
     }),
   );
 
@@ -511,6 +511,15 @@ test("a parent's unapplied cash holds its children's reminders up to its amount,
     'p-b covered_by_parent',
     'p-parent covered_by_credit',
   ]);
+});
+
+test("a parent's cash in another currency holds no reminder of its children", async () => {
+  await invoiceJuly('p-parent', 'p-a');
+  const contact = { name: 'AP', email: 'p-a@partner.example', cc: [] };
+  await world.partners([partner({ partner_id: 'p-a', parent: 'p-parent', invoicing_contact: contact })]);
+  day('2026-09-01');
+  await cash('p-parent', '100.00', 'FT-1', 'EUR');
+  expect(await remind('2026-09-07')).toEqual(['p-a 7 INV-2026-000001', 'p-parent 7 INV-2026-000002']);
 });
 
 test('a payment that may be a duplicate covers nothing, and the invoice that it names is named with that reason', async () => {
@@ -552,6 +561,19 @@ test('a replacement with the old due date does not repeat the levels of the docu
   await world.deliver();
   expect(await remind('2026-09-11')).toEqual([]);
   expect(await remind('2026-09-21')).toEqual(['p-1 21 INV-2026-000002']);
+});
+
+test('a replacement that is issued on the day of a level does not repeat it on the next day', async () => {
+  await invoiceJuly('p-1');
+  expect(await remind('2026-09-07')).toEqual(['p-1 7 INV-2026-000001']);
+  await world.partners([
+    partner({ name: 'Renamed', invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } }),
+  ]);
+  await world.database.transaction((tx) =>
+    rerunMonth(tx, world, '2026-07' as Month, { newTerms: false, changed: true }),
+  );
+  await world.deliver();
+  expect(await remind('2026-09-08')).toEqual([]);
 });
 
 test('a reminder of an invoice that is paid before it is sent is withdrawn', async () => {
