@@ -138,6 +138,22 @@ test('exactly so many times the largest is not held', async () => {
   expect(await held()).toEqual([]);
 });
 
+test('the invoice of the same month a year before is one to compare with', async () => {
+  hold({ times: '3' });
+  await world.rows([sold('2025-07', '40'), sold('2026-07', '120.01')]);
+  await world.close();
+  expect((await held()).map(([, reason]) => reason)).toEqual([
+    '120.01 USD is above 3 times 40.00 USD, the largest invoice of the 12 months before (holds.times)',
+  ]);
+});
+
+test('an invoice is compared with those of its own currency', async () => {
+  hold({ times: '3' });
+  await world.rows([sold('2026-06', '10', { currency: 'EUR' }), sold('2026-07', '100')]);
+  await world.close();
+  expect(await held()).toEqual([]);
+});
+
 test('an invoice of zero is no invoice to compare with', async () => {
   hold({ times: '3' });
   const back = sold('2026-06', '5000');

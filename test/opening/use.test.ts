@@ -122,5 +122,10 @@ test('a first close is compared with what the system before invoiced, by partner
     ['missing here', '-7.00'],
   ]);
   expect(of('p-9,other,EUR,7').map(({ result }) => result)).toEqual(['missing there', 'missing here']);
+  const [given] = compareInvoices(
+    billed.map((each) => ({ ...each, document: 'credit_note' as const })),
+    [],
+  );
+  expect([given?.here, given?.difference]).toEqual([`-${line?.invoice_amount}.00`, `-${line?.invoice_amount}.00`]);
   expect(await world.sql('SELECT FROM closed_months')).toEqual([]);
 });
