@@ -83,23 +83,35 @@ test('the PDF says the same', async () => {
   expect(places[0]).toBeGreaterThan(0);
 });
 
-test('the partner does not read our own corrections: a difference written off and taken back on one day is left out', () => {
-  const line = (fact: 'payment_received' | 'small_difference' | 'small_difference_undone', amount: string) => ({
-    ...{ date: '2026-03-01', dated_on: '2026-03-01', fact, kind: null, document: 'INV-2026-000001', reference: null },
-    ...{ amount, balance: '0' },
-  });
+test.each([
+  [
+    'is left out',
+    ['small_difference -12.00', 'payment_received -88.00', 'small_difference_undone 12.00', 'small_difference -12.00'],
+    ['payment_received 12.00', 'small_difference 0.00'],
+  ],
+  [
+    'is left out each time',
+    [
+      ...['small_difference -12.00', 'small_difference_undone 12.00'],
+      ...['small_difference -12.00', 'small_difference_undone 12.00'],
+    ],
+    [],
+  ],
+  [
+    'leaves what was taken back once more',
+    ['small_difference -12.00', 'small_difference_undone 12.00', 'small_difference_undone 12.00'],
+    ['small_difference_undone 112.00'],
+  ],
+] as const)('of our own corrections, a difference written off and taken back on one day %s', (_, moved, read) => {
+  const line = (written: string) => {
+    const [fact, amount = ''] = written.split(' ') as ['payment_received' | 'small_difference', string];
+    const dated = { date: '2026-03-01', dated_on: '2026-03-01' };
+    return { ...dated, fact, kind: null, document: 'INV-2026-000001', reference: null, amount, balance: '0' };
+  };
   const account = {
     ...{ currency: 'USD', opening: '100.00', closing: '0.00', open_items: [], unapplied: '0.00', ties: true },
     aging: { not_due: '0', days_1_30: '0', days_31_60: '0', days_61_90: '0', over_90: '0' },
-    lines: [
-      line('small_difference', '-12.00'),
-      line('payment_received', '-88.00'),
-      line('small_difference_undone', '12.00'),
-      line('small_difference', '-12.00'),
-    ],
+    lines: moved.map(line),
   };
-  expect(withoutOwnCorrections(account).map(({ fact, balance }) => `${fact} ${balance}`)).toEqual([
-    'payment_received 12.00',
-    'small_difference 0.00',
-  ]);
+  expect(withoutOwnCorrections(account).map(({ fact, balance }) => `${fact} ${balance}`)).toEqual(read);
 });

@@ -5,7 +5,7 @@ import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readAccountStatement } from '../../src/reports/account-statement.ts';
-import { readAging } from '../../src/reports/aging.ts';
+import { bucketOf, readAging } from '../../src/reports/aging.ts';
 import { readTrialBalance } from '../../src/reports/trial-balance.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
@@ -259,3 +259,14 @@ test('the journal has a balanced entry for each fact, with its true date, docume
     '2026-10-03 written_off assets:receivable:billed:p-1 -90.00 INV-2026-000001 ',
   ]);
 });
+
+test.each([
+  ['2026-08-31', 'not_due'],
+  ['2026-09-01', 'days_1_30'],
+  ['2026-09-30', 'days_1_30'],
+  ['2026-10-01', 'days_31_60'],
+  ['2026-10-30', 'days_31_60'],
+  ['2026-10-31', 'days_61_90'],
+  ['2026-11-29', 'days_61_90'],
+  ['2026-11-30', 'over_90'],
+])('what is due on 2026-08-31 is, on %s, %s', (asOf, bucket) => expect(bucketOf('2026-08-31', asOf)).toBe(bucket));

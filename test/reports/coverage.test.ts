@@ -58,6 +58,15 @@ test('as of a date, months that closed later are left out', async () => {
   expect((await coverage('2026-08-31')).months).toEqual(['2026-07']);
 });
 
+test('a month counts as closed on the day of its close, and not before', async () => {
+  expect((await coverage('2026-07-31')).months).toEqual([]);
+  const { months, partners } = await coverage('2026-08-01');
+  expect([months, partners.map(({ cells }) => cells.map(({ state }) => state))]).toEqual([
+    ['2026-07'],
+    [['document'], ['document']],
+  ]);
+});
+
 test('rows of a closed month without their document are a gap', async () => {
   await world.sql(GUARDS_OFF);
   await world.sql(`DELETE FROM documents WHERE number = 'INV-2026-000002'`);
