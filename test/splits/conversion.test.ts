@@ -100,7 +100,10 @@ test('finance matches a nameless one at what was sent, and undoes that', async (
     settled_amount: '7.70',
     unexplained: '0.00',
   };
-  const match = () => world.database.transaction((tx) => matchBalanceTransaction(tx, world, say));
+  const match = (amount?: string) =>
+    world.database.transaction((tx) => matchBalanceTransaction(tx, world, { ...say, amount }));
+  // What a part of the dollars was in euros, only finance can say.
+  expect(await refusalOf(match('3.00'))).toMatchObject({ code: 'argument_invalid' });
   expect(await match()).toMatchObject(matched);
   await world.database.transaction((tx) => unmatchBalanceTransaction(tx, world, say));
   expect(await standing('hand')).toBe('missing EUR 7.00');

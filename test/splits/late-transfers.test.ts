@@ -20,10 +20,11 @@ import { ndjson, reversedTransfers, share, type Told } from './balance-transacti
 
 const july = '2026-07' as Month;
 const LATE = '2026-08-12T12:00:00Z';
-const IDS = ['late', 'in-parts', 'raised', 'wired', 'pulled', 'short', 'nameless', 'void', 'lone', 'told'];
+const IDS = ['late', 'in-parts', 'raised', 'wired', 'pulled', 'short', 'nameless', 'void', 'lone', 'told', 'grown'];
 
 let world: World;
 let raised: Record<string, unknown>;
+let grown: Record<string, unknown>;
 let invoice: string;
 
 const take = (...balance_transactions: readonly Told[]) =>
@@ -60,6 +61,7 @@ beforeAll(async () => {
   await world.partners([partner({ ...connected, connected_account_id: 'acct_1' })]);
   const rows = IDS.map((quote_id) => quote({ quote_id }));
   raised = rows[2] as Record<string, unknown>;
+  grown = rows.at(-1) as Record<string, unknown>;
   await world.rows([...rows, quote({ quote_id: 'whole' })]);
   await take(
     share(700, '2026-07-15T12:00:05Z', { quote_id: 'whole' }),
@@ -74,12 +76,12 @@ afterEach(async () => {
 });
 
 test('a row is receivable from the processor, a share settles it, and an invoice moves the rest to the partner', async () => {
-  expect(await balance('assets:receivable:processor')).toBe('65.00');
+  expect(await balance('assets:receivable:processor')).toBe('72.00');
   expect(await balance('assets:processor')).toBe('12.00');
   world.at('2026-08-10T10:00:00Z');
   [invoice = ''] = await world.database.transaction((tx) => billMissingShares(tx, world, july));
   expect(await balance('assets:receivable:processor')).toBe('0');
-  expect(await balance('assets:receivable:billed')).toBe('65.00');
+  expect(await balance('assets:receivable:billed')).toBe('72.00');
   world.at('2026-08-13T10:00:00Z');
 });
 
@@ -90,7 +92,7 @@ test('a share received after its invoice pays the invoice, and the quote has not
     ...{ amount: '7.00', status: 'applied', reference: late.id, paid: [`${invoice} 7.00`], back: [] },
   });
   expect(await standing('late')).toBe('late 7.00 7.00 0.00');
-  expect(await balance('assets:receivable:billed')).toBe('58.00');
+  expect(await balance('assets:receivable:billed')).toBe('65.00');
   expect(await balance('assets:processor')).toBe('19.00');
   // Imported again, it is no second payment.
   await take(late);
@@ -113,6 +115,13 @@ test('the share of a requote accepted after the invoice is no payment', async ()
   await take(whole);
   expect(await paymentOf(whole)).toMatchObject({ amount: '7.00', paid: [`${invoice} 7.00`] });
   expect(await standing('raised')).toBe('as expected');
+});
+
+test('a share of all that was billed pays that, also where less of a requote is still to come', async () => {
+  await world.rows([requote(grown, { requote_id: 'growth', accepted_at: '2026-08-11T13:00:00Z' })]);
+  const whole = share(700, LATE, { quote_id: 'grown' });
+  await take(whole);
+  expect(await paymentOf(whole)).toMatchObject({ amount: '7.00', paid: [`${invoice} 7.00`] });
 });
 
 test('if part of a quote was billed, a late share pays that part', async () => {

@@ -5,6 +5,7 @@ import { type ImportReport, importBalanceTransactions, importSettlement } from '
 import { matchBalanceTransaction, unmatchBalanceTransaction } from '../../src/splits/match.ts';
 import { type Reconciliation, reconcileMonth } from '../../src/splits/reconcile-month.ts';
 import { recordReversals, reverseManually } from '../../src/splits/reverse.ts';
+import { ageOf } from '../../src/splits/verdicts.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { disputed, misrouted, ndjson, payout, reversedTransfers, share, type Told } from './balance-transactions.ts';
@@ -290,3 +291,13 @@ test('for each partner, expected = routed + billed + open', async () => {
     expect(cents(open)).toBe(listed.reduce((sum, each) => sum + cents(each.open), 0));
   }
 });
+
+test.each([
+  [0, '0-30'],
+  [30, '0-30'],
+  [31, '31-60'],
+  [60, '31-60'],
+  [61, '61-90'],
+  [90, '61-90'],
+  [91, 'over 90'],
+])('what is open for %s days is listed under %s', (days, age) => expect(ageOf(days)).toBe(age));

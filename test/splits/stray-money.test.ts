@@ -130,6 +130,9 @@ test('money whose return names no payment is closed by finance, once and with it
 test('a part that finance closed is open again once another part is unexplained', async () => {
   const came = share(900, AT);
   await take('acct_new', came);
+  for (const amount of ['0.00', '9.01', '-7.00']) {
+    expect(await refusalOf(match(came, 'q-closed', { amount }))).toMatchObject({ code: 'argument_invalid' });
+  }
   await match(came, 'q-closed', { amount: '7.00' });
   expect(await close(came)).toMatchObject({ left: [{ currency: 'USD', amount: '2.00' }] });
   expect(await exceptionOf(came)).toMatchObject({ status: 'closed', routed: '2.00' });
