@@ -165,7 +165,8 @@ describe('an Amount', () => {
 
   test('never adds to one of another currency', () => {
     const [dollar, euro] = [Amount.of('1', 'USD'), Amount.of('1', 'EUR')];
-    for (const act of [() => dollar.plus(euro), () => dollar.minus(euro), () => dollar.equals(euro)]) {
+    const share = [() => dollar.prorated(euro, dollar), () => dollar.prorated(dollar, euro)];
+    for (const act of [() => dollar.plus(euro), () => dollar.minus(euro), () => dollar.equals(euro), ...share]) {
       expect(act).toThrow(TypeError);
     }
   });

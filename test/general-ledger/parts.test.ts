@@ -206,6 +206,14 @@ test('partners of one name are no one customer by accident, and one where accoun
   expect(shared({ 'p-1': 'Harbor', 'p-2': 'Harbor' })).toEqual([]);
 });
 
+test('a line that gets a customer moves to that customer, and a new name of a customer moves nothing', () => {
+  const [nobody, harbor, renamed] = ['', 'Harbor', 'Quay'].map((name) => receivable('p-1', name));
+  const movedBetween = (from: typeof nobody, to: typeof nobody) =>
+    moved(to ? [to] : [], from ? [from] : []).map(({ name, amount }) => `${name} ${amount}`);
+  expect(movedBetween(nobody, harbor)).toEqual(['Harbor 5.00', ' -5.00']);
+  expect(movedBetween(harbor, renamed)).toEqual([]);
+});
+
 test('what is posted after a customer was renamed goes to the name that the customer has now', async () => {
   const own = await openMonths('2026-07', '2026-08');
   try {

@@ -68,6 +68,12 @@ test('a requote that it names is taken back alone', async () => {
     status: 422,
     body: { code: 'reversal_exceeds' },
   });
+  // The same amounts of the quote itself are another reversal.
+  const ofQuote = { spotPrice: '-4.25', partnerCut: '-1.27', invoiceAmount: '-2.98' };
+  expect(await reverse(id, { reversal_id: 'refund-requote', ...ofQuote })).toMatchObject({
+    status: 409,
+    body: { code: 'reversal_reused' },
+  });
 });
 
 test('the same reversal again, also six at once, has the same answer and one row', async () => {
