@@ -131,9 +131,9 @@ export class Company {
   /** A standing worker at each host, ready. */
   async workers(): Promise<Running[]> {
     const started = this.hosts.map((host) => this.start(host, 'src/cli/reckoner.js', ['deliver', '--watch']));
-    // Each has a connection of its own that listens for jobs.
+    // Each has a connection of its own by which it claims.
     await this.until(`SELECT count(*) >= ${started.length} AS is FROM pg_stat_activity
-      WHERE datname = current_database() AND query LIKE '%LISTEN "jobs:insert"%' AND pid <> pg_backend_pid()`);
+      WHERE datname = current_database() AND query LIKE '%due AS MATERIALIZED%with_email%' AND pid <> pg_backend_pid()`);
     return started;
   }
 

@@ -60,7 +60,7 @@ function fourHosts(open: () => Promise<Site>, hasLinks: boolean, missing: string
     const shares = workers.map(sentBy);
     expect(new Set(shares.flat()).size).toBe(PARTNERS);
     expect(shares.flat()).toHaveLength(PARTNERS);
-    // A worker takes 24 documents at a time. How many times depends on the machine, but one that waits for its turn gets some.
+    // A worker takes some dozens of documents at a time. How often depends on the machine, but who waits for its turn gets some.
     for (const share of shares) expect(share.length).toBeGreaterThan(0);
   });
 
@@ -187,7 +187,6 @@ function fourHosts(open: () => Promise<Site>, hasLinks: boolean, missing: string
     while (company.mail.mails.length < before + PARTNERS / 4) await sleep(5);
     victim.process.kill('SIGKILL');
     expect(await victim.ended).toBe('SIGKILL');
-    // The others look for the dead once a minute.
     await allSent('2026-07');
     await expectOnceOrRepeated('2026-07');
   });
@@ -201,10 +200,10 @@ function fourHosts(open: () => Promise<Site>, hasLinks: boolean, missing: string
       await company.until(`SELECT count(*) > 0 AS is FROM document_emails JOIN documents USING (document_id)
       WHERE month = '2026-08' AND document_emails.status = 'sending'`);
       victim.host.cut();
-      // A minute until the database gives its sessions up, and another until the others look for the dead.
+      // It takes a minute until the database gives its sessions up.
       await allSent('2026-08');
       victim.host.mend();
-      // It has lost its locks, and ends by itself: its supervisor starts another.
+      // It has lost its claims, and ends by itself: its supervisor starts another.
       expect(await victim.ended).not.toBe(0);
       await expectOnceOrRepeated('2026-08');
     },
