@@ -314,6 +314,7 @@ export const OTHER_TABLES: Readonly<Record<string, string>> = {
   payment_link_intents: 'requests to a processor',
   payment_link_attempts: 'requests to a processor',
   payment_link_objects: 'state at a processor',
+  link_checks: 'work that waits; each delivery finds it again',
   payment_link_closings: 'state at a processor',
   payment_link_orders: 'state at a processor',
   payment_link_outcomes: 'state at a processor',

@@ -209,7 +209,10 @@ afterAll(async () => {
 
 test('an e-mail whose delivery is killed twice is uncertain and left to the operator', async () => {
   const story = await beginStory(await after(['partners', 'import']));
-  for (const _ of [1, 2]) {
+  // A kill hits the e-mail that is sent first.
+  const hitTwice = () => story.world.sql(`SELECT FROM emails WHERE status = 'sending' AND unclear_attempts = 1`);
+  let kills = 0;
+  for (; (await hitTwice()).length === 0 && kills < 10; kills += 1) {
     expect((await story.run(['close'], { RECKONER_FAILPOINT: 'delivery.sent' })).signal).toBe('SIGKILL');
   }
   const ran = await story.run(['close']);
@@ -217,7 +220,7 @@ test('an e-mail whose delivery is killed twice is uncertain and left to the oper
   expect({ status: ran.status, some: uncertain.length > 0 }).toEqual({ status: 4, some: true });
   const status = await story.run(['status']);
   expect(status.stdout).toContain('may or may not have arrived');
-  survived += 2;
+  survived += kills;
   await story.end();
 }, 120_000);
 
