@@ -10,6 +10,8 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
   });
   process.stderr.on('error', () => {}); // There is nowhere left to say so.
   const exit = await work();
+  // A file that is full says so after the write, in the next turn.
+  await new Promise((resolve) => setImmediate(resolve));
   await until(() => failure !== undefined || process.stdout.writableLength === 0);
   const unwritten = failure !== undefined && failure.code !== 'EPIPE'; // A closed pipe (`| head`) is not an error.
   if (unwritten)
