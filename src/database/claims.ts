@@ -33,7 +33,7 @@ const claimOf = ({ kind, due }: DueItems): string => {
     `${itemHash(kind, key)} NOT IN (SELECT item FROM claimed) AND ${key}::text <> ALL (:except::text[])`;
   return `
   WITH claimed AS MATERIALIZED (${CLAIMED}), due AS MATERIALIZED (${due(free)})
-  SELECT key::text FROM due WHERE pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')})`;
+  SELECT key::text, pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')}) AS got FROM due`;
 };
 
 /** Holds what one process has claimed. */
@@ -64,12 +64,17 @@ export class Claims {
     this.lost.catch(() => {}); // whoever works is told by its race with this
   }
 
-  /** Claims up to so many of these items, those with the keys of `except` left out, and gives their keys. */
-  async claim(items: DueItems, most: number, except: readonly string[] = []): Promise<string[]> {
+  /**
+   * Tries up to so many of these items, those with the keys of `except` left out. Gives what it tried, and whether it got
+   * it: somebody else may have claimed it at the same time.
+   */
+  async claim(
+    items: DueItems,
+    most: number,
+    except: readonly string[] = [],
+  ): Promise<{ readonly key: string; readonly got: boolean }[]> {
     await this.free();
-    const bindings = { ...items.bindings?.(), most, except };
-    const claimed = await query<{ key: string }>(this.tx, claimOf(items), bindings);
-    return claimed.map(({ key }) => key);
+    return query(this.tx, claimOf(items), { ...items.bindings?.(), most, except });
   }
 
   /** Ends a claim, with the next statement. */
@@ -131,7 +136,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
       for (const [key, until] of leftAlone) if (until < performance.now()) leftAlone.delete(key);
     }
     const found = await claims.claim(items, asking + 2 * ahead - claimed.length, [...leftAlone.keys()]);
-    claimed.push(...found);
+    claimed.push(...found.filter(({ got }) => got).map(({ key }) => key));
     if (found.length === 0 && stays) await wait(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
     return found.length > 0 || stays;
   };
@@ -156,14 +161,23 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
     }
   };
   const worker = async (): Promise<void> => {
-    for (let key = await next(); key !== undefined; key = await next()) {
-      const finished = await work(key);
-      if (!finished) leftAlone.set(key, performance.now() + LEFT_ALONE_MILLISECONDS);
-      claims.release(items, key);
+    try {
+      for (let key = await next(); key !== undefined; key = await next()) {
+        const finished = await work(key);
+        if (!finished) leftAlone.set(key, performance.now() + LEFT_ALONE_MILLISECONDS);
+        claims.release(items, key);
+      }
+    } catch (error) {
+      over = true;
+      throw error;
     }
   };
+  // If one fails, the others finish what they have in hand: with the claims, somebody else would have it at once.
+  const all = Promise.allSettled(Array.from({ length: atOnce }, worker)).then((ended) => {
+    for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  });
   try {
-    await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), claims.lost]);
+    await Promise.race([all, claims.lost]);
   } finally {
     over = true;
   }

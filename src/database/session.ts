@@ -33,7 +33,7 @@ export const SESSION: pg.ClientConfig = {
 const SETUP = `
   SET TIME ZONE 'UTC'; SET datestyle TO ISO; SET client_min_messages TO warning;
   SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 3;
-  SET tcp_user_timeout TO '60s'; SET idle_in_transaction_session_timeout TO '10min';
+  SET tcp_user_timeout TO '60s'; SET idle_in_transaction_session_timeout TO '10min'; SET idle_session_timeout TO 0;
   SELECT set_config('client_connection_check_interval', '10s', false) WHERE version() !~* 'visual c|mingw';
   SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('server_version_num')::integer >= 170000`;
 

@@ -9,19 +9,17 @@ import { execute, isFaultOfOne, prepared, type Transaction } from '../database/t
 import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
 import { type Offer, offerEmails } from '../mail/queries.ts';
+import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 import {
   type DocumentEmail,
-  endLinkChecks,
   type InstructionUse,
   type KeptPdf,
-  type LinkCheck,
   type LinkToKeep,
   type PdfToKeep,
   type PrintedInstructions,
   type RowOfDocument,
   readDocumentEmails,
-  readLinkChecks,
   readPdfs,
   readPresentBuyers,
   readRowsOfDocuments,

@@ -11,9 +11,10 @@ import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
+import { DUE_DOCUMENTS, theseDocuments } from './due.ts';
 import { linkProvider } from './link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
-import { DUE_DOCUMENTS, noteFailure, theseDocuments } from './queries.ts';
+import { noteFailure } from './queries.ts';
 import { DeliverySteps } from './steps.ts';
 
 /** Deliveries under way at once. While some are rendered, others wait for the database or the mail server. */
@@ -104,10 +105,11 @@ export async function withWorkerPool(
 ): Promise<void> {
   const { environment, settings, database } = options;
   await adoptUnlessRuled(database, options);
-  const claims = await Claims.open(database.connection);
-  const renderer = new PdfRendererPool(documents, RENDERING_THREADS);
   const transport = transportOf(environment);
+  const renderer = new PdfRendererPool(documents, RENDERING_THREADS);
+  let claims: Claims | undefined;
   try {
+    claims = await Claims.open(database.connection);
     const context = {
       ...{ environment, settings, database, renderer, transport, holder: claims.holder },
       steps: new DeliverySteps(database),
@@ -116,7 +118,7 @@ export async function withWorkerPool(
     };
     await work(new WorkerPool(options, context, claims));
   } finally {
-    await claims.end();
+    await claims?.end();
     transport.close();
     await renderer.close();
   }

@@ -60,7 +60,8 @@ const RECORD_OUTCOME = prepared(
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    outcomes.length > 1 ? lockEmails(tx, outcomes) : undefined,
+    // First the rows alone: the next statement sees a void or a hold that had them.
+    lockEmails(tx, outcomes),
     query<{ email_id: number }>(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) }),
   ]);
   const ids = new Set(recorded.map((row) => row.email_id));

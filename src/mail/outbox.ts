@@ -59,24 +59,26 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   const compose = composing(options);
   const end = () => transport.close(STOP_MILLISECONDS);
   stop?.addEventListener('abort', end, { once: true });
-  const claims = await Claims.open(database.connection);
-  const sender: Sender = {
-    ...{ environment, transport, holder: claims.holder },
+  const sender = (holder: number): Sender => ({
+    ...{ environment, transport, holder },
     offer: (offer) => database.transaction((tx) => offerEmail(tx, offer)),
     recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
-  };
-  const work = async (key: string): Promise<boolean> => {
+  });
+  const work = async (holder: number, key: string): Promise<boolean> => {
     const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
     // Before the optional call: that evaluates its arguments only if there is a listener.
-    const result = await sendOne(options, sender, email, compose);
+    const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
     return false; // once a run, whatever came of it
   };
+  let claims: Claims | undefined;
   try {
-    await workOn(claims, dueOtherEmails(only), { atOnce: WORKERS, work, stop });
+    claims = await Claims.open(database.connection);
+    const { holder } = claims;
+    await workOn(claims, dueOtherEmails(only), { atOnce: WORKERS, work: (key) => work(holder, key), stop });
   } finally {
     stop?.removeEventListener('abort', end);
-    await claims.end();
+    await claims?.end();
     transport.close();
   }
 }

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { Claims, itemHash } from '../../src/database/claims.ts';
+import { Claims, itemHash, workOn } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
 import { CLAIM_LOCKS } from '../../src/database/locks.ts';
 import { deliverForever, deliverPending } from '../../src/delivery/deliver.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from '../../src/delivery/document.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/due.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
-import { DUE_DOCUMENTS } from '../../src/delivery/queries.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';
 import { adoptUnlessRuled } from '../../src/documents/instructions.ts';
 import { composeMessage } from '../../src/mail/message.ts';
@@ -81,12 +81,16 @@ test('an e-mail whose repetition is interrupted too becomes uncertain and is not
   expect(await statuses()).toEqual(['uncertain']);
 });
 
+/** What it has claimed of so many. */
+const claimedBy = async (claims: Claims | undefined, most: number, except: readonly string[] = []): Promise<string[]> =>
+  ((await claims?.claim(DUE_DOCUMENTS, most, except)) ?? []).filter(({ got }) => got).map(({ key }) => key);
+
 test('an e-mail that a living worker is sending is left to it', async () => {
   await closeJuly();
   await interrupted();
   const living = await Claims.open(world.database.connection);
   try {
-    expect(await living.claim(DUE_DOCUMENTS, 1)).toHaveLength(1);
+    expect(await claimedBy(living, 1)).toHaveLength(1);
     expect(await world.deliver()).toEqual([]);
     expect(await statuses()).toEqual(['sending']);
   } finally {
@@ -98,7 +102,7 @@ test('an e-mail that a living worker is sending is left to it', async () => {
 test('what a dead worker had claimed is free for whoever starts next', async () => {
   await closeJuly(3);
   const dying = await Claims.open(world.database.connection);
-  expect(await dying.claim(DUE_DOCUMENTS, 3)).toHaveLength(3);
+  expect(await claimedBy(dying, 3)).toHaveLength(3);
   expect(await world.deliver()).toEqual([]);
   await world.sql('SELECT pg_terminate_backend($1)', [dying.holder]);
   await expect(dying.lost).rejects.toThrow('terminating connection');
@@ -109,16 +113,39 @@ test('a worker claims what nobody else has, oldest first, and what it released a
   await closeJuly(5);
   const [one, other] = await Promise.all([1, 2].map(() => Claims.open(world.database.connection)));
   try {
-    const first = (await one?.claim(DUE_DOCUMENTS, 2)) as string[];
-    const rest = (await other?.claim(DUE_DOCUMENTS, 5)) as string[];
+    const first = await claimedBy(one, 2);
+    const rest = await claimedBy(other, 5);
     expect([...first, ...rest]).toEqual([...first, ...rest].toSorted((a, b) => Number(a) - Number(b)));
     expect(new Set([...first, ...rest]).size).toBe(5);
-    expect(await one?.claim(DUE_DOCUMENTS, 5)).toEqual([]);
+    expect(await claimedBy(one, 5)).toEqual([]);
     one?.release(DUE_DOCUMENTS, first[0] as string);
-    expect(await one?.claim(DUE_DOCUMENTS, 5, first)).toEqual([]);
-    expect(await other?.claim(DUE_DOCUMENTS, 5)).toEqual([first[0]]);
+    expect(await claimedBy(one, 5, first)).toEqual([]);
+    expect(await claimedBy(other, 5)).toEqual([first[0]]);
   } finally {
     await Promise.all([one?.end(), other?.end()]);
+  }
+});
+
+test('if the work on one document fails, the others in hand are finished before their claims end', async () => {
+  await closeJuly(3);
+  const claims = await Claims.open(world.database.connection);
+  const other = await Claims.open(world.database.connection);
+  const finished: string[] = [];
+  let asked = 0;
+  const work = async (key: string): Promise<boolean> => {
+    asked += 1;
+    if (asked === 1) throw new Error('a bug');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    // Nobody else may have them while they are under way.
+    expect(await claimedBy(other, 3)).toEqual([]);
+    finished.push(key);
+    return true;
+  };
+  try {
+    await expect(workOn(claims, DUE_DOCUMENTS, { atOnce: 3, work })).rejects.toThrow('a bug');
+    expect(finished).toHaveLength(2);
+  } finally {
+    await Promise.all([claims.end(), other.end()]);
   }
 });
 

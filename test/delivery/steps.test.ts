@@ -2,8 +2,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { Claims } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/due.ts';
 import { newToken } from '../../src/delivery/link.ts';
-import { DUE_DOCUMENTS } from '../../src/delivery/queries.ts';
 import { DeliverySteps, type Preparation } from '../../src/delivery/steps.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
@@ -95,7 +95,7 @@ test('of several workers that offer one e-mail in one transaction, one may send 
   const claims = await Claims.open(world.database.connection);
   try {
     const [email] = await world.sql<{ id: string }>('SELECT min(email_id) AS id FROM emails');
-    expect(await claims.claim(DUE_DOCUMENTS, INVOICES)).toEqual(ids.map(String));
+    expect((await claims.claim(DUE_DOCUMENTS, INVOICES)).map(({ key }) => key)).toEqual(ids.map(String));
     const offered = await Promise.all(
       ids.map((_, index) =>
         steps.keep({

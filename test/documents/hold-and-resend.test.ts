@@ -2,7 +2,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { Claims } from '../../src/database/claims.ts';
-import { DUE_DOCUMENTS, readDocumentEmail } from '../../src/delivery/queries.ts';
+import { DUE_DOCUMENTS } from '../../src/delivery/due.ts';
+import { readDocumentEmail } from '../../src/delivery/queries.ts';
 import { offerEmail } from '../../src/mail/queries.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
@@ -77,7 +78,7 @@ test('a worker that read the document before its hold does not send it after', a
   try {
     const [{ id }] = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents')) as [{ id: string }];
     const email = await world.database.reading((tx) => readDocumentEmail(tx, Number(id)));
-    expect(await claims.claim(DUE_DOCUMENTS, 1)).toEqual([id]);
+    expect((await claims.claim(DUE_DOCUMENTS, 1)).map(({ key }) => key)).toEqual([id]);
     await act.hold(INV_1);
     const offer = {
       emailId: email?.email_id as number,

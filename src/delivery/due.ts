@@ -1,0 +1,105 @@
+/** SQL of what is due: the documents whose e-mails are, and those whose payment links are to be looked at. */
+import type { DueItems } from '../database/claims.ts';
+import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { EmailStatus } from '../mail/email.ts';
+import { type LinkWork, linksOutOfSync } from './links/queries.ts';
+
+/**
+ * Makes every document due whose delivery is not finished, those on hold too, in case what they lack is there now; and
+ * every one about whose payment link there is something to do. Gives their number.
+ */
+export async function wakeDocuments(
+  tx: Transaction,
+  links: LinkWork,
+  statuses: readonly EmailStatus[] = ['queued', 'sending', 'held'],
+): Promise<number> {
+  if (links === 'nothing') {
+    await execute(
+      tx,
+      `DELETE FROM link_checks c USING documents d WHERE d.document_id = c.document_id AND d.opening_id IS NULL`,
+    );
+  }
+  await execute(
+    tx,
+    `INSERT INTO link_checks (document_id)
+     SELECT document_id FROM (
+       -- What an opening carried over has no e-mail, but a payment link.
+       SELECT d.document_id FROM documents d
+       WHERE d.opening_id IS NOT NULL AND d.document = 'invoice' AND 'queued' = ANY (:statuses::text[])
+         AND d.document_id IN (SELECT document_id FROM open_documents)
+         AND NOT EXISTS (SELECT FROM payment_links k WHERE k.document_id = d.document_id)
+       ${links === 'nothing' ? '' : `UNION ${linksOutOfSync(links)}`}) AS unfinished
+     ORDER BY document_id
+     ON CONFLICT DO NOTHING`,
+    { statuses },
+  );
+  // In one order, last, and without those that somebody has in hand: nobody waits for another, nor for a long import.
+  await execute(
+    tx,
+    `UPDATE emails SET due_at = now()
+     WHERE email_id IN (
+       SELECT email_id FROM emails
+       WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[]) AND due_at > now()
+       ORDER BY email_id FOR UPDATE SKIP LOCKED)`,
+    { statuses },
+  );
+  const { documents } = await queryOne<{ documents: number }>(
+    tx,
+    `SELECT count(*) AS documents
+     FROM (SELECT document_id FROM emails WHERE document_id IS NOT NULL AND status = ANY (:statuses::text[])
+           UNION
+           SELECT document_id FROM link_checks) AS unfinished`,
+    { statuses },
+  );
+  return documents;
+}
+
+/** The documents that are due: first those whose e-mails are, then those whose links are to be looked at. */
+export const DUE_DOCUMENTS: DueItems = {
+  kind: 'document',
+  due: (free) => `
+    WITH with_email AS MATERIALIZED (
+      SELECT e.document_id FROM emails e
+      WHERE e.document_id IS NOT NULL AND e.status IN ('queued', 'sending', 'held') AND e.due_at <= now()
+        AND ${free('e.document_id')}
+      ORDER BY e.due_at, e.email_id LIMIT :most FOR UPDATE SKIP LOCKED),
+    with_link AS MATERIALIZED (
+      SELECT c.document_id FROM link_checks c
+      WHERE ${free('c.document_id')} AND c.document_id NOT IN (SELECT document_id FROM with_email)
+      ORDER BY c.document_id LIMIT :most - (SELECT count(*) FROM with_email) FOR UPDATE SKIP LOCKED)
+    SELECT document_id AS key FROM with_email UNION ALL SELECT document_id FROM with_link`,
+};
+
+/** These documents and no other, whatever else is due. */
+export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
+  kind: 'document',
+  due: (free) => `
+    SELECT id AS key FROM unnest(:documentIds::bigint[]) WITH ORDINALITY AS d (id, position)
+    WHERE ${free('id')} ORDER BY position LIMIT :most`,
+  bindings: () => ({ documentIds }),
+});
+
+/** A request to look at a document's link, as it stood when it was read. */
+export interface LinkCheck {
+  readonly document_id: number;
+  readonly asked: number;
+}
+
+const LINK_CHECKS = prepared(
+  'delivery.link_checks',
+  `SELECT document_id, asked FROM link_checks WHERE document_id = ANY (:documentIds::bigint[])`,
+);
+
+export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
+  query(tx, LINK_CHECKS, { documentIds });
+
+/** Ends requests, but for those that were made again since, or are being made again now. */
+export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
+  execute(
+    tx,
+    `DELETE FROM link_checks WHERE document_id IN (
+       SELECT c.document_id FROM link_checks c
+       JOIN json_to_recordset(:checks::json) AS d (document_id bigint, asked integer) USING (document_id, asked)
+       ORDER BY c.document_id FOR UPDATE OF c SKIP LOCKED)`,
+    { checks: JSON.stringify(checks) },
+  );
