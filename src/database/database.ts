@@ -44,7 +44,7 @@ export interface Database {
   ) => Promise<Result>;
   /** How long its transactions wait for a lock, in milliseconds; 0 is for ever. */
   readonly lockPatience: number;
-  /** For what needs connections of its own, as the owner: claims and other advisory locks. */
+  /** For what needs connections of its own: claims and other advisory locks. */
   readonly connection: pg.ClientConfig;
   /** For metrics: how many connections of each pool are used and free, and how many requests wait for one. */
   readonly pools: () => Readonly<Record<string, PoolState>>;
