@@ -247,7 +247,7 @@ CREATE TABLE link_checks (
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'link_checks');
 
-CREATE FUNCTION enqueue_deliveries(document_ids bigint[]) RETURNS void LANGUAGE sql AS $$
+CREATE FUNCTION request_link_checks(document_ids bigint[]) RETURNS void LANGUAGE sql AS $$
   INSERT INTO link_checks AS c (document_id) SELECT DISTINCT id FROM unnest(document_ids) AS id ORDER BY id
   ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $$;

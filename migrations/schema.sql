@@ -1,4 +1,4 @@
--- Facts: SHA-256 428134532fb86529ce7a5b367356a7f116f4c028cda7f3029db43978d8c4aa48, without the role reckoner_app 76b164f5420d53bf575954f8f699fbc595f45bd8edccb4b1f6dc4f60b8559fe2
+-- Facts: SHA-256 598a286c7b77db15d2a01f164fc1e7a55c557c47c3900d74346a2ecfe4bd224b, without the role reckoner_app f54a7d02ed413ef372737a7c44ba2c20fab2f016414efb696ee0d33bc8064be7
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -2740,14 +2740,14 @@ CREATE TABLE link_checks (
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON link_checks TO reckoner_app;
 
-CREATE FUNCTION enqueue_deliveries(document_ids bigint[])
+CREATE FUNCTION request_link_checks(document_ids bigint[])
  RETURNS void
  LANGUAGE sql
 AS $function$
   INSERT INTO link_checks AS c (document_id) SELECT DISTINCT id FROM unnest(document_ids) AS id ORDER BY id
   ON CONFLICT (document_id) DO UPDATE SET asked = c.asked + 1
 $function$;
-GRANT EXECUTE ON FUNCTION enqueue_deliveries TO reckoner_app;
+GRANT EXECUTE ON FUNCTION request_link_checks TO reckoner_app;
 
 CREATE VIEW payment_link_history AS
  SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS act,

@@ -99,7 +99,7 @@ export const FAILPOINTS = [
   'delivery.rendered',
   'delivery.kept',
   'delivery.composed',
-  'delivery.claimed',
+  'delivery.offered',
   'delivery.sent',
   'delivery.recorded',
   'events.indexed',

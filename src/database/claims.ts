@@ -36,6 +36,9 @@ const claimOf = ({ kind, due }: DueItems): string => {
   SELECT key::text, pg_try_advisory_lock(${CLAIM_LOCKS}, ${itemHash(kind, 'key')}) AS got FROM due`;
 };
 
+/** A claim takes milliseconds. A server that does not answer is as good as lost: it has ended our claims, or will. */
+const ANSWER_MILLISECONDS = 30_000;
+
 /** Holds what one process has claimed. */
 export class Claims {
   /** Rejects when the connection, and with it every claim, is lost. */
@@ -48,7 +51,7 @@ export class Claims {
   private ended = false;
 
   static async open(connection: pg.ClientConfig): Promise<Claims> {
-    const client = await connectClient(connection, 'app');
+    const client = await connectClient({ ...connection, query_timeout: ANSWER_MILLISECONDS }, 'app');
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     return new Claims(client, rows[0]?.pid as number);
   }

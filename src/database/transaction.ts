@@ -255,6 +255,9 @@ const REMEDIES: ReadonlyArray<readonly [sqlstates: RegExp, remedy: string]> = [
   [/^57P|^08/, 'Check that the server runs, and run the command again.'],
 ];
 
+const LOST =
+  /Connection terminated|connection error|connection was lost|not queryable|Query read timeout|EPIPE|ECONNRESET/;
+
 /**
  * A database error as a refusal: a violated constraint by errors/constraints.ts, a failure of the server or of the
  * connection as database_failed. Undefined for a bug.
@@ -267,7 +270,7 @@ export function databaseFailure(error: unknown): Refusal | undefined {
   if (state === '42501') return refuse('database_privileges', { reason: error.message }, error);
   const known = REMEDIES.find(([states]) => state !== undefined && states.test(state));
   if (known) return refuse('database_failed', { reason: error.message, remedy: known[1] }, error);
-  if (/Connection terminated|connection error|connection was lost|not queryable|EPIPE|ECONNRESET/.test(error.message)) {
+  if (LOST.test(error.message)) {
     const remedy = 'Check that the server runs, and run the command again.';
     return refuse('database_failed', { reason: 'the connection to it was lost', remedy }, error);
   }

@@ -151,7 +151,7 @@ async function send(context: DeliveryContext, document: DocumentRow, email: Docu
   const sender = senderOf(context, pdf);
   const result = message instanceof Error ? undefined : await attempt(sender, email, message);
   // A document that could not be offered has its PDF all the same.
-  if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf, offer: undefined });
+  if (pdf !== undefined && !sender.keepsPdf()) await context.steps.keep({ pdf });
   failpoint('delivery.kept');
   if (message instanceof Error) throw message;
   return result as SendResult;
@@ -194,7 +194,8 @@ async function compose(
 function senderOf({ environment, transport, steps, holder }: DeliveryContext, pdf?: PdfToKeep) {
   let offers = 0;
   return {
-    ...{ environment, holder, recordOutcome: steps.recordOutcome, keepsPdf: () => offers > 0 },
+    ...{ environment, holder, keepsPdf: () => offers > 0 },
+    recordOutcome: (outcome) => steps.keep({ outcome }),
     transport: { send: (message) => steps.outside(() => transport.send(message)) },
     async offer(offer) {
       offers += 1;

@@ -70,19 +70,19 @@ export interface Prepared {
   readonly buyer: PresentBuyer | undefined;
 }
 
-/** A PDF rendered just now, an e-mail to be offered, or both. */
+/** A PDF rendered just now, an e-mail to be offered, or both; or how an attempt ended. */
 export interface Keeping {
-  readonly pdf: PdfToKeep | undefined;
-  readonly offer: Offer | undefined;
+  readonly pdf?: PdfToKeep | undefined;
+  readonly offer?: Offer | undefined;
+  readonly outcome?: AttemptOutcome | undefined;
 }
 
 export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<Found>;
-  /** Whether the e-mail is still to be sent, and by this worker. */
+  /** Whether the e-mail is still to be sent, and by this worker; of an outcome, whether it was this worker's. */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
-  readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
   private readonly prepareTogether: (preparation: Preparation) => Promise<Prepared>;
   private readonly lookAgain: (() => void)[];
   private underWay = 0;
@@ -103,10 +103,7 @@ export class DeliverySteps {
       await database.inOneTrip((tx) => endLinkChecks(tx, checks));
       return checks;
     });
-    const record = together<AttemptOutcome, boolean>((outcomes) =>
-      database.inOneTrip((tx) => recordOutcomes(tx, outcomes)),
-    );
-    [this.find, this.prepareTogether, this.keep, this.recordOutcome] = [find.ask, prepare.ask, keep.ask, record.ask];
+    [this.find, this.prepareTogether, this.keep] = [find.ask, prepare.ask, keep.ask];
     this.endCheck = endCheck.ask;
     this.lookAgain = [find.look, prepare.look];
   }
@@ -209,9 +206,15 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
 async function keepAll(tx: Transaction, keepings: readonly Keeping[]): Promise<boolean[]> {
   const pdfs = keepings.flatMap(({ pdf }) => pdf ?? []);
   const offers = keepings.flatMap(({ offer }) => offer ?? []);
-  const [, offered] = await Promise.all([
+  const outcomes = keepings.flatMap(({ outcome }) => outcome ?? []);
+  const [, offered, recorded] = await Promise.all([
     pdfs.length > 0 ? recordPdfs(tx, pdfs) : undefined,
     offers.length > 0 ? offerEmails(tx, offers) : [],
+    outcomes.length > 0 ? recordOutcomes(tx, outcomes) : [],
   ]);
-  return keepings.map(({ offer }) => offer !== undefined && offered[offers.indexOf(offer)] === true);
+  return keepings.map(({ offer, outcome }) =>
+    outcome === undefined
+      ? offer !== undefined && offered[offers.indexOf(offer)] === true
+      : recorded[outcomes.indexOf(outcome)] === true,
+  );
 }

@@ -1,6 +1,6 @@
 /** SQL of corrections: void, credit, write-off, hold and release. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { enqueueDeliveries, holdEmail, releaseEmail, withdrawEmails } from './emails.ts';
+import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.ts';
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), invoice_reopened_on(:documentId::bigint))';
 
@@ -39,7 +39,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
     bindings,
   );
   await withdrawEmails(tx, ids);
-  await enqueueDeliveries(tx, ids);
+  await requestLinkChecks(tx, ids);
 }
 
 /** The live credit notes against an invoice and against the void invoices that it replaces. */
@@ -80,7 +80,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
              ${REOPENED_ON})`,
     { ...facts },
   );
-  await enqueueDeliveries(tx, [facts.documentId]);
+  await requestLinkChecks(tx, [facts.documentId]);
 }
 
 /** Reverses the write-offs of an invoice that are not reversed yet, and asks delivery for its payment link again. */
@@ -93,7 +93,7 @@ export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...f
      FROM live_write_offs WHERE document_id = :documentId::bigint`,
     facts,
   );
-  await enqueueDeliveries(tx, [facts.documentId]);
+  await requestLinkChecks(tx, [facts.documentId]);
 }
 
 /** Puts a document on hold, and its e-mail with it unless a worker is sending it. `why` is the e-mail's reason. */

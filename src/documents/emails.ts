@@ -33,8 +33,8 @@ export async function queueResend(tx: Transaction, email: RepeatedEmail): Promis
 }
 
 /** Asks delivery to look at documents: their payment links follow what has changed. */
-export async function enqueueDeliveries(tx: Transaction, documentIds: readonly number[]): Promise<void> {
-  await execute(tx, `SELECT enqueue_deliveries(:ids::bigint[])`, { ids: documentIds });
+export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
+  await execute(tx, `SELECT request_link_checks(:ids::bigint[])`, { ids: documentIds });
 }
 
 /**

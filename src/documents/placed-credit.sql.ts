@@ -1,6 +1,6 @@
 /** SQL of placed credit: applying it to invoices and taking it back. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { enqueueDeliveries } from './emails.ts';
+import { requestLinkChecks } from './emails.ts';
 
 export interface NewCreditApplication {
   readonly credit_note_id: number;
@@ -38,7 +38,7 @@ export async function insertCreditApplications(
      JOIN documents n ON n.document_id = r.credit_note_id JOIN documents d ON d.document_id = r.invoice_id`,
     { rows: JSON.stringify(rows), now, eventId },
   );
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     rows.map((each) => each.invoice_id),
   );
@@ -75,5 +75,5 @@ export async function insertCreditReleases(
      FROM credit_applications WHERE credit_application_id = ANY (:ids::bigint[])`,
     { now, eventId, today, ids },
   );
-  await enqueueDeliveries(tx, [invoiceId]);
+  await requestLinkChecks(tx, [invoiceId]);
 }

@@ -93,7 +93,7 @@ export async function attempt(
     } catch (reason) {
       failure = { reason };
     }
-    if (offered) failpoint('delivery.claimed');
+    if (offered) failpoint('delivery.offered');
     return offered === true;
   };
   const outcome = await sender.transport.send({ messageId: email.message_id, envelope, raw, offer });

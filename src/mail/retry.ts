@@ -7,7 +7,8 @@
  *   arrived.
  * - The mail server refused it: it is `failed`, and not tried again.
  *
- * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`.
+ * A queued e-mail is tried again after exp(attempts) seconds, where attempts count up to 10, or by the next `deliver`. The
+ * worker that tried it leaves it alone for a minute; another may take it before that.
  */
 import type { SendOutcome } from './transport.ts';
 

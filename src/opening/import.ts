@@ -9,7 +9,7 @@ import { basename } from 'node:path';
 import { todayOf } from '../config/today.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { enqueueDeliveries } from '../documents/emails.ts';
+import { requestLinkChecks } from '../documents/emails.ts';
 import { refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { recordIssuerVersion } from '../documents/issue/issuer-version.ts';
 import { type LineProblem, refuse } from '../errors/refusals.ts';
@@ -90,7 +90,7 @@ export async function importOpening(
   failpoint('opening.documents');
   const cash = items.filter((each) => each.kind === 'cash');
   if (cash.length > 0) await insertCash(tx, cash, carrying);
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     carried.filter((each) => each.document === 'invoice').map((each) => each.document_id),
   );

@@ -12,7 +12,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
-import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
 import type { Evidence } from './evidence.ts';
 import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
@@ -76,7 +76,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     const application = { amount, whole, evidence, appliedOn: context.today, owed, fee };
     await applyTo(tx, context, caller.settings, current, document, application);
   }
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     parts.map(({ document }) => document.document_id),
   );
@@ -325,7 +325,7 @@ export async function unapplyPayment(
     context,
     live.map(({ payment_application_id }) => ({ payment_application_id, unapplied_on })),
   );
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     live.map((each) => each.document_id),
   );

@@ -7,7 +7,7 @@
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { enqueueDeliveries as enqueueDocuments } from '../documents/emails.ts';
+import { requestLinkChecks as requestChecks } from '../documents/emails.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
@@ -71,6 +71,6 @@ export function enteredLater(on: string, entryOn: string): string | undefined {
 }
 
 /** Asks delivery to open or close the payment links of documents whose balance changed. */
-export async function enqueueDeliveries(tx: Transaction, documentIds: readonly number[]): Promise<void> {
-  if (documentIds.length > 0) await enqueueDocuments(tx, [...new Set(documentIds)]);
+export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
+  if (documentIds.length > 0) await requestChecks(tx, [...new Set(documentIds)]);
 }

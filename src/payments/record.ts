@@ -12,7 +12,7 @@ import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
-import { type Caller, enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
+import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
 import { type Candidate, identify, type ReportedPayment } from './duplicates.ts';
 import type { Method } from './enums.ts';
 import { CONFIDENCE } from './evidence.ts';
@@ -232,5 +232,5 @@ async function applyByHand(
     evidence,
     appliedOn: receivedOn,
   });
-  await enqueueDeliveries(tx, [document.document_id]);
+  await requestLinkChecks(tx, [document.document_id]);
 }

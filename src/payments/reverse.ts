@@ -11,10 +11,10 @@ import { money, paymentState, remaining, smaller } from './apply.ts';
 import {
   type Caller,
   dayOfAct,
-  enqueueDeliveries,
   lockPayments,
   openPaymentContext,
   type PaymentContext,
+  requestLinkChecks,
 } from './context.ts';
 import type { ReversalKind } from './enums.ts';
 import { isShareIdentity } from './identities.ts';
@@ -233,7 +233,7 @@ export async function reverseAll(
       return kept === undefined ? [] : [reapplication(payment_id, kept, reversed_on, why)];
     }),
   );
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     plans.flatMap(({ undone }) => undone.map((each) => each.document_id)),
   );
@@ -327,5 +327,5 @@ export async function reinstate(
     const again = { document_id, amount: part, bankCharges };
     await insertApplications(tx, context, [reapplication(state.payment_id, again, on, why)]);
   }
-  await enqueueDeliveries(tx, touched);
+  await requestLinkChecks(tx, touched);
 }

@@ -8,7 +8,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
-import { enqueueDeliveries, lockPayments, openPaymentContext, type PaymentContext } from '../payments/context.ts';
+import { lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from '../payments/context.ts';
 import { processorIdentity, shareIdentity } from '../payments/identities.ts';
 import {
   insertApplications,
@@ -166,7 +166,7 @@ async function apply(
     }
   }
   await insertApplications(tx, context, applications);
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     applications.map((each) => each.document_id),
   );

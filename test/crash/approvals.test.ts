@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(await counts()).toEqual([{ requests: 1, decisions: 0, voids: 0 }]);
   });
 
-  const SENDING = ['delivery.composed', 'delivery.claimed', 'delivery.sent', 'delivery.recorded'] as const;
+  const SENDING = ['delivery.composed', 'delivery.offered', 'delivery.sent', 'delivery.recorded'] as const;
   test.each(someOf(SENDING, times({ few: 2, short: 2, long: SENDING.length })))(
     'whose e-mail is killed at %s reaches its approver, as one message',
     async (failpoint) => {

@@ -186,7 +186,7 @@ for (const failpoint of someOf(OWN_FAILPOINTS, times({ few: 5, short: 20, long: 
   }, 300_000);
 }
 
-const SENDING = ['delivery.sent', 'delivery.composed', 'delivery.claimed', 'delivery.recorded'] as const;
+const SENDING = ['delivery.sent', 'delivery.composed', 'delivery.offered', 'delivery.recorded'] as const;
 for (const failpoint of someOf(SENDING, times({ few: 1, short: 2, long: SENDING.length }))) {
   test(`an account statement whose sending is killed at ${failpoint} is delivered as an undisturbed one`, async () => {
     const expected = await outcomeUndisturbed(WITH_STATEMENTS);

@@ -166,8 +166,8 @@ describe('with the roles of the script', () => {
     }
     expect(called).toEqual({});
     expect(functions.length).toBeGreaterThan(80);
-    await expect(asked(urlAs('reckoner_reader'), 'SELECT enqueue_deliveries(ARRAY[1]::bigint[])')).rejects.toThrow(
-      'permission denied for function enqueue_deliveries',
+    await expect(asked(urlAs('reckoner_reader'), 'SELECT request_link_checks(ARRAY[1]::bigint[])')).rejects.toThrow(
+      'permission denied for function request_link_checks',
     );
     await expect(asked(urlAs('reckoner_reader'), 'SELECT erase_payloads(ARRAY[1]::bigint[])')).rejects.toThrow(
       'permission denied for function erase_payloads',

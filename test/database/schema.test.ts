@@ -100,7 +100,7 @@ test.each<[what: string, change: () => Promise<string> | string]>([
   ['another storage', () => 'ALTER TABLE logos ALTER COLUMN content SET STORAGE EXTENDED'],
   ['a grant', () => 'GRANT DELETE ON ledger_rows TO reckoner_app'],
   ['a grant of a column', () => 'GRANT UPDATE (amount) ON payments TO reckoner_app'],
-  ['a function open to everybody', () => 'GRANT EXECUTE ON FUNCTION enqueue_deliveries TO PUBLIC'],
+  ['a function open to everybody', () => 'GRANT EXECUTE ON FUNCTION request_link_checks TO PUBLIC'],
   [
     'a guard that calls a function of the same name in another schema',
     () => `CREATE SCHEMA aside;

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
-import { enqueueDeliveries, type PaymentContext } from '../context.ts';
+import { type PaymentContext, requestLinkChecks } from '../context.ts';
 import { CONFIDENCE } from '../evidence.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
 import {
@@ -91,7 +91,7 @@ export async function recordCredits(
   );
   const payouts = await recordPayouts(tx, context, decisions, paymentIdOf);
   await insertOutcomes(tx, context, [...records.flatMap(([, { outcomes }]) => outcomes), ...payouts.outcomes]);
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     received.flatMap(({ decision }) => decision.match.applied.map((each) => each.document.document_id)),
   );

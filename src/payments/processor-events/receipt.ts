@@ -9,7 +9,7 @@ import { Amount, isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { applicable, applyTo, assumePayer, money, smaller, whyNotPayable, whyTakesNoPayment } from '../apply.ts';
-import { enqueueDeliveries, type PaymentContext } from '../context.ts';
+import { type PaymentContext, requestLinkChecks } from '../context.ts';
 import { identify } from '../duplicates.ts';
 import { CONFIDENCE } from '../evidence.ts';
 import { processorIdentity } from '../identities.ts';
@@ -282,7 +282,7 @@ async function applyOnce(
     });
     applied.push(document);
   }
-  await enqueueDeliveries(
+  await requestLinkChecks(
     tx,
     applied.map(({ document_id }) => document_id),
   );

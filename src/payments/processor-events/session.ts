@@ -6,7 +6,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { insertEnding } from '../../delivery/checkouts/queries.ts';
 import type { SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
-import { enqueueDeliveries } from '../context.ts';
+import { requestLinkChecks } from '../context.ts';
 import type { EventContext, EventOutcome } from './event.ts';
 import {
   insertCheckoutOrder,
@@ -32,14 +32,14 @@ export async function recordProgress(
     if (state === 'ordered') await insertCheckoutOrder(tx, payments, { checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
     // Their own links are closed while a debit is on its way, and made again once it has failed.
-    await enqueueDeliveries(tx, await readDocumentsOfCheckout(tx, checkoutId));
+    await requestLinkChecks(tx, await readDocumentsOfCheckout(tx, checkoutId));
   }
   const ownLink = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
   if (ownLink !== undefined && state !== 'expired') {
     const payments = await context.open();
     if (state === 'ordered') await insertLinkOrder(tx, payments, ownLink, on);
     else await insertLinkOutcome(tx, payments, ownLink, 'failed');
-    await enqueueDeliveries(tx, [ownLink.document_id]);
+    await requestLinkChecks(tx, [ownLink.document_id]);
   }
   return { outcome: 'nothing', payment_id: null, reason };
 }
