@@ -33,6 +33,8 @@ import type { Amount } from '../money.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import type { Role } from '../people/roles.ts';
+import type { Remedy } from '../remedy.ts';
+import type { ActCommand } from './command.ts';
 
 /** Who acts, where, and on which database. */
 export interface ActContext extends ActorContext {
@@ -68,6 +70,8 @@ export interface Seen {
 export interface Report<Json = unknown> {
   readonly json: Json;
   readonly text: string;
+  /** What may be done next: the command prints commands, the console buttons. */
+  readonly remedies?: readonly Remedy[];
   /** Remarks beside it, such as what was sent. */
   readonly notes?: readonly string[];
   /** Something is left for finance to do: the command exits 4. */
@@ -91,6 +95,8 @@ interface Parts<Input, Result, Followed, Json> {
   readonly name: string;
   /** In words, as a heading: `Void a document`. */
   readonly title: string;
+  /** How it is typed; without it, its command is written by hand (cli/commands/). */
+  readonly command?: ActCommand;
   /** The role that may do it. */
   readonly role: Role;
   /** Whether this actor needs no role for it, such as to end sessions of one's own. */

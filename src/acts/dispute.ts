@@ -14,12 +14,16 @@ const INVOICE = () => text('Invoice', 'The invoice.');
 export const disputeOpen = defineAct({
   name: 'dispute.open',
   title: 'Record that a partner disputes an invoice',
+  command: {
+    summary: 'Record that the partner disputes an invoice; what is disputed is not dunned',
+    arguments: { number: '<number>' },
+  },
   role: 'finance',
   input: {
     number: INVOICE(),
     reason: reason(),
     amount: amount('Amount', 'What is disputed. Default: all that is open.').optional(),
-    owner: line('Owner', 'Who works on it.').optional(),
+    owner: line('Owner', 'Who works on it.', { value: 'name' }).optional(),
     promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
   },
   subject: ({ number }) => number,
@@ -34,15 +38,18 @@ export const disputeOpen = defineAct({
   amounts: ({ after }, { number }) => amountsIn(after, [number], 'disputed'),
   report: async (_tx, _context, { input: { number }, result: opened }) => ({
     json: disputeJson(opened),
-    text:
-      `${number} is in dispute: ${disputeText(opened)}.\n` +
-      `Close it with 'reckoner dispute close ${number} --reason REASON'.`,
+    text: `${number} is in dispute: ${disputeText(opened)}.`,
+    remedies: [{ label: 'Close it', action: 'dispute.close', input: { number } }],
   }),
 });
 
 export const disputeClose = defineAct({
   name: 'dispute.close',
   title: 'End the dispute of an invoice',
+  command: {
+    summary: 'End the dispute of an invoice; what is still open is dunned again',
+    arguments: { number: '<number>' },
+  },
   role: 'finance',
   input: { number: INVOICE(), reason: line('Reason', 'How it ended. It is recorded.') },
   subject: ({ number }) => number,

@@ -1,11 +1,14 @@
 /**
- * The fields of an act's input. Each says what it is called and of which kind it is, so that a form can be made of it.
+ * The fields of an act's input, and the filters of a list. Each says what it is called and of which kind it is, so that a
+ * form and the options of a command can be made of it.
  *
  * A schema refuses what cannot be read, such as a date that is none. Whether a document exists or an amount fits is for
  * the function that acts to say, so that every caller is refused in the same words.
  */
 import { DateTime } from 'luxon';
 import { z } from 'zod';
+import { fieldProblems } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
 
 export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whole' | 'choice' | 'flag' | 'file';
@@ -13,9 +16,16 @@ export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whol
 interface Words {
   /** Of the form, such as `Reason`. */
   readonly label: string;
-  /** A sentence for whoever fills it in. */
+  /** What goes in, in a sentence or two: forms show it, and `--help`. */
   readonly help: string;
+  /** What a form has room for besides. */
+  readonly more?: string | undefined;
+  /** What stands for its value in a command: `--partner <id>`. Default: its kind, or its name. */
+  readonly value?: string | undefined;
 }
+
+/** What few fields need. */
+type Rare = Pick<Words, 'more' | 'value'>;
 
 interface Description extends Words {
   readonly kind: FieldKind;
@@ -39,13 +49,14 @@ type Describes = <Schema extends z.ZodType>(
   words: Words,
   more?: Partial<Description>,
 ) => Schema;
-const described: Describes = (kind, schema, { label, help }, more = {}) => {
-  DESCRIPTIONS.add(schema, { kind, label, help, ...more });
+const described: Describes = (kind, schema, words, more = {}) => {
+  DESCRIPTIONS.add(schema, { kind, ...words, ...more });
   return schema;
 };
 
 /** Any text: numbers of documents, ids, addresses. Whoever acts on it checks it. */
-export const text = (label: string, help: string) => described('text', z.string(), { label, help });
+export const text = (label: string, help: string, rare: Rare = {}) =>
+  described('text', z.string(), { label, help, ...rare });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -58,7 +69,8 @@ export const LINE = z
     (line) => line !== '' && line.length <= 500 && !CONTROL.test(line),
     'must be one line of 1 to 500 characters',
   );
-export const line = (label: string, help: string) => described('text', LINE.clone(), { label, help });
+export const line = (label: string, help: string, rare: Rare = {}) =>
+  described('text', LINE.clone(), { label, help, ...rare });
 
 export const DATE = z.string().refine(isDate, 'is not a date such as 2026-10-31');
 export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
@@ -81,14 +93,34 @@ export const MONTH = z.custom<Month>(
 export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
 
 /** Major units. Its currency, and so its digits, are known where it is used. */
-export const amount = (label: string, help: string) => described('amount', z.string(), { label, help });
+export const amount = (label: string, help: string, rare: Rare = {}) =>
+  described('amount', z.string(), { label, help, ...rare });
+
+/** An amount to search for, which has no currency; commas may stand between thousands. */
+export const soughtAmount = (label: string, help: string) =>
+  described(
+    'amount',
+    z
+      .string()
+      .regex(/^(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,6})?$/, 'is not an amount such as 1234.50')
+      .transform((value) => value.replaceAll(',', '')),
+    { label, help },
+  );
+
+/** Words to search for; PostgreSQL's texts have no NUL. */
+export const soughtText = (label: string, help: string) =>
+  described(
+    'text',
+    z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200)),
+    { label, help },
+  );
 
 /** A number that counts, or that the database assigned. */
 export const whole = (label: string, help: string, { least = 1, most = 999_999_999_999_999 } = {}) =>
-  described('whole', z.int().min(least).max(most), { label, help });
+  described('whole', z.int('is not a number such as 12').min(least).max(most), { label, help });
 
 export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
-  described('choice', z.enum(choices), { label, help }, { choices });
+  described('choice', z.enum(choices, `must be one of ${choices.join(', ')}`), { label, help }, { choices });
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
@@ -123,6 +155,19 @@ export const onLatestDate = () =>
     'Date as the latest document',
     'Date it as the latest document, if a clock that ran ahead dated that one.',
   ).optional();
+
+/** Reads what was given for fields. Refuses what they do, by the name that the caller gives a field: argument_invalid. */
+export function readFields<Value>(
+  fields: z.ZodType<Value>,
+  given: unknown,
+  nameOf: (field: string) => string = (field) => field,
+): Value {
+  const read = fields.safeParse(given);
+  if (read.success) return read.data;
+  const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
+  const value = (given as Record<string, unknown> | null)?.[path];
+  throw refuse('argument_invalid', { argument: nameOf(path), value: value === undefined ? '' : String(value), reason });
+}
 
 /** The fields of an input in their order. Throws for a field that is not described: that is a bug. */
 export function fieldsOf(input: z.ZodObject): Field[] {
@@ -164,12 +209,13 @@ export function fileOfText(text: string): { name: string; bytes: Buffer } | unde
   }
 }
 
-const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+/** A value as it was typed, as the field of its kind takes it. What cannot be read stays text, which the field refuses. */
+export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => fileOfText(value) ?? value,
 };
 
-/** A form's values as an input: what is empty is left out; flags, numbers and files are read. What cannot be read stays text. */
+/** A form's values as an input: what is empty is left out; flags, numbers and files are read. */
 export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
     const values = form

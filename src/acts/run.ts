@@ -1,11 +1,12 @@
 /** Doing an act, and showing what it would do. Refusals: argument_invalid, and those of the act. */
-import { fieldProblems } from '../config/validation.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Act, ActContext, Report, RunContext } from './act.ts';
+import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performWithConsequence } from './consequence.ts';
+import { readFields } from './fields.ts';
 import { type Agreed, admit, OutdatedPreview, outdated, type Permission, permit } from './permit.ts';
 
 export { OutdatedPreview };
@@ -135,24 +136,11 @@ async function readFiles<Input>(
 }
 
 /** The input as the act takes it. Refuses what cannot be read by the name of its option. */
-export function readInput<Input>(act: Act<Input>, given: unknown): Input {
-  const read = act.input.safeParse(given);
-  if (read.success) {
-    act.check?.(read.data);
-    return read.data;
-  }
-  const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
-  const value = (given as Record<string, unknown> | null)?.[path];
-  throw refuse('argument_invalid', {
-    argument: optionOf(path),
-    value: value === undefined ? '' : String(value),
-    reason,
-  });
+export function readInput<Input>(act: Act<Input>, given: unknown, nameOf = namesOf(act.input)): Input {
+  const input = readFields(act.input, given, nameOf);
+  act.check?.(input);
+  return input;
 }
-
-/** `--received-on` of `receivedOn`. */
-export const optionOf = (field: string): string =>
-  `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The database of an act: each of its transactions asks first whether it may. An approval is recorded in the first. */
 export function permitting<Input>(

@@ -158,10 +158,11 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
       if (environment.name === 'production' && missing.length > 0) {
         found.push(problem('settings', `${plural(missing.length, 'item')} missing: see 'reckoner init --check'`));
       } else found.push(ok('settings', join(environment.home, 'settings.json')));
-      const { attention } = await readStatus(tx, { environment, settings });
+      const { attention, findings } = await readStatus(tx, { environment, settings });
+      const needed = attention.length + findings.length;
       found.push(
-        attention.length > 0
-          ? warning('status', `${plural(attention.length, 'item')} for a person: see 'reckoner status'`)
+        needed > 0
+          ? warning('status', `${plural(needed, 'item')} for a person: see 'reckoner status'`)
           : ok('status', 'nothing needs a person'),
       );
       return found;

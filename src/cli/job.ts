@@ -36,6 +36,7 @@ import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
+import { withCommands } from './remedies.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -191,7 +192,7 @@ export const runWatch = (): Promise<number> =>
 async function tellOperations(job: Job): Promise<number> {
   const { database, log } = job;
   const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
-  for (const { sentence } of attention) log.warn(sentence);
+  for (const { sentence, remedies = [] } of attention) log.warn(await withCommands(sentence, remedies));
   const found = {
     // Not the sentences: they hold times and counts, and would be new each day.
     ...{ job: job.name, items: attention.flatMap(({ about }) => about) },

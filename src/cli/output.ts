@@ -5,6 +5,7 @@ import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { fitLines, printableLines, table as textTable } from '../text-table.ts';
+import { withCommands } from './remedies.ts';
 
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
@@ -84,14 +85,15 @@ const jsonText = (value: unknown): string =>
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 /** Prints an error and gives the exit status. With RECKONER_DEBUG, a bug is printed with its stack trace. */
-export function reportError(thrown: unknown, json: boolean): number {
+export async function reportError(thrown: unknown, json: boolean): Promise<number> {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {
+    const { facts, code, remedies } = error;
+    const message = remedies.length === 0 ? error.message : await withCommands(error.message, remedies);
     if (json) {
-      const { facts, code, message } = error;
-      process.stdout.write(jsonText({ error: { code, message, ...facts } }));
+      process.stdout.write(jsonText({ error: { code, message, ...facts, ...(remedies.length > 0 && { remedies }) } }));
     }
-    process.stderr.write(`${printableLines(error.message)}\n`);
+    process.stderr.write(`${printableLines(message)}\n`);
     return error.exit;
   }
   const message = reasonOf(error);

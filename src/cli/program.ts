@@ -1,8 +1,11 @@
 /** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
 import { Command, CommanderError, Help, type Option } from 'commander';
+import { loadAct } from '../acts/names.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
+import { actCommand } from './act-command.ts';
 import type { Act, Definition } from './define.ts';
+import { listCommand } from './list-command.ts';
 import { openOutput, reportError } from './output.ts';
 
 type Module = Promise<{ readonly define: Definition }>;
@@ -24,15 +27,16 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   invoice: [
     'Show, correct and resend documents',
     () => [
-      import('./commands/invoice/list.ts'),
+      listCommand(import('../lists/invoices.ts').then(({ invoices }) => invoices)),
       import('./commands/invoice/show.ts'),
       import('./commands/invoice/pdf.ts'),
       import('./commands/invoice/rerun.ts'),
       import('./commands/invoice/resend.ts'),
-      import('./commands/invoice/void.ts'),
+      actCommand(loadAct('invoice.void')),
       import('./commands/invoice/credit.ts'),
       import('./commands/invoice/write-off.ts'),
-      import('./commands/invoice/hold.ts'),
+      actCommand(loadAct('invoice.hold')),
+      actCommand(loadAct('invoice.release')),
       import('./commands/invoice/link.ts'),
     ],
   ],
@@ -41,8 +45,9 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [
       import('./commands/payment/record.ts'),
       import('./commands/payment/import.ts'),
-      import('./commands/payment/list.ts'),
-      import('./commands/payment/apply.ts'),
+      listCommand(import('../lists/payments.ts').then(({ payments }) => payments)),
+      actCommand(loadAct('payment.apply')),
+      actCommand(loadAct('payment.unapply')),
       import('./commands/payment/payer.ts'),
       import('./commands/payment/reverse.ts'),
       import('./commands/payment/payouts.ts'),
@@ -51,7 +56,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   credit: ['Apply open credit to invoices, take it back, refund it', () => [import('./commands/credit.ts')]],
-  dispute: ['Open, close and list disputes of invoices', () => [import('./commands/dispute.ts')]],
+  dispute: [
+    'Open, close and list disputes of invoices',
+    () => [
+      actCommand(loadAct('dispute.open')),
+      actCommand(loadAct('dispute.close')),
+      listCommand(import('../lists/disputes.ts').then((lists) => lists.disputes)),
+    ],
+  ],
   email: ['List, resend and dismiss e-mails of every kind', () => [import('./commands/email.ts')]],
   mail: ['Send a test message, and read what mail servers returned', () => [import('./commands/mail.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
@@ -164,7 +176,11 @@ const withCommand = (error: unknown, command: string | undefined): unknown =>
     ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
     : error;
 
-function reportUsage({ code, message }: CommanderError, wantsJson: boolean, command: string | undefined): number {
+async function reportUsage(
+  { code, message }: CommanderError,
+  wantsJson: boolean,
+  command: string | undefined,
+): Promise<number> {
   if (code !== 'commander.help')
     return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, ''), command }), wantsJson);
   // For a group without a command, commander has written the group's help to stderr.

@@ -1,15 +1,17 @@
 /** Commands that do an act: options become its input, and its report is printed, after the notes on what was delivered. */
 import type { Act, Report } from '../acts/act.ts';
+import { namesOf } from '../acts/command.ts';
 import { previewAct, type RunOptions, readInput, runAct } from '../acts/run.ts';
 import { EXIT } from '../errors/refusals.ts';
 import { type CommandContext, type Done, withContext } from './context.ts';
 import { type Output, outputWidth } from './output.ts';
+import { inFull } from './remedies.ts';
 
 /** The options of a command that are no part of its act's input. */
 export interface RunFlags {
   /** commander's form of --no-deliver. */
-  readonly deliver?: boolean;
-  readonly dryRun?: boolean;
+  readonly deliver?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
 }
 
 /** The action of a command that does an act. What cannot be read is refused before the database is opened. */
@@ -21,24 +23,23 @@ export const doing =
   ) =>
   (output: Output, ...given: Given): Done => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
-    const input = readInput(act, rest);
+    const input = readInput(act, rest, namesOf(act.input, act.command));
     return withContext((context) => runCommand({ ...context, output }, act, input, { deliver, dryRun }), {
       ...{ by: output.by, unattended },
       ...(dryRun && { writesNothing: true }),
     });
   };
 
-type Flags = { readonly [Flag in keyof RunFlags]: RunFlags[Flag] | undefined };
-
 /** Gives the exit status: 4 where something is left for finance to do. */
 export async function runCommand<Input>(
   context: CommandContext,
   act: Act<Input>,
   input: Input,
-  flags: Flags = {},
+  flags: RunFlags = {},
 ): Promise<number> {
   const report = await reported(context, act, input, flags);
-  context.output.print(report.json, () => report.text);
+  const text = await inFull(report);
+  context.output.print(report.json, () => text);
   for (const note of report.notes ?? []) context.output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;
 }
@@ -48,7 +49,7 @@ export async function reported<Input, Result, Followed, Json>(
   context: CommandContext,
   act: Act<Input, Result, Followed, Json>,
   input: Input,
-  { deliver = true, dryRun = false }: Flags = {},
+  { deliver = true, dryRun = false }: RunFlags = {},
 ): Promise<Report<Json>> {
   const wide = { ...context, width: outputWidth() };
   if (dryRun) return (await previewAct({ ...wide, forecast: true }, act, input)).report;

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { ACTS } from '../acts/registry.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
+import { addressOf, type Known } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
@@ -21,20 +22,13 @@ export function mayDo(user: Seer, name: string, whose: Whose): boolean {
 /** Whether a user reads what is of the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
 
-/** The page of an act, with what is known of its input. */
-export const actHref = (
-  act: string,
-  input: Readonly<Record<string, string>> | [name: string, value: string][] = {},
-): string => {
-  const known = new URLSearchParams(input).toString();
-  return `/console/acts/${act}${known === '' ? '' : `?${known}`}`;
-};
+export const actHref = (action: string, input: Known = {}): string => addressOf({ action, input });
 
 interface Linked {
   readonly act: string;
   readonly partner: Whose;
   /** What is known of it. */
-  readonly input?: Readonly<Record<string, string>>;
+  readonly input?: Known;
 }
 
 export const ActLink = ({

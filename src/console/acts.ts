@@ -17,11 +17,11 @@ import { QUEUE } from './screens/queue.tsx';
 export function addActs({ screen, form: sent }: Routes): void {
   for (const act of ACTS.values()) {
     const path = `/acts/${act.name}`;
-    const access: Access = { role: act.role, scope: 'partners' };
+    const access: Access = { role: act.role, scope: 'partners', repeats: true };
     screen(
       path,
       access,
-      async (_tx, { query }) => new URLSearchParams(query),
+      async (_tx, { asked }) => asked,
       (form, { reader }) => actForm({ act, reader, form }),
     );
     const files = takesFiles(act);

@@ -1,8 +1,9 @@
 /** The small parts that the console's screens are made of. Each escapes what it is given, as Preact does. */
 import type { ComponentChildren } from 'preact';
+import type { Mark } from '../lists/list.ts';
 import { Amount, groupThousands } from '../money.ts';
 
-export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+export type Tone = Mark['tone'];
 
 interface MoneyProps {
   readonly amount: string;
@@ -40,9 +41,19 @@ export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: Comp
   <span class={tone === 'plain' ? 'chip' : `chip ${tone}`}>{children}</span>
 );
 
+export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
+  marks.map(({ text, tone }, at) => (
+    <>
+      {at > 0 && ' '}
+      <Chip tone={tone}>{text}</Chip>
+    </>
+  ));
+
 export interface Column<Row> {
   readonly heading: string;
   readonly number?: boolean;
+  /** Where its heading leads: the same list sorted by it, the other way round if it is already. */
+  readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -73,9 +84,15 @@ export function DataTable<Row>({
       <table class={labelled ? 'cards labelled' : 'cards'}>
         <thead>
           <tr>
-            {columns.map(({ heading, number }) => (
-              <th scope="col" class={number ? 'num' : undefined}>
-                {heading === '' ? <span class="unseen">Acts</span> : heading}
+            {columns.map(({ heading, number, sort }) => (
+              <th scope="col" class={number ? 'num' : undefined} aria-sort={sort?.now}>
+                {heading === '' ? (
+                  <span class="unseen">Acts</span>
+                ) : sort === undefined ? (
+                  heading
+                ) : (
+                  <a href={sort.href}>{heading}</a>
+                )}
               </th>
             ))}
           </tr>

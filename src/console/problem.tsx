@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { outerPage, page, type Reader } from './page.tsx';
+import { Remedies } from './remedies.tsx';
 import { settingsNow } from './route.ts';
 import { themeOf } from './session.ts';
 import { Words } from './words.tsx';
@@ -26,9 +27,16 @@ export const problemPage = (reader: Reader, refusal: Refusal): string =>
     place: null,
     title: titleOf(refusal),
     content: (
-      <p class="problem" role="alert">
-        <Words user={reader}>{refusal.message}</Words>
-      </p>
+      <>
+        <p class="problem" role="alert">
+          <Words user={reader}>{refusal.message}</Words>
+        </p>
+        {refusal.remedies.length > 0 && (
+          <p class="buttons">
+            <Remedies remedies={refusal.remedies} user={reader} partner={[]} />
+          </p>
+        )}
+      </>
     ),
   });
 

@@ -8,8 +8,8 @@ export function addQueue({ screen, act }: Routes): void {
   screen(
     '/queue',
     { role: 'viewer', scope: 'partners' },
-    (tx, { query, scope, user, context: { settings, environment } }) =>
-      readQueue(tx, query, { settings, scope, user, now: environment.now().toMillis() }),
+    (tx, { query, scope, user, today, context: { settings, environment } }) =>
+      readQueue(tx, query, { settings, scope, user, today, now: environment.now().toMillis() }),
     queueScreen,
   );
   act('/queue', { role: 'finance', scope: 'partners' }, async ({ context }, fields) => {

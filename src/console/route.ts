@@ -32,6 +32,8 @@ export interface Access {
   readonly scope: 'ledger' | 'partners';
   /** How many of its kind run at once. */
   readonly bound?: BoundName;
+  /** A parameter may be given several times, as ticked rows are: all stand in `asked`. */
+  readonly repeats?: boolean;
 }
 
 /** A request of a user who may make it. */
@@ -48,6 +50,7 @@ export interface Visit {
   readonly place: Place;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
+  readonly asked: URLSearchParams;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
@@ -265,7 +268,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   return {
     ...{ user, session, scope, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),
-    ...addressParts(request),
+    ...addressParts(request, access.repeats),
   };
 }
 
@@ -303,10 +306,11 @@ function readerOf(
 }
 
 /** The parameters of the address. One that is given twice is refused, and what PostgreSQL has no text for. */
-export function addressParts(request: FastifyRequest): Pick<Visit, 'params' | 'query'> {
+export function addressParts(request: FastifyRequest, repeats = false): Pick<Visit, 'params' | 'query' | 'asked'> {
   const params = request.params as Record<string, string>;
   if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
-  return { params, query: queryOf(request) };
+  const asked = new URLSearchParams(request.url.split('?').slice(1).join('?'));
+  return { params, query: repeats ? Object.fromEntries(asked) : queryOf(request), asked };
 }
 
 function queryOf({ query }: FastifyRequest): Record<string, string> {

@@ -4,12 +4,15 @@ import { refuse } from '../errors/refusals.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
+import { invoices } from '../lists/invoices.ts';
+import { payments } from '../lists/payments.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { actHref } from './act-link.tsx';
+import { addList } from './list-route.tsx';
 import { placesOf } from './page.tsx';
-import { choiceAsked, idAsked, monthAsked, textAsked } from './parameters.ts';
+import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
@@ -21,13 +24,6 @@ import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screen
 import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
-import {
-  DOCUMENT_STATES,
-  type InvoiceFilter,
-  invoicesScreen,
-  readInvoices,
-  readInvoicesSheet,
-} from './screens/invoices.tsx';
 import { partnerScreen, readPartner } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
 import {
@@ -38,8 +34,7 @@ import {
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { partnersScreen, readPartners } from './screens/partners.tsx';
-import { paymentListScreen, readPaymentList } from './screens/payment-list.tsx';
-import { paymentsScreen, readPayments } from './screens/payments.tsx';
+import { AllPaymentsTab, PaymentActs, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { clientsScreen, peopleScreen, readAllClients, readPeople } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
@@ -52,28 +47,12 @@ const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
-const invoiceFilter = ({ query }: Visit): InvoiceFilter => ({
-  q: textAsked(query['q']),
-  month: monthAsked('month', query['month']),
-  status: choiceAsked('status', query['status'], DOCUMENT_STATES),
-  partner: textAsked(query['partner']),
-  after: idAsked('after', query['after']),
-});
-
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file, redirect } = routes;
   // The first place that the user may see.
   redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
   addClose(routes);
-  screen(
-    '/invoices',
-    PARTNERS,
-    (tx, visit) => readInvoices(tx, visit.scope, invoiceFilter(visit), visit.today),
-    invoicesScreen,
-  );
-  routes.sheets('/invoices', PARTNERS, (tx, visit) =>
-    readInvoicesSheet(tx, visit.scope, invoiceFilter(visit), visit.today),
-  );
+  addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
   screen(
     '/invoices/:number',
     PARTNERS,
@@ -137,14 +116,18 @@ function addClose({ screen }: Routes): void {
   );
 }
 
-function addPayments({ screen, redirect, form }: Routes): void {
+function addPayments(routes: Routes): void {
+  const { screen, redirect, form } = routes;
   screen(
     '/payments',
     PARTNERS,
     (tx, { context: { settings }, scope, query }) => readPayments(tx, { ...query, settings, scope }),
     paymentsScreen,
   );
-  screen('/payments/all', PARTNERS, (tx, { query, scope }) => readPaymentList(tx, query, { scope }), paymentListScreen);
+  addList(routes, '/payments/all', {
+    ...{ list: payments, place: 'payments', title: 'Payments' },
+    ...{ Acts: PaymentActs, Above: AllPaymentsTab },
+  });
   redirect('/payments/import', PARTNERS, () => actHref('payment.import'));
   redirect('/payments/record', PARTNERS, () => actHref('payment.record'));
   screen(

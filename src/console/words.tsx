@@ -4,9 +4,9 @@
  */
 import type { ComponentChildren } from 'preact';
 import type { Act } from '../acts/act.ts';
+import { flagsOf } from '../acts/command.ts';
 import { type Field, fieldsOf } from '../acts/fields.ts';
 import { ACTS } from '../acts/registry.ts';
-import { optionOf } from '../acts/run.ts';
 import { actHref, mayDo, type Seer, seesAll } from './act-link.tsx';
 
 /** Commands whose words are not the name of their act. */
@@ -52,7 +52,7 @@ function actOf(command: string): Act | undefined {
 
 /** An option is named as its field, or as the label of it: `--credit` is the field Credit note. */
 const fieldOf = (fields: readonly Field[], option: string): Field | undefined =>
-  fields.find(({ name }) => optionOf(name) === option) ??
+  fields.find((field) => flagsOf(field).startsWith(`${option} `) || flagsOf(field) === option) ??
   fields.find(({ label }) => `--${label.toLowerCase().replaceAll(' ', '-')}-`.startsWith(`${option}-`));
 
 const isPlaceholder = (word: string): boolean => /^[A-Z]+$/.test(word);
@@ -116,7 +116,10 @@ function Command({ command, user }: { command: string; user: Seer }) {
   const act = actOf(command);
   if (act === undefined) return <code>{`reckoner ${command}`}</code>;
   if (!mayDo(user, act.name, null)) return `“${act.title}”`;
-  return <a href={actHref(act.name, inputOf(act, command))}>{act.title}</a>;
+  const known = inputOf(act, command);
+  const values = (name: string) => known.filter(([each]) => each === name).map(([, value]) => value);
+  const input = Object.fromEntries(known.map(([name]) => [name, values(name)]));
+  return <a href={actHref(act.name, input)}>{act.title}</a>;
 }
 
 const inOneLine = (text: string): ComponentChildren[] =>

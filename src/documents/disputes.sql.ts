@@ -39,22 +39,6 @@ export function readOpenDisputes(
   );
 }
 
-export interface LateDispute {
-  readonly number: string;
-  readonly owner: string;
-  readonly promised_on: string;
-}
-
-/** The open disputes whose promised date is before this day. */
-export function readLateDisputes(tx: Transaction, day: string): Promise<LateDispute[]> {
-  return query(
-    tx,
-    `SELECT d.number, t.owner, t.promised_on FROM open_invoice_disputes t JOIN documents d USING (document_id)
-     WHERE t.promised_on < :day::date ORDER BY t.promised_on, d.series, d.sequence`,
-    { day },
-  );
-}
-
 export async function insertDispute(
   tx: Transaction,
   dispute: {

@@ -132,15 +132,6 @@ export interface DocumentFilter {
   /** Only documents of these partners; null: of all. */
   readonly partnerIds?: readonly string[] | null | undefined;
   readonly status?: string | undefined;
-  /** The amount due as issued or the balance, in major units. */
-  readonly amount?: string | undefined;
-  /** Part of the number, the purchase order or the partner's name or id, in any case. */
-  readonly text?: string | undefined;
-  /** The first and the last day of issue, inclusive. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  /** Open invoices whose due date lies before this day. */
-  readonly overdueOn?: string | undefined;
   readonly document?: DocumentKind | undefined;
   /** Only documents after this one, by its number, in number order. */
   readonly after?: string | undefined;
@@ -229,14 +220,6 @@ const STATEMENTS = {
      AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
      AND (:partnerIds::text[] IS NULL OR d.partner_id = ANY (:partnerIds::text[]))
      AND (:status::text IS NULL OR b.status = :status)
-     AND (:amount::numeric IS NULL OR :amount::numeric IN (b.amount_due, b.balance))
-     AND (:text::text IS NULL
-          OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
-                    lower(:text)) > 0)
-     AND (:from::date IS NULL OR d.issued_on >= :from::date)
-     AND (:to::date IS NULL OR d.issued_on <= :to::date)
-     AND (:overdueOn::date IS NULL
-          OR (d.document = 'invoice' AND b.status = 'open' AND d.due_on < :overdueOn::date))
      AND (:document::text IS NULL OR d.document = :document)
      AND (:after::text IS NULL
           OR (d.series, d.sequence) > (SELECT series, sequence FROM documents WHERE number = :after))`,
@@ -260,11 +243,6 @@ export function readDocuments(tx: Transaction, filter: DocumentFilter): Promise<
     partnerId: filter.partnerId ?? null,
     partnerIds: filter.partnerIds ?? null,
     status: filter.status ?? null,
-    amount: filter.amount ?? null,
-    text: filter.text ?? null,
-    from: filter.from ?? null,
-    to: filter.to ?? null,
-    overdueOn: filter.overdueOn ?? null,
     document: filter.document ?? null,
     after: filter.after ?? null,
     limit: filter.limit ?? null,

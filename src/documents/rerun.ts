@@ -15,6 +15,7 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import type { Remedy } from '../remedy.ts';
 import { refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
@@ -57,7 +58,12 @@ export interface Rerun {
     readonly refused: string | null;
   }[];
   /** Documents that differ but may not be replaced, with the reason. */
-  readonly refused: readonly { readonly number: string; readonly code: string; readonly message: string }[];
+  readonly refused: readonly {
+    readonly number: string;
+    readonly code: string;
+    readonly message: string;
+    readonly remedies: readonly Remedy[];
+  }[];
 }
 
 /**
@@ -191,7 +197,9 @@ async function rerun(
           refused: refusals.get(number)?.message ?? null,
         })),
     refused: [...(changed ? refusals : [])].flatMap(([number, refusal]) =>
-      refusal === undefined ? [] : [{ number, code: refusal.code, message: refusal.message }],
+      refusal === undefined
+        ? []
+        : [{ number, code: refusal.code, message: refusal.message, remedies: refusal.remedies }],
     ),
   };
 }

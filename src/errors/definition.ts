@@ -1,36 +1,38 @@
 /** The definition of a refusal: exit status, HTTP status and sentence. */
+import type { Remedy } from '../remedy.ts';
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
 export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 } as const;
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
+/** What happened, to what, and what to do now; or that as data. */
+export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
+
 export interface Definition<Facts> {
   readonly exit: ExitStatus;
   /** The HTTP status of the answer. */
   readonly http: number;
-  /** What happened, to what, and what to do now. */
-  readonly sentence: (facts: Facts) => string;
+  readonly sentence: (facts: Facts) => Said;
 }
 
 const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
 
 const define = <Facts>(
   exit: ExitStatus,
-  sentence: (facts: Facts) => string,
+  sentence: (facts: Facts) => Said,
   http = HTTP_OF_EXIT[exit],
 ): Definition<Facts> => ({ exit, http, sentence });
 
-export const badInput = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
+export const badInput = <Facts>(sentence: (facts: Facts) => Said, http?: number) =>
   define(EXIT.badInput, sentence, http);
-export const refused = <Facts>(sentence: (facts: Facts) => string, http?: number) =>
-  define(EXIT.refused, sentence, http);
+export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) => define(EXIT.refused, sentence, http);
 /** Not done, and an operator must decide: exit 4, so that an unattended run raises no alarm about a fault. */
-export const undecided = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.attention, sentence, 422);
-export const failed = <Facts>(sentence: (facts: Facts) => string) => define(EXIT.failed, sentence);
+export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
+export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
 
 /** A refusal that only the HTTP side answers with. */
-export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => string): Definition<Facts> =>
+export const defineAnswer = <Facts>(http: number, sentence: (facts: Facts) => Said): Definition<Facts> =>
   define(http === 422 || http === 409 ? EXIT.refused : http >= 500 ? EXIT.failed : EXIT.badInput, sentence, http);
 
 export interface FieldProblem {

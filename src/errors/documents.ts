@@ -80,9 +80,8 @@ export const DOCUMENTS = {
   }>((f) => {
     const voided = `${f.number} was voided on ${f.voided_on}`;
     if (f.replaced_by !== null) return `${voided}. Use its replacement, ${f.replaced_by}.`;
-    return f.purpose === 'month'
-      ? `${voided} and has no replacement. 'reckoner invoice rerun ${f.number}' issues one.`
-      : `${voided} and has no replacement.`;
+    const remedy = { label: 'Issue a replacement', action: 'invoice.rerun', input: { number: f.number } };
+    return { says: `${voided} and has no replacement.`, remedies: f.purpose === 'month' ? [remedy] : [] };
   }),
   document_not_void: refused<{ number: string }>(
     (f) => `${f.number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.`,
@@ -155,16 +154,14 @@ export const DOCUMENTS = {
       `The payment link of ${f.number} is revoked already. 'reckoner invoice link ${f.number} --rotate --reason REASON' ` +
       'makes a new one.',
   ),
-  document_on_hold: refused<{ number: string; since: string; reason: string }>(
-    (f) =>
-      `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
-      `Release it with 'reckoner invoice release ${f.number}'.`,
-  ),
-  invoice_disputed: refused<{ number: string; since: string; amount: string }>(
-    (f) =>
-      `${f.amount} of ${f.number} has been in dispute since ${f.since}. Close that dispute first: ` +
-      `'reckoner dispute close ${f.number} --reason REASON'.`,
-  ),
+  document_on_hold: refused<{ number: string; since: string; reason: string }>((f) => ({
+    says: `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}.`,
+    remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: f.number } }],
+  })),
+  invoice_disputed: refused<{ number: string; since: string; amount: string }>((f) => ({
+    says: `${f.amount} of ${f.number} has been in dispute since ${f.since}.`,
+    remedies: [{ label: 'Close the dispute first', action: 'dispute.close', input: { number: f.number } }],
+  })),
   invoice_not_disputed: refused<{ number: string }>(
     (f) => `${f.number} has no open dispute. 'reckoner dispute list' shows all open disputes.`,
   ),

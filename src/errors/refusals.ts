@@ -2,8 +2,10 @@
  * The catalogue of refusals. A refusal is an expected failure with a code, typed facts, a sentence for people, an exit
  * status and an HTTP status. A bug is an ordinary exception, never a refusal.
  */
+
+import type { Remedy } from '../remedy.ts';
 import { CLOSE } from './close.ts';
-import { type Definition, EXIT, type ExitStatus } from './definition.ts';
+import { type Definition, EXIT, type ExitStatus, type Said } from './definition.ts';
 import { DOCUMENTS } from './documents.ts';
 import { FILES } from './files.ts';
 import { GENERAL_LEDGER } from './general-ledger.ts';
@@ -66,10 +68,19 @@ export class Refusal extends Error {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly exit: ExitStatus;
 
-  constructor(code: RefusalCode, facts: Record<string, unknown>, message: string, cause?: unknown) {
+  /** What to do about it, where the message does not say it. */
+  readonly remedies: readonly Remedy[];
+
+  constructor(
+    code: RefusalCode,
+    facts: Record<string, unknown>,
+    message: string,
+    { cause, remedies = [] }: { readonly cause?: unknown; readonly remedies?: readonly Remedy[] } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.facts = facts;
+    this.remedies = remedies;
     this.exit = CATALOGUE[code].exit;
   }
 }
@@ -79,8 +90,10 @@ export const exitOf = (error: unknown): ExitStatus => (error instanceof Refusal 
 
 /** Creates a refusal: `throw refuse('month_not_ended', { month, … })`. The code decides which facts it needs. */
 export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code>, cause?: unknown): Refusal {
-  const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => string;
-  return new Refusal(code, facts as Record<string, unknown>, sentence(facts), cause);
+  const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
+  const said = sentence(facts);
+  const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
+  return new Refusal(code, facts as Record<string, unknown>, says, { cause, remedies });
 }
 
 /** The facts of a refusal with this code; undefined of any other. */

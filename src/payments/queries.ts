@@ -179,13 +179,6 @@ export interface PaymentRow {
 export interface PaymentFilter {
   readonly ids?: readonly number[] | undefined;
   readonly partnerId?: string | undefined;
-  readonly status?: PaymentStatus | undefined;
-  readonly amount?: string | undefined;
-  /** Part of a reference under which it was reported, of the payer's name or account. Case does not matter. */
-  readonly text?: string | undefined;
-  /** The first and the last day of receipt. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
 }
 
 const WHO = `coalesce(e.claimed_by, e.os_user)`;
@@ -238,22 +231,10 @@ export function readPayments(tx: Transaction, filter: PaymentFilter): Promise<Pa
      FROM payments p JOIN payment_balances b USING (payment_id) JOIN audit_events e USING (event_id)
      WHERE (:ids::bigint[] IS NULL OR p.payment_id = ANY (:ids::bigint[]))
        AND (:partnerId::text IS NULL OR b.partner_id = :partnerId)
-       AND (:status::text IS NULL OR b.status = :status)
-       AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
-       AND (:from::date IS NULL OR p.received_on >= :from::date)
-       AND (:to::date IS NULL OR p.received_on <= :to::date)
-       AND (:text::text IS NULL OR position(lower(:text) IN lower(concat_ws(E'\n', p.reference, p.payer_name,
-              p.payer_account, (SELECT string_agg(s.reference, E'\n') FROM payment_sources s
-                                WHERE s.payment_id = p.payment_id)))) > 0)
      ORDER BY p.payment_id`,
     {
       ids: filter.ids ?? null,
       partnerId: filter.partnerId ?? null,
-      status: filter.status ?? null,
-      amount: filter.amount ?? null,
-      from: filter.from ?? null,
-      to: filter.to ?? null,
-      text: filter.text ?? null,
     },
   );
 }

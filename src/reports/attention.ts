@@ -22,7 +22,7 @@ import { attentionToApprovals } from './waiting-approvals.ts';
 /** A month still open this long after it has ended everywhere needs attention, and so does an e-mail that waits as long. */
 export const OVERDUE_HOURS = 24;
 
-interface Found extends Omit<Status, 'attention'> {
+interface Found extends Omit<Status, 'attention' | 'findings'> {
   /** The numbers of documents whose e-mail has waited longer than OVERDUE_HOURS. */
   readonly delayed: readonly string[];
   /** The documents whose e-mails need attention, as `nameNeedingAttention` names them. */
@@ -33,8 +33,6 @@ interface Found extends Omit<Status, 'attention'> {
   readonly exceptions: readonly string[];
   /** Documents that finance put on hold: they need no attention. */
   readonly on_hold: number;
-  /** The numbers of those that a close put on hold by the settings. */
-  readonly held_by_close: readonly string[];
   /** Documents whose e-mail was returned. They count as failed. */
   readonly bounced: number;
 }
@@ -58,20 +56,6 @@ export const attentionOf = (found: Found, now: DateTime<true>): Attention[] => [
   ...attentionToApprovals(found.approvals),
   ...(found.instructions_to_adopt.length === 0 ? [] : [attention(notInForce(found), 'bank details not in force')]),
   ...attentionToDocuments(found),
-  ...attentionToGaps(found.gaps),
-  ...found.late_disputes.map(({ number, owner, promised_on }) =>
-    attention(
-      `The answer to the dispute of ${number} was promised for ${promised_on}${owner === '' ? '' : ` (owner ${owner})`}. ` +
-        `'reckoner dispute close ${number} --reason REASON' ends it.`,
-      `${number} dispute of ${promised_on}`,
-    ),
-  ),
-  ...found.paid_disputes.map((number) =>
-    attention(
-      `${number} is paid and still in dispute. 'reckoner dispute close ${number} --reason REASON' ends the dispute.`,
-      `${number} paid and disputed`,
-    ),
-  ),
   ...attentionToJobs(found, now),
   ...attentionToMail(found.mail_failing, now),
   ...attentionToLinks(found.links),
@@ -183,15 +167,6 @@ function attentionToDocuments({ deliveries, delayed, bounced, needing, ...found 
       attention(`${documents(held)} held: supply what is missing, then run 'reckoner deliver'.`, ...named('held')),
     );
   }
-  if (found.held_by_close.length > 0) {
-    needed.push(
-      attention(
-        `${plural(found.held_by_close.length, 'invoice')} held by the close, because of an odd total: check ` +
-          `${found.held_by_close.join(', ')}, then run 'reckoner invoice release NUMBER'.`,
-        ...found.held_by_close.map((number) => `${number} odd total`),
-      ),
-    );
-  }
   if (delayed.length > 0) {
     needed.push(
       attention(
@@ -229,21 +204,6 @@ function attentionToDocuments({ deliveries, delayed, bounced, needing, ...found 
     );
   }
   return needed;
-}
-
-function attentionToGaps(gaps: Status['gaps']): Attention[] {
-  return [...new Set(gaps.map((gap) => gap.month))].map((month) => {
-    const numbers = gaps.filter((gap) => gap.month === month).map((gap) => gap.number);
-    return attention(
-      `${numbers.join(', ')} of ${month} ${numbers.length === 1 ? 'is' : 'are'} void without a replacement, so ` +
-        `${numbers.length === 1 ? 'its' : 'their'} rows are unbilled. ${
-          numbers.length === 1
-            ? `'reckoner invoice rerun ${numbers[0]}' issues one.`
-            : `'reckoner invoice rerun NUMBER' issues one of them, 'reckoner invoice rerun --month ${month}' all.`
-        }`,
-      ...numbers.map((number) => `${number} unbilled`),
-    );
-  });
 }
 
 /** How often each job of jobs/crontab runs, and `deliver --watch` records that it does, in hours. */

@@ -3,7 +3,9 @@
  * if it is still there, or at once if there is more of it: an alarm that repeats itself is switched off. `status` always
  * names everything.
  */
+
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { Remedy } from '../remedy.ts';
 
 export interface AttentionItem {
   /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`: nothing that changes while it stays. */
@@ -15,6 +17,8 @@ export interface AttentionItem {
 export interface Attention {
   readonly sentence: string;
   readonly about: readonly AttentionItem[];
+  /** What to do, where the sentence does not say it. */
+  readonly remedies?: readonly Remedy[];
 }
 
 /** One sentence about these things, each given by its name alone where it is one. */

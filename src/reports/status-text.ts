@@ -7,7 +7,11 @@ import { counted, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-export function describeStatus(found: Status, advice: readonly string[] = [], width?: number): string {
+/** `urgent`: the findings of it, each with what to do, as the one who reads it can do it. */
+export function describeStatus(
+  found: Status,
+  { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
+): string {
   const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
@@ -57,10 +61,11 @@ export function describeStatus(found: Status, advice: readonly string[] = [], wi
     const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);
     sections.push(table(['job', 'last run (UTC)', '>exit'], rows));
   }
+  const needed = [...attention, ...urgent];
   sections.push(
-    attention.length === 0
+    needed.length === 0
       ? 'Nothing needs attention.'
-      : ['Needs attention:', ...attention.map((each) => `- ${each}`)].join('\n'),
+      : ['Needs attention:', ...needed.map((each) => `- ${each}`)].join('\n'),
   );
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');

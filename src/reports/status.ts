@@ -7,8 +7,9 @@ import { readLedgerState, readPartnerZones } from '../close/queries.ts';
 import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
-import { isPaid, type LateDispute, readLateDisputes, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
+import { type Finding, isUrgent } from '../findings/finding.ts';
+import { readFindings } from '../findings/findings.ts';
 import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
@@ -34,7 +35,7 @@ import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
 import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
 import { type HandOff, readDueHandOffs } from './hand-offs.ts';
-import { type Attention, readFound } from './job-attention.ts';
+import { type Attention, attention as attentionTo, readFound } from './job-attention.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
 export interface Status {
@@ -64,10 +65,6 @@ export interface Status {
   readonly feeds: (Feeds & { readonly due: boolean }) | null;
   /** Requests for approval that are neither decided nor expired. */
   readonly approvals: readonly WaitingApproval[];
-  /** Open disputes of invoices whose promised date has passed. */
-  readonly late_disputes: readonly LateDispute[];
-  /** Invoices in dispute on which nothing is owed any more. */
-  readonly paid_disputes: readonly string[];
   /** Rows that no live document bills: of open months, and of void documents without a replacement. */
   readonly open_entries: number;
   /** Rows of open months whose cut is not the policy's. */
@@ -101,8 +98,6 @@ export interface Status {
   readonly refused_in_a_row: RefusedInARow | null;
   /** The fields of bank details that settings.json has otherwise than documents print them (a rule asks for an approval). */
   readonly instructions_to_adopt: readonly string[];
-  /** Void documents of closed months that nothing replaces: their rows are unbilled. */
-  readonly gaps: readonly { readonly number: string; readonly partner_id: string; readonly month: Month }[];
   /** Payment links at the processor that are out of step with their documents. */
   readonly links: readonly LinkTrouble[];
   /** Connected accounts: up to when each was read, and what is open on the latest statements. */
@@ -114,7 +109,9 @@ export interface Status {
   readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
   /** Payment exceptions by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
-  /** One sentence for each thing that needs attention. */
+  /** What cannot wait. */
+  readonly findings: readonly Finding[];
+  /** One sentence for each other thing that needs attention. */
   readonly attention: readonly string[];
 }
 
@@ -164,8 +161,6 @@ export async function readStatusAndAttention(
     feeds: await readNextFeeds(tx, context.settings, now),
     approvals: await readWaitingApprovals(tx, now),
     instructions_to_adopt: instructionsToAdopt(context.settings).map(({ field }) => field),
-    late_disputes: await readLateDisputes(tx, now.toISODate()),
-    paid_disputes: (await readOpenDisputes(tx)).filter(isPaid).map(({ number }) => number),
     open_entries,
     differing_cuts: await readOpenDifferingCuts(tx, months.last_closed),
     deliveries,
@@ -174,7 +169,6 @@ export async function readStatusAndAttention(
     waiting: await readWaiting(tx),
     mail_failing: await readMailFailure(tx),
     refused_in_a_row: await readRefusedInARow(tx),
-    gaps: await readGaps(tx),
     links: links.slice(0, LISTED),
     connected,
     told_not_seen: await readToldNotSeen(tx),
@@ -191,23 +185,25 @@ export async function readStatusAndAttention(
     },
     now,
   );
-  return { status: { ...found, attention: attention.map(({ sentence }) => sentence) }, attention };
+  const findings = (await readFindings(tx, { scope: null, today: now.toISODate(), limit: null })).filter(isUrgent);
+  const urgent = findings.map(({ item, urgent: sentence, remedies }) => ({ ...attentionTo(sentence, item), remedies }));
+  return {
+    status: { ...found, findings, attention: attention.map(({ sentence }) => sentence) },
+    attention: [...attention, ...urgent],
+  };
 }
 
 /** The documents whose e-mails wait too long, are held by finance, or came back, beside what `countDeliveries` counts. */
 const readUndelivered = (
   tx: Transaction,
   now: DateTime<true>,
-): Promise<{ delayed: string[]; on_hold: number; held_by_close: string[]; bounced: number }> =>
+): Promise<{ delayed: string[]; on_hold: number; bounced: number }> =>
   queryOne(
     tx,
     `SELECT coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (
               WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz), '{}') AS delayed,
             count(*) FILTER (WHERE status = 'held' AND EXISTS (
               SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
-            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE EXISTS (
-              SELECT FROM current_holds h JOIN audit_events v USING (event_id)
-              WHERE h.document_id = e.document_id AND v.details->>'by' = 'close')), '{}') AS held_by_close,
             count(*) FILTER (WHERE status = 'bounced') AS bounced
      FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
      WHERE status IN ('queued', 'sending', 'held', 'bounced')`,
@@ -216,15 +212,6 @@ const readUndelivered = (
 
 const readLastRuns = (tx: Transaction): Promise<Status['jobs'][number][]> =>
   query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
-
-function readGaps(tx: Transaction): Promise<Status['gaps'][number][]> {
-  return query<Status['gaps'][number]>(
-    tx,
-    `SELECT d.number, d.partner_id, d.month FROM documents d JOIN voids v ON v.document_id = d.document_id
-     WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)
-     ORDER BY d.series, d.sequence`,
-  );
-}
 
 const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>
   query(

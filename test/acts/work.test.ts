@@ -36,6 +36,7 @@ afterAll(() => world.end());
 const question = (scope: readonly string[] | null = null) => ({
   ...{ settings: world.settings, scope },
   now: world.environment.now().toMillis(),
+  today: world.environment.now().toISODate(),
 });
 const work = (scope: readonly string[] | null = null) => world.database.reading((tx) => readWork(tx, question(scope)));
 const found = async (item: string): Promise<WorkItem | undefined> => (await work()).find((each) => each.item === item);
@@ -73,7 +74,7 @@ describe('an item is there while its state lasts:', () => {
     await runAct(await mara(), invoiceHold, { number: FIRST, reason: 'ask first' });
     expect(await found(`hold:${FIRST}`)).toMatchObject({
       ...{ kind: 'holds', state: 'on hold', reason: 'ask first', money: { amount: '7.00' } },
-      acts: [{ name: 'Release', act: 'invoice.release', input: { number: FIRST } }],
+      remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: FIRST } }],
     });
     await runAct(await mara(), invoiceRelease, { number: FIRST });
     expect(await found(`hold:${FIRST}`)).toBeUndefined();
@@ -83,7 +84,7 @@ describe('an item is there while its state lasts:', () => {
     await email(OF_FIRST, status);
     expect(await found(`delivery:${FIRST}`)).toMatchObject({
       ...{ kind: 'e-mails', state: status, reason: 'said so', money: { amount: '7.00', currency: 'USD' } },
-      acts: [{ act: 'invoice.resend', input: { number: FIRST } }],
+      remedies: [{ action: 'invoice.resend', input: { number: FIRST } }],
     });
     await email(OF_FIRST, 'sent');
     expect(await found(`delivery:${FIRST}`)).toBeUndefined();
@@ -105,7 +106,7 @@ describe('an item is there while its state lasts:', () => {
     const emailId = Number(letter?.email_id);
     expect(await found(`email:${emailId}`)).toMatchObject({
       ...{ kind: 'e-mails', money: null, partners: [], reason: 'no such user' },
-      acts: [{ act: 'email.resend', input: { emailId: String(emailId) } }, { act: 'email.dismiss' }],
+      remedies: [{ action: 'email.resend', input: { emailId: String(emailId) } }, { action: 'email.dismiss' }],
     });
     await runAct(await mara(), emailDismiss, { emailId, reason: 'read elsewhere' });
     expect(await found(`email:${emailId}`)).toBeUndefined();

@@ -84,8 +84,10 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
   const after = (key: string, of: keyof Objects['pages']) => objects.pages[of].map((at) => `${key}=${at}`);
   const questions: Readonly<Record<string, readonly string[]>> = {
     '/invoices': [
-      ...['open', 'overdue', 'paid', 'void'].map((status) => `status=${status}`),
-      ...[`partner=${partner}`, `month=${month}`, 'month=2024-03', 'q=partner+12', `q=${number}`, 'q=nowhere'],
+      ...['open', 'paid', 'void'].map((status) => `status=${status}`),
+      ...['due_on', '-balance'].flatMap((sort) => [`status=open&sort=${sort}`, `sort=${sort}`]),
+      ...['overdue=yes', `partner=${partner}`, `month=${month}`, 'month=2024-03'],
+      ...['partner+12', number, 'nowhere'].map((text) => `text=${text}`),
       ...after('after', 'documents'),
       ...after('after', 'documents').map((at) => `status=open&${at}`),
       `status=open&partner=${partner}`,
@@ -93,7 +95,13 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
     '/search': [number, partner, amount, reference, quote, 'nowhere', '7'].map((q) => `q=${encodeURIComponent(q)}`),
     '/payments/all': [
       ...['unapplied', 'partly_applied', 'applied', 'reversed'].map((status) => `status=${status}`),
-      ...[`partner=${partner}`, `amount=${amount}`, 'from=2026-10-01&to=2026-10-31', `q=${reference}`, 'q=nowhere'],
+      ...[
+        `partner=${partner}`,
+        `amount=${amount}`,
+        'from=2026-10-01&to=2026-10-31',
+        `text=${reference}`,
+        'text=nowhere',
+      ],
       ...after('after', 'payments'),
     ],
     '/queue': ['receipts', 'e-mails', 'documents', 'disputes', 'approvals'].map((queue) => `queue=${queue}`),

@@ -102,7 +102,8 @@ test('rerun of a month: unchanged ones counted, gaps issued, refused ones listed
       differing: [],
       refused: [
         {
-          ...{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('invoice release') },
+          ...{ number: INV_2, code: 'document_on_hold', message: expect.stringContaining('on hold') },
+          remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: INV_2 } }],
           ...{ partner_id: 'p-2', ...money },
         },
       ],

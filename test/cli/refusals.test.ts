@@ -1739,7 +1739,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   document_void: {
     when: 'a void document is to be voided',
     exit: 3,
-    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. 'reckoner invoice rerun CN-2026-000001'/,
+    says: /CN-2026-000001 was voided on 2026-09-03 and has no replacement\. Issue a replacement with 'reckoner invoice rerun CN-2026-000001'/,
     run: async () => {
       await inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', '取消');
       return inCorrected('invoice', 'void', 'CN-2026-000001', '--reason', 'x');

@@ -102,10 +102,13 @@ test('an invoice above the amount of its currency is issued and held; the amount
   expect(await world.deliver()).toContainEqual(expect.objectContaining({ number, status: 'held' }));
   const report = await world.database.reading((tx) => readCloseReport(tx));
   expect(report?.held).toMatchObject([{ number, reason: expect.stringContaining(reason) }]);
-  const { attention } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(attention.join('\n')).toContain(
-    `1 invoice held by the close, because of an odd total: check ${number}, then run 'reckoner invoice release NUMBER'.`,
-  );
+  const { findings } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(findings).toMatchObject([
+    {
+      urgent: `${number} was held by the close because of an odd total: check it.`,
+      remedies: [{ action: 'invoice.release', input: { number } }],
+    },
+  ]);
   expect(await checks()).toBe(0);
 
   await world.database.transaction((tx) => releaseDocument(tx, world, number as string));

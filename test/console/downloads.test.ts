@@ -29,8 +29,8 @@ async function written(command: readonly string[]): Promise<string> {
 
 test.each([
   ['invoices', ['invoice', 'list']],
-  ['invoices?status=overdue&month=2026-07', ['invoice', 'list', '--overdue', '--month', '2026-07']],
-  ['invoices?status=paid&q=harbour', ['invoice', 'list', '--status', 'paid', '--text', 'harbour']],
+  ['invoices?overdue=yes&month=2026-07', ['invoice', 'list', '--overdue', '--month', '2026-07']],
+  ['invoices?status=paid&text=harbour', ['invoice', 'list', '--status', 'paid', '--text', 'harbour']],
   ['aging?as_of=2026-08-31', ['report', 'aging', '--as-of', '2026-08-31']],
   [
     'reports/trial-balance?as_of=2026-09-01&detail=yes',

@@ -103,7 +103,7 @@ describe('all payments', () => {
       ].map(([, id]) => Number(id));
     const all = await ids('');
     expect(all).toEqual([...all].sort((one, other) => other - one));
-    expect(await ids('?q=wire-1')).toEqual([known]);
+    expect(await ids('?text=wire-1')).toEqual([known]);
     expect(await ids('?amount=2,340.00')).toEqual([known]);
     expect(await ids(`?status=applied&partner=${NORD}`)).toEqual([known]);
     expect(await ids(`?after=${all[0]}`)).toEqual(all.slice(1));

@@ -196,7 +196,7 @@ describe('reading', () => {
         'search?q=8765',
         'search?q=LANTERN',
         `payments/payment-${exception}`,
-        'payments/all?q=LANTERN',
+        'payments/all?text=LANTERN',
       ],
     ];
     for (const reader of READERS.filter(({ narrowed }) => narrowed)) {

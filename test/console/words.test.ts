@@ -110,10 +110,10 @@ describe('a command is the act that it does', () => {
   });
 
   test('in a refusal of the catalogue', () => {
-    const { message } = refuse('invoice_disputed', {
+    const { message } = refuse('document_written_off', {
       number: 'INV-2026-000003',
-      since: '2026-10-01',
-      amount: '75.00 USD',
+      written_off: '75.00 USD',
+      act: 'voided',
     });
     expect(message).toContain('reckoner');
     expect(said(message)).not.toContain('reckoner');

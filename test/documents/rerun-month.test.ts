@@ -61,8 +61,11 @@ test('differing documents are replaced, void ones issued again, those that may n
     replaced: [{ number: invoice(1), replaced_by: invoice(6), why: ["the partner's name"] }],
     issued: [{ number: invoice(7), replaces: invoice(2) }],
     refused: [
-      { number: invoice(3), code: 'document_written_off', message: expect.stringContaining('7.00 USD') },
-      { number: invoice(4), code: 'document_on_hold', message: expect.stringContaining('disputed') },
+      { number: invoice(3), code: 'document_written_off', message: expect.stringContaining('7.00 USD'), remedies: [] },
+      {
+        ...{ number: invoice(4), code: 'document_on_hold', message: expect.stringContaining('disputed') },
+        remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: invoice(4) } }],
+      },
     ],
   });
   expect(await document(world, invoice(7))).toMatchObject({

@@ -83,13 +83,18 @@ test('until it is replaced, coverage shows a gap and status asks for manual revi
     ],
   });
   expect(await status()).toMatchObject({
-    gaps: [{ number: 'INV-2026-000001', partner_id: 'p-1', month: '2026-07' }],
-    attention: [expect.stringContaining("'reckoner invoice rerun INV-2026-000001'")],
+    findings: [
+      {
+        ...{ item: 'gap:INV-2026-000001', partners: [{ id: 'p-1' }] },
+        remedies: [{ action: 'invoice.rerun', input: { number: 'INV-2026-000001' } }],
+      },
+    ],
+    attention: [],
   });
   await act.rerunMonth('2026-07');
   await world.deliver();
   expect(await coverage()).toMatchObject({ gaps: 0 });
-  expect(await status()).toMatchObject({ gaps: [], attention: [] });
+  expect(await status()).toMatchObject({ findings: [], attention: [] });
   await expectVerified(world);
 });
 

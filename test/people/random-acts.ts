@@ -209,7 +209,10 @@ async function endSomebody(history: History): Promise<boolean> {
 async function assignSomething(history: History): Promise<boolean> {
   const people = await peopleOf(history);
   const { world } = history;
-  const question = () => ({ settings: world.settings, scope: null, now: world.environment.now().toMillis() });
+  const question = () => {
+    const now = world.environment.now();
+    return { settings: world.settings, scope: null, now: now.toMillis(), today: now.toISODate() };
+  };
   const items = await world.database.reading((tx) => readWork(tx, question()));
   const item = pick(history, items);
   const by = pick(history, [...people.roles.keys()]) as string;

@@ -43,9 +43,7 @@ test('a new installation needs no attention', async () => {
     clock_ahead_seconds: 0,
     feeds: null,
     approvals: [],
-    late_disputes: [],
-    paid_disputes: [],
-    gaps: [],
+    findings: [],
     instructions_to_adopt: [],
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
@@ -442,7 +440,7 @@ test('the rows of a void invoice count as open, and a dispute of a paid invoice 
   await world.database.transaction((tx) => voidDocument(tx, world, { number: 'INV-2026-000001', reason: 'wrong' }));
   expect((await status()).open_entries).toBe(2);
   await world.database.transaction((tx) => openDispute(tx, world, { number: 'INV-2026-000002', reason: 'wrong' }));
-  expect((await status()).paid_disputes).toEqual([]);
+  expect((await status()).findings.filter(({ kind }) => kind === 'disputes')).toEqual([]);
   const payment = {
     amount: '7.00',
     currency: 'USD',
@@ -452,9 +450,11 @@ test('the rows of a void invoice count as open, and a dispute of a paid invoice 
   } as const;
   await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: 'INV-2026-000002' }));
   expect(await status()).toMatchObject({
-    paid_disputes: ['INV-2026-000002'],
-    attention: expect.arrayContaining([
-      "INV-2026-000002 is paid and still in dispute. 'reckoner dispute close INV-2026-000002 --reason REASON' ends the dispute.",
+    findings: expect.arrayContaining([
+      expect.objectContaining({
+        urgent: 'INV-2026-000002 is paid and still in dispute.',
+        remedies: [{ label: 'Close the dispute', action: 'dispute.close', input: { number: 'INV-2026-000002' } }],
+      }),
     ]),
   });
 });

@@ -16,10 +16,14 @@ import { documentNumber, text } from '../fields.ts';
 export const invoiceHold = defineAct({
   name: 'invoice.hold',
   title: 'Put a document on hold',
+  command: {
+    summary: 'Stop e-mails and reminders for a document until it is released',
+    arguments: { number: '<number>' },
+  },
   role: 'finance',
   input: {
     number: documentNumber(),
-    reason: text('Reason', 'Why. It is recorded, and its e-mail names it.').optional(),
+    reason: text('Reason', 'Why. It is recorded.', { more: 'The e-mail log names it.' }).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
@@ -28,10 +32,10 @@ export const invoiceHold = defineAct({
   amounts: () => [],
   async report(tx, _context, { input: { number } }) {
     const document = await documentNumbered(tx, number);
-    const release = `Release it with 'reckoner invoice release ${number}'.`;
     return {
       json: documentJson(document),
-      text: `${number} is on hold. ${release}\nE-mail: ${emailText(document)}`,
+      text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
+      remedies: [{ label: 'Release it', action: 'invoice.release', input: { number } }],
     };
   },
 });
@@ -39,6 +43,7 @@ export const invoiceHold = defineAct({
 export const invoiceRelease = defineAct({
   name: 'invoice.release',
   title: 'Release a document from hold',
+  command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, flags: ['deliver'] },
   role: 'finance',
   input: { number: documentNumber() },
   subject: ({ number }) => number,

@@ -17,6 +17,7 @@ import { flag, month, onLatestDate, text } from '../fields.ts';
 
 export const invoiceRerun = defineAct({
   name: 'invoice.rerun',
+  command: { arguments: { number: '[number]' } },
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
   input: {
@@ -80,6 +81,7 @@ export const invoiceRerun = defineAct({
     return {
       json: outcomeJson(outcome, preview),
       text: describeRerun(outcome, preview),
+      remedies: rerun.refused.flatMap(({ remedies }) => remedies),
       attention: rerun.refused.length > 0 || unsent,
     };
   },

@@ -9,6 +9,7 @@ import { documentNumber, onLatestDate, reason } from '../fields.ts';
 export const invoiceVoid = defineAct({
   name: 'invoice.void',
   title: 'Void a document',
+  command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number>' } },
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
   subject: ({ number }) => number,
@@ -20,12 +21,11 @@ export const invoiceVoid = defineAct({
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
   async report(tx, _context, { input: { number } }) {
     const document = await documentNumbered(tx, number);
+    const isOfMonth = document.purpose === 'month';
     return {
       json: documentJson(document),
-      text:
-        document.purpose === 'month'
-          ? `${number} is void. Its rows are unbilled until 'reckoner invoice rerun ${number}' issues its replacement.`
-          : `${number} is void.`,
+      text: `${number} is void.${isOfMonth ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
+      remedies: isOfMonth ? [{ label: 'Issue it', action: 'invoice.rerun', input: { number } }] : [],
     };
   },
 });

@@ -8,17 +8,26 @@ import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment } from 
 export const paymentApply = defineAct({
   name: 'payment.apply',
   title: 'Apply a payment to invoices',
+  command: {
+    summary: 'Apply a payment to one or more invoices; also accepts a suggestion',
+    arguments: { paymentId: '<id>' },
+    options: { numbers: '--invoice <number>', creditNotes: '--credit <number>' },
+    help: `Repeat --invoice to pay several invoices with one payment, all of them or none.
+They may be of several partners: what pays another partner's invoice is assigned
+to that partner, and the payer stays.
+With --fee the payment and the fee must be all that is open on the invoices, but
+for a small difference.`,
+  },
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
     numbers: several(
-      text('Invoice', 'The invoice that it pays. Several are paid one after another, all of them or none.'),
+      text('Invoice', 'The invoice.', { more: 'Several are paid one after another, all of them or none.' }),
     ),
     amount: amount('Amount', 'How much, for one invoice. Default: as much as possible.').optional(),
-    fee: amount(
-      'Bank fee',
-      'What a bank kept of the payment, written to bank charges. Payment and fee must be all that is open on the invoices.',
-    ).optional(),
+    fee: amount('Bank fee', 'What a bank kept of it: written to bank charges.', {
+      more: 'Payment and fee must be all that is open on the invoices.',
+    }).optional(),
     creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
   },
   subject: ({ paymentId }) => String(paymentId),
@@ -46,10 +55,15 @@ export const paymentApply = defineAct({
 export const paymentUnapply = defineAct({
   name: 'payment.unapply',
   title: 'Take a payment back from the invoices it paid',
+  command: {
+    summary: 'Turn the applied part of a payment back into unapplied cash',
+    arguments: { paymentId: '<id>' },
+    options: { number: '--invoice <number>' },
+  },
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
-    number: text('Invoice', 'Only from this invoice. Default: from all of them.').optional(),
+    number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all of them.' }).optional(),
   },
   subject: ({ paymentId }) => String(paymentId),
   partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),

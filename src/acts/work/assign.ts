@@ -1,4 +1,5 @@
 /** Making somebody responsible for an item of the work queue (people/work-assignments.ts). */
+import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { assignWork } from '../../people/work-assignments.ts';
@@ -38,8 +39,9 @@ export const workAssign = defineAct({
 
 const idsOf = ({ partners }: WorkItem): string[] => partners.map(({ id }) => id);
 
-async function itemNamed(tx: Transaction, { settings, environment }: ActContext, item: string): Promise<WorkItem> {
-  const question = { settings, scope: null, now: environment.now().toMillis() };
+async function itemNamed(tx: Transaction, context: ActContext, item: string): Promise<WorkItem> {
+  const { settings, environment } = context;
+  const question = { settings, scope: null, now: environment.now().toMillis(), today: todayOf(context) };
   const named = (await listWork(tx, question)).filter((each) => each.item === item);
   const [described] = await describeWork(tx, question, named);
   if (described === undefined) throw refuse('work_item_unknown', { item });

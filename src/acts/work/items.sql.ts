@@ -1,9 +1,9 @@
-/** The documents that wait for a person: e-mails that were not sent, holds, and void documents that nothing replaces. */
+/** The documents whose e-mails wait for a person, and what the other items of the work queue are made of. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
 export interface WaitingDocument {
-  readonly what: 'held' | 'failed' | 'bounced' | 'uncertain' | 'queued' | 'hold' | 'gap';
+  readonly what: 'held' | 'failed' | 'bounced' | 'uncertain' | 'queued';
   readonly number: string;
   readonly partner_id: string;
   readonly partner_name: string;
@@ -21,28 +21,15 @@ export function readWaitingDocuments(
 ): Promise<WaitingDocument[]> {
   return query(
     tx,
-    `SELECT w.what, d.number, d.partner_id, d.partner_name, d.currency,
-            CASE w.what WHEN 'gap' THEN b.amount_due ELSE b.balance END::text AS amount,
-            w.since::date AS since, w.reason
-     FROM (
-       SELECT e.document_id, e.status AS what, e.queued_at AS since, e.reason
-       FROM unfinished_emails JOIN document_emails e USING (email_id, document_id)
-       WHERE (e.status IN ('held', 'failed', 'bounced', 'uncertain')
-              OR (e.status = 'queued' AND e.queued_at < :queuedBefore::timestamptz))
-         AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
-       UNION ALL
-       SELECT h.document_id, 'hold', h.held_at, h.reason
-       FROM current_holds h WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = h.document_id)
-       UNION ALL
-       SELECT v.document_id, 'gap', v.recorded_at, v.reason
-       FROM voids v JOIN documents d USING (document_id)
-       WHERE d.purpose = 'month'
-         AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = v.document_id)
-     ) AS w
-     JOIN documents d USING (document_id)
-     JOIN document_balances b USING (document_id)
-     WHERE :scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[])
-     ORDER BY w.since, d.document_id LIMIT :limit`,
+    `SELECT e.status AS what, d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
+            e.queued_at::date AS since, e.reason
+     FROM unfinished_emails JOIN document_emails e USING (email_id, document_id)
+     JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+     WHERE (e.status IN ('held', 'failed', 'bounced', 'uncertain')
+            OR (e.status = 'queued' AND e.queued_at < :queuedBefore::timestamptz))
+       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY e.queued_at, d.document_id LIMIT :limit`,
     asked,
   );
 }
@@ -72,7 +59,7 @@ export function readLinkedDocuments(
   );
 }
 
-export interface Finding {
+export interface JobFinding {
   readonly job: 'verify' | 'reconcile';
   readonly item: string;
   readonly count: number;
@@ -80,7 +67,7 @@ export interface Finding {
 }
 
 /** What verify and reconcile found when they ran last. */
-export const readFindings = (tx: Transaction): Promise<Finding[]> =>
+export const readJobFindings = (tx: Transaction): Promise<JobFinding[]> =>
   query(
     tx,
     `SELECT job, item, count, told_at::date AS since FROM job_attention WHERE job IN ('verify', 'reconcile')

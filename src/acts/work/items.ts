@@ -5,7 +5,8 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readLinkTroubles } from '../../delivery/links/queries.ts';
-import { isPaid, readOpenDisputes } from '../../documents/disputes.sql.ts';
+import type { Finding } from '../../findings/finding.ts';
+import { readFindings } from '../../findings/findings.ts';
 import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import { Amount, moneyText } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
@@ -16,42 +17,16 @@ import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
 import { plural } from '../../text.ts';
 import {
-  readFindings,
+  readJobFindings,
   readLinkedDocuments,
   readNamesOf,
   readWaitingDocuments,
   type WaitingDocument,
 } from './items.sql.ts';
 
-export const WORK_KINDS = [
-  ...(['approvals', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
-] as const;
-export type WorkKind = (typeof WORK_KINDS)[number];
-
-export interface WorkItem {
-  /** Names it for good, as long as it waits: `dispute:INV-2026-000003`. */
-  readonly item: string;
-  readonly kind: WorkKind;
-  /** `held`, `unknown payer`, … */
-  readonly state: string;
-  readonly tone: 'good' | 'warn' | 'bad';
-  readonly title: string;
-  /** Those that it touches; none: the whole ledger. */
-  readonly partners: readonly { readonly id: string; readonly name: string }[];
-  readonly money: { readonly amount: string; readonly currency: string } | null;
-  /** `YYYY-MM-DD` */
-  readonly since: string;
-  readonly reason: string;
-  /** The acts that end it, with what is known of their inputs. */
-  readonly acts: readonly WorkAct[];
-  /** Who is responsible; null: nobody. */
+/** An item of the queue, and who is responsible; null: nobody. */
+export interface WorkItem extends Finding {
   readonly assignee: { readonly login: string; readonly name: string } | null;
-}
-
-export interface WorkAct {
-  readonly name: string;
-  readonly act: string;
-  readonly input: Readonly<Record<string, string>>;
 }
 
 /** An item as a list has it. */
@@ -60,7 +35,7 @@ export interface ListedWork extends WorkItem {
   readonly receipt?: PaymentException;
 }
 
-type Found = Omit<ListedWork, 'assignee'>;
+type Found = Finding & Pick<ListedWork, 'receipt'>;
 
 export interface WorkQuestion {
   readonly settings: Settings;
@@ -68,6 +43,8 @@ export interface WorkQuestion {
   readonly scope: Scope;
   /** In milliseconds. */
   readonly now: number;
+  /** `YYYY-MM-DD` */
+  readonly today: string;
 }
 
 /** At most so many of each kind are listed. */
@@ -88,12 +65,12 @@ export async function listWork(tx: Transaction, question: WorkQuestion): Promise
   const { scope } = question;
   const found = [
     ...(await approvals(tx, question)),
+    ...(await readFindings(tx, { scope, today: question.today, limit: LISTED })),
     ...(await documents(tx, question)),
     ...(await receipts(tx, question)),
-    ...(await disputes(tx, question)),
     ...(await emails(tx, question)),
     ...(await links(tx, question)),
-    ...(scope === null ? await findings(tx) : []),
+    ...(scope === null ? await jobFindings(tx) : []),
   ];
   const assigned = new Map((await readAssignments(tx)).map((each) => [each.item, each]));
   return found
@@ -147,50 +124,26 @@ async function approvals(tx: Transaction, { scope, now }: WorkQuestion): Promise
         reason:
           `${also === '' ? '' : `also ${also}; `}asked by ${request.requester}` +
           (request.reason === null ? '' : `: ${request.reason}`),
-        acts: [],
+        ...{ urgent: null, remedies: [] },
       };
     });
 }
 
-const DOCUMENTS: Readonly<
-  Record<
-    WaitingDocument['what'],
-    Pick<Found, 'kind' | 'state' | 'tone'> & { prefix: string; act: [string, string] | null }
-  >
-> = {
-  held: { kind: 'e-mails', state: 'held', tone: 'warn', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
-  failed: { kind: 'e-mails', state: 'failed', tone: 'bad', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
-  bounced: { kind: 'e-mails', state: 'bounced', tone: 'bad', prefix: 'delivery', act: ['Resend', 'invoice.resend'] },
-  uncertain: {
-    kind: 'e-mails',
-    state: 'uncertain',
-    tone: 'warn',
-    prefix: 'delivery',
-    act: ['Resend', 'invoice.resend'],
-  },
-  queued: { kind: 'e-mails', state: 'no server takes it', tone: 'bad', prefix: 'delivery', act: null },
-  hold: { kind: 'holds', state: 'on hold', tone: 'warn', prefix: 'hold', act: ['Release', 'invoice.release'] },
-  gap: {
-    kind: 'documents',
-    state: 'void, not replaced',
-    tone: 'warn',
-    prefix: 'gap',
-    act: ['Run again', 'invoice.rerun'],
-  },
-};
+const TONES = { held: 'warn', failed: 'bad', bounced: 'bad', uncertain: 'warn', queued: 'bad' } as const;
 
 const queuedBefore = (now: number): string => new Date(now - QUEUED_TOO_LONG_MS).toISOString();
 
 async function documents(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
   const waiting = await readWaitingDocuments(tx, { scope, queuedBefore: queuedBefore(now), limit: LISTED });
-  return waiting.map(({ what, number, reason, ...document }) => {
-    const { prefix, act, ...shown } = DOCUMENTS[what];
+  return waiting.map(({ what, reason, ...document }) => {
+    const { number } = document;
+    const isQueued = what === 'queued';
     return {
-      ...shown,
-      ...ofDocument({ number, ...document }),
-      item: `${prefix}:${number}`,
-      reason: reason ?? (what === 'gap' ? 'its rows are unbilled' : what === 'queued' ? 'not tried yet' : ''),
-      acts: act === null ? [] : [{ name: act[0], act: act[1], input: { number } }],
+      ...ofDocument(document),
+      ...{ item: `delivery:${number}`, kind: 'e-mails', tone: TONES[what], urgent: null },
+      state: isQueued ? 'no server takes it' : what,
+      reason: reason ?? (isQueued ? 'not tried yet' : ''),
+      remedies: isQueued ? [] : [{ label: 'Resend', action: 'invoice.resend', input: { number } }],
     };
   });
 }
@@ -212,7 +165,7 @@ async function receipts(tx: Transaction, { scope }: WorkQuestion): Promise<Found
     partners: each.partner_id === null ? [] : [{ id: each.partner_id, name: each.partner_id }],
     money: each.amount === null || each.currency === null ? null : { amount: each.amount, currency: each.currency },
     since: each.since,
-    acts: [],
+    ...{ urgent: null, remedies: [] },
     receipt: each,
   }));
 }
@@ -250,28 +203,6 @@ export async function describeWork(
   });
 }
 
-async function disputes(tx: Transaction, { scope }: WorkQuestion): Promise<Found[]> {
-  const open = await readOpenDisputes(tx, { scope });
-  return open.map((dispute) => ({
-    item: `dispute:${dispute.number}`,
-    kind: 'disputes',
-    state: isPaid(dispute) ? 'paid, still in dispute' : 'dispute',
-    tone: isPaid(dispute) ? 'good' : 'warn',
-    title: dispute.number,
-    partners: [{ id: dispute.partner_id, name: dispute.partner_name }],
-    money: { amount: dispute.amount, currency: dispute.currency },
-    since: dispute.disputed_on,
-    reason: [
-      dispute.reason,
-      dispute.promised_on !== null && `answer promised for ${dispute.promised_on}`,
-      dispute.owner !== '' && dispute.owner,
-    ]
-      .filter((each) => typeof each === 'string')
-      .join(' · '),
-    acts: [{ name: 'Close', act: 'dispute.close', input: { number: dispute.number } }],
-  }));
-}
-
 /** E-mails that carry no document. */
 async function emails(tx: Transaction, { scope, now }: WorkQuestion): Promise<Found[]> {
   const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, scope, limit: LISTED });
@@ -290,11 +221,12 @@ async function emails(tx: Transaction, { scope, now }: WorkQuestion): Promise<Fo
         money: null,
         since: (email.attempted_at ?? email.queued_at).slice(0, 10),
         reason: email.reason ?? (isQueued ? 'not tried yet' : ''),
-        acts: isQueued
+        urgent: null,
+        remedies: isQueued
           ? []
           : [
-              { name: 'Resend', act: 'email.resend', input },
-              { name: 'Dismiss', act: 'email.dismiss', input },
+              { label: 'Resend', action: 'email.resend', input },
+              { label: 'Dismiss', action: 'email.dismiss', input },
             ],
       };
     });
@@ -317,13 +249,13 @@ async function links(tx: Transaction, { scope }: WorkQuestion): Promise<Found[]>
       state: active ? 'link still active' : 'link missing',
       tone: active ? 'bad' : 'warn',
       reason: reason ?? kind ?? '',
-      acts: [],
+      ...{ urgent: null, remedies: [] },
     };
   });
 }
 
-async function findings(tx: Transaction): Promise<Found[]> {
-  return (await readFindings(tx)).map(({ job, item, count, since }) => ({
+async function jobFindings(tx: Transaction): Promise<Found[]> {
+  return (await readJobFindings(tx)).map(({ job, item, count, since }) => ({
     item: `${job}:${item}`,
     kind: 'findings',
     state: job,
@@ -336,6 +268,6 @@ async function findings(tx: Transaction): Promise<Found[]> {
       job === 'verify'
         ? `${plural(count, 'difference')}: do not change the database, find out what did`
         : `${count} open with the processor`,
-    acts: [],
+    ...{ urgent: null, remedies: [] },
   }));
 }

@@ -11,6 +11,7 @@ import { withContext } from '../context.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER, REASON, reading } from '../define.ts';
 import { money, type Output, outputWidth, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { inFull } from '../remedies.ts';
 import { withNotes } from '../run-act.ts';
 
 const NUMBER = ['<request>', 'the number of the request', idArgument('<request>')] as const;
@@ -179,8 +180,9 @@ async function approve(context: CommandContext, requestId: number, options: Opti
   const report = await withNotes(output, deliver, (heard) =>
     approveRequest(wide, requestId, { reason, deliver, ...heard }),
   );
+  const text = await inFull(report);
   output.print({ request_id: requestId, decision: 'approve', result: report.json }, () =>
-    [`Request ${requestId} is approved, and done.`, report.text].join('\n\n'),
+    [`Request ${requestId} is approved, and done.`, text].join('\n\n'),
   );
   for (const note of report.notes ?? []) output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;

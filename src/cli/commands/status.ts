@@ -5,6 +5,7 @@ import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { fitted, outputWidth } from '../output.ts';
+import { inCommands } from '../remedies.ts';
 
 export const define: Definition = (command, act) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(readingNow(status)));
@@ -14,6 +15,10 @@ export async function status(context: CommandContext): Promise<number> {
   const { settings, database, output } = context;
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);
-  output.print({ ...found, advice }, () => fitted(describeStatus(found, advice, outputWidth())));
-  return found.attention.length > 0 ? EXIT.attention : EXIT.done;
+  const urgent = await inCommands(found.findings);
+  const attention = [...found.attention, ...urgent];
+  output.print({ ...found, attention, advice }, () =>
+    fitted(describeStatus(found, { urgent, advice, width: outputWidth() })),
+  );
+  return attention.length > 0 ? EXIT.attention : EXIT.done;
 }

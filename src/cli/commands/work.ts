@@ -1,6 +1,8 @@
 /** `reckoner work list|assign`: everything that waits for a person, and who is responsible for it. */
 import { workAssign } from '../../acts/work/assign.ts';
-import { readWork, WORK_KINDS, type WorkItem, type WorkKind } from '../../acts/work/items.ts';
+import { readWork, type WorkItem } from '../../acts/work/items.ts';
+import { todayOf } from '../../config/today.ts';
+import { FINDING_KINDS, type FindingKind } from '../../findings/finding.ts';
 import { Amount } from '../../money.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
@@ -14,7 +16,7 @@ export const define: Definition = (group, act) => {
   group
     .command('list')
     .description('List what waits for a person, the oldest first')
-    .option('--kind <kind>', WORK_KINDS.join(', '), choiceArgument('--kind', WORK_KINDS))
+    .option('--kind <kind>', FINDING_KINDS.join(', '), choiceArgument('--kind', FINDING_KINDS))
     .option('--of <email>', 'only what is assigned to this user')
     .option('--nobodys', 'only what is assigned to nobody')
     .option(...FORMAT)
@@ -28,17 +30,18 @@ export const define: Definition = (group, act) => {
 };
 
 interface Filter {
-  readonly kind?: WorkKind;
+  readonly kind?: FindingKind;
   readonly of?: string;
   readonly nobodys?: boolean;
 }
 
 async function workList(
-  { database, output, settings, environment }: CommandContext,
+  context: CommandContext,
   { kind, of, nobodys = false, ...options }: PresentOptions & Filter,
 ): Promise<void> {
-  const now = environment.now().toMillis();
-  const all = await database.reading((tx) => readWork(tx, { settings, scope: null, now }));
+  const { database, output, settings, environment } = context;
+  const question = { settings, scope: null, now: environment.now().toMillis(), today: todayOf(context) };
+  const all = await database.reading((tx) => readWork(tx, question));
   const items = all.filter(
     (each) =>
       (kind === undefined || each.kind === kind) &&
@@ -76,7 +79,7 @@ const sheetOf = (items: readonly WorkItem[]): Sheet => ({
     reason: 'text',
   },
   rows: items.map((each) => {
-    const { acts: _acts, title: _title, ...row } = workJson(each);
+    const { remedies: _remedies, urgent: _urgent, title: _title, ...row } = workJson(each);
     return { ...row, partner_ids: row.partner_ids.join(', ') };
   }),
 });

@@ -8,10 +8,10 @@ import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type Reduction, readReductions } from '../../http/queries.ts';
+import { partnersStanding } from '../../lists/invoices.ts';
 import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
-import { Card, type Column, DataTable, Facts, Money } from '../kit.tsx';
-import { Standing } from '../screens/invoices.tsx';
+import { Card, type Column, DataTable, Facts, Marks, Money } from '../kit.tsx';
 import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
@@ -94,9 +94,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
   return {
     title: `${documentTitle(document.document)} ${number}`,
     crumbs: [{ name: document.partner_name, href: '/place' }],
-    lead: (
-      <Standing line={{ ...document, held_at: null, email_status: null, disputed: dispute !== null }} today={today} />
-    ),
+    lead: <Marks marks={partnersStanding({ ...document, disputed: dispute !== null }, today)} />,
     acts: (
       <>
         {page !== null && (

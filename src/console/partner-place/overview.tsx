@@ -3,15 +3,14 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { checkoutProvider } from '../../delivery/checkouts/open.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { linkProvider } from '../../delivery/link.ts';
-import { documentTitle } from '../../documents/present.ts';
 import { Amount, moneyText } from '../../money.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { BALANCE, owedColumns } from '../columns.tsx';
+import { owedColumns } from '../columns.tsx';
 import { Form } from '../form.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Money, Pager, Quiet, Tabs } from '../kit.tsx';
-import { type InvoiceLine, type InvoicesView, Standing } from '../screens/invoices.tsx';
+import { Card, Chip, type Column, DataTable, Money, Quiet, Tabs } from '../kit.tsx';
+import { ListPager, ListTable, type ListView } from '../list.tsx';
 import { Accounts, type PartnerStatementView, StatementFiles, StatementPeriod } from '../screens/partner-statement.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
@@ -209,38 +208,18 @@ function payCell(view: OpenView, item: OpenItem) {
   );
 }
 
-export function documentsScreen({ lines, filter, today, next }: InvoicesView, visit: PartnerVisit): PartnerScreen {
+export function documentsScreen(view: ListView, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/documents');
-  const columns: Column<InvoiceLine>[] = [
-    { heading: 'Number', cell: numberCell },
-    {
-      heading: 'Status',
-      // Holds and e-mails are the issuer's own work.
-      cell: (line) => <Standing line={{ ...line, held_at: null, email_status: null }} today={today} />,
-    },
-    { heading: 'Document', cell: ({ document }) => documentTitle(document) },
-    { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
-    { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
-    { heading: 'Due', cell: ({ due_on }) => due_on !== null && <span class="soft">{due_on}</span> },
-    BALANCE,
-  ];
+  const path = '/place/documents';
+  const hrefOf = (_place: string, number: string) => `${path}/${encodeURIComponent(number)}`;
   return {
     ...frame,
     content: (
       <>
         {menu}
         <Card title="All documents" flush>
-          <DataTable
-            columns={columns}
-            rows={lines}
-            labelled
-            nothing="There is no document yet."
-            caption="All documents"
-          />
-          <Pager
-            first={filter.after === undefined ? null : '/place/documents'}
-            next={next === null ? null : addressOf('/place/documents', { after: next })}
-          />
+          <ListTable {...{ view, path, hrefOf, face: view.list.place ?? [] }} nothing="There is no document yet." />
+          <ListPager view={view} path={path} />
         </Card>
       </>
     ),

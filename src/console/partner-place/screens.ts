@@ -2,9 +2,9 @@
 import { readEInvoice, readPdf } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Shared } from '../../http/shared.ts';
+import { invoices } from '../../lists/invoices.ts';
 import { endPartnerSession } from '../../partners/sign-in.ts';
-import { idAsked } from '../parameters.ts';
-import { readInvoices } from '../screens/invoices.tsx';
+import { readList } from '../list.tsx';
 import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../screens/partner-statement.tsx';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
@@ -17,8 +17,7 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(
     '/documents',
-    (tx, { partnerId, today, query }) =>
-      readInvoices(tx, [partnerId], { after: idAsked('after', query['after']) }, today),
+    (tx, { partnerId, today, query }) => readList(tx, invoices, query, { scope: [partnerId], today }),
     documentsScreen,
   );
   screen(

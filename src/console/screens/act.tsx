@@ -12,6 +12,7 @@ import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, type Column, DataTable, Money } from '../kit.tsx';
 import { placesOf, type Reader, type Screen } from '../page.tsx';
+import { Remedies } from '../remedies.tsx';
 import { Words } from '../words.tsx';
 import { USERS } from './people.tsx';
 
@@ -110,6 +111,12 @@ const Problem = ({ act, user, refusal }: { act: Act; user: Reader; refusal: Refu
         ? `${refusal.facts['argument']} ${refusal.facts['reason']}.`
         : refusal.message}
     </Words>
+    {refusal.remedies.length > 0 && (
+      <>
+        {' '}
+        <Remedies remedies={refusal.remedies} user={user} partner={[]} tone="small" />
+      </>
+    )}
   </p>
 );
 
@@ -302,16 +309,16 @@ interface Link {
 
 /** What it did, in the words of the command. */
 export const actDone = (act: Act, reader: Reader, report: Report, links: readonly Link[]): Screen =>
-  ended({ act, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report.text, links);
+  ended({ act, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
 /** It waits for a second person: nothing was done but a request. */
 export const actAsked = (act: Act, reader: Reader, { message, facts }: Refusal, links: readonly Link[]): Screen =>
-  ended({ act, reader }, `Asked for approval: request ${facts['request_id']}`, message, links);
+  ended({ act, reader }, `Asked for approval: request ${facts['request_id']}`, { text: message }, links);
 
 const ended = (
   { act, reader }: Pick<Asked, 'act' | 'reader'>,
   title: string,
-  text: string,
+  { text, remedies = [] }: Pick<Report, 'text' | 'remedies'>,
   links: readonly Link[],
 ): Screen =>
   frame(
@@ -321,6 +328,7 @@ const ended = (
         <ReportText act={act} reader={reader} text={text} />
       </Card>
       <p class="buttons">
+        <Remedies remedies={remedies} user={reader} partner={[]} />
         {links.map(({ name, href }) => (
           <a class="button" href={href}>
             {name}

@@ -9,14 +9,14 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { standingOf } from '../../lists/invoices.ts';
 import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { ActLink, MoreActs, type RareAct } from '../act-link.tsx';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { Card, type Column, DataTable, Marks, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { Standing } from './invoices.tsx';
 
 export interface InvoiceView {
   readonly document: DocumentRow;
@@ -130,7 +130,7 @@ export function invoiceScreen(
     place: 'invoices',
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
-    lead: <Standing line={{ ...row, disputed: dispute !== null }} today={today} />,
+    lead: <Marks marks={standingOf({ ...row, disputed: dispute !== null }, today)} />,
     acts: [
       ...actsOn(row, dispute).map(([act, name]) => (
         <ActLink

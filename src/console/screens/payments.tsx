@@ -37,7 +37,7 @@ export async function readPayments(
 const PATH = '/console/payments';
 
 /** The two lists of payments. */
-export const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
+const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
   <Tabs
     label="Payments"
     tabs={[
@@ -46,6 +46,8 @@ export const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
     ]}
   />
 );
+
+export const AllPaymentsTab = () => <PaymentTabs current="all" />;
 
 export const PaymentActs = ({ user }: { user: Seer }) => (
   <>

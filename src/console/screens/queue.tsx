@@ -3,22 +3,17 @@
  * What a command's exit or the status only counts, is a line here.
  */
 import { ACTS } from '../../acts/registry.ts';
-import {
-  describeWork,
-  listWork,
-  WORK_KINDS,
-  type WorkItem,
-  type WorkKind,
-  type WorkQuestion,
-} from '../../acts/work/items.ts';
+import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { FINDING_KINDS, type FindingKind } from '../../findings/finding.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { ActLink, actHref, mayDo, type Seer } from '../act-link.tsx';
+import { actHref, mayDo, type Seer } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
+import { Remedies } from '../remedies.tsx';
 import { Words } from '../words.tsx';
 import { approvalHref } from './approvals.tsx';
 
@@ -29,7 +24,7 @@ const WHOSE_NAMES: Readonly<Record<Whose | 'all', string>> = { all: "Everybody's
 export const QUEUE = '/console/queue';
 
 interface Filter {
-  readonly queue: WorkKind | undefined;
+  readonly queue: FindingKind | undefined;
   readonly whose: Whose | undefined;
 }
 
@@ -39,7 +34,7 @@ export interface QueueView extends Filter {
   /** The item after which the page begins, and after which the next one does. */
   readonly after: string | undefined;
   readonly next: string | null;
-  readonly counts: Readonly<Record<WorkKind | 'all', number>>;
+  readonly counts: Readonly<Record<FindingKind | 'all', number>>;
   readonly byPerson: Readonly<Record<Whose | 'all', number>>;
   readonly login: string;
 }
@@ -54,7 +49,7 @@ export async function readQueue(
   { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login'> },
 ): Promise<QueueView> {
   const filter: Filter = {
-    queue: choiceAsked('queue', asked.queue, WORK_KINDS),
+    queue: choiceAsked('queue', asked.queue, FINDING_KINDS),
     whose: choiceAsked('whose', asked.whose, WHOSE),
   };
   const all = await listWork(tx, question);
@@ -62,7 +57,7 @@ export async function readQueue(
     whose === undefined || (whose === 'mine' ? assignee?.login === user.login : assignee === null);
   const persons = all.filter((item) => is(item, filter.whose));
   const kind = all.filter((item) => filter.queue === undefined || item.kind === filter.queue);
-  const counts = WORK_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
+  const counts = FINDING_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   const listed = kind.filter((item) => is(item, filter.whose));
   const after = textAsked(asked.after);
   // An item that was settled meanwhile is not there: then the list begins anew.
@@ -115,13 +110,13 @@ function titleOf({ kind, title }: WorkItem): string {
   return `${ACTS.get(act)?.title ?? act}: ${subject.join(' ')}`;
 }
 
-const LOOK: Readonly<Partial<Record<WorkKind, string>>> = { approvals: 'Decide', receipts: 'Decide' };
+const LOOK: Readonly<Partial<Record<FindingKind, string>>> = { approvals: 'Decide', receipts: 'Decide' };
 
 const SETTINGS = '/console/settings';
 
 /** What ends it, for those who may; for what no act ends, the page where it is settled. */
 function Acts({ item, user }: { item: WorkItem; user: Seer }) {
-  if (item.acts.length === 0) {
+  if (item.remedies.length === 0) {
     const isMail = item.kind === 'e-mails';
     return (
       <a class="button small" href={isMail ? SETTINGS : pageOf(item, user)}>
@@ -129,19 +124,11 @@ function Acts({ item, user }: { item: WorkItem; user: Seer }) {
       </a>
     );
   }
-  return (
-    <>
-      {item.acts.map(({ name, act, input }) => (
-        <ActLink user={user} act={act} partner={whoseOf(item.partners)} input={input} tone="small">
-          {name}
-        </ActLink>
-      ))}
-    </>
-  );
+  return <Remedies remedies={item.remedies} user={user} partner={whoseOf(item.partners)} tone="small" />;
 }
 
 /** What people wrote, a partner's contact among them, is no sentence of ours: a command in it is no link to an act. */
-const OF_PEOPLE: ReadonlySet<WorkKind> = new Set(['approvals', 'disputes', 'holds']);
+const OF_PEOPLE: ReadonlySet<FindingKind> = new Set(['approvals', 'disputes', 'holds']);
 
 const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: Seer }): readonly Column<WorkItem>[] => [
   {
@@ -235,7 +222,7 @@ export function queueScreen(view: QueueView, seen: { reader: Reader; user: Seer 
       <>
         <Tabs
           label="Kinds"
-          tabs={(['all', ...WORK_KINDS] as const).map((each) => ({
+          tabs={(['all', ...FINDING_KINDS] as const).map((each) => ({
             name: nameOf(each),
             count: counts[each],
             href: queueHref({ queue: each === 'all' ? '' : each, whose }),

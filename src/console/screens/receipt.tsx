@@ -5,6 +5,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { standingOf } from '../../lists/payments.ts';
 import { isZero } from '../../money.ts';
 import { isClosable, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
@@ -13,12 +14,11 @@ import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { ActLink, MoreActs, type Whose } from '../act-link.tsx';
-import { Card, Chip, Facts, Instant, Money } from '../kit.tsx';
+import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { readLikelyPayers, readOpenItems } from './cash.sql.ts';
 import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
-import { PaymentStanding } from './payment-list.tsx';
 
 /** One report of the receipt: the bank's line, the processor's event or the hand entry. */
 interface Report {
@@ -141,7 +141,7 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
     ...{ place: 'payments', crumbs, title: `Payment ${id}` },
     lead: (
       <>
-        <PaymentStanding status={payment.status} />{' '}
+        <Marks marks={standingOf(payment)} />{' '}
         {exception !== null && <Chip tone="warn">{EXCEPTION_NAMES[exception.kind]}</Chip>}
       </>
     ),

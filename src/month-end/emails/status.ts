@@ -1,10 +1,13 @@
 /** The e-mail to operations while something needs attention. */
+import { publicAddress } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
+import type { Finding } from '../../findings/finding.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
+import { addressOf } from '../../remedy.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
@@ -14,7 +17,8 @@ export const statusEmail: EmailComposer = {
   async compose(tx, _, { environment, settings }, templates) {
     if (settings.operations_email === '') return { held: 'settings.json has no operations_email' };
     const status = await readStatus(tx, { environment, settings });
-    const { attention } = status;
+    const urgent = status.findings.map((finding) => withLinks(finding, publicAddress(settings)));
+    const attention = [...status.attention, ...urgent];
     if (attention.length === 0) return { withdrawn: 'nothing needs attention by now' };
     return {
       to: { name: 'Operations', address: settings.operations_email },
@@ -22,13 +26,17 @@ export const statusEmail: EmailComposer = {
       content: templates.render('status', {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
-        ...{ count: String(attention.length), single: attention.length === 1, attention: [...attention] },
-        report: describeStatus(status, [], EMAIL_TEXT_WIDTH),
+        ...{ count: String(attention.length), single: attention.length === 1, attention },
+        report: describeStatus(status, { urgent, width: EMAIL_TEXT_WIDTH }),
       }),
       attachments: [],
     };
   },
 };
+
+/** What to do as the address of the console's page of it. */
+const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
+  [urgent, ...remedies.map((each) => `${each.label}: ${address}${addressOf(each)}`)].join(' ');
 
 /** Queues the status for operations, unless one waits already: it says what is true when it is sent. */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {

@@ -1,0 +1,73 @@
+/** How an act is typed, of its fields and of what it says of its command. */
+import type { z } from 'zod';
+import { type Field, fieldsOf } from './fields.ts';
+
+/** What a command says otherwise than its fields. */
+export interface CommandWords {
+  /** The fields that are arguments: `{ number: '<number>' }`. */
+  readonly arguments?: Readonly<Record<string, string>>;
+  /** Options that are not called as their field: `{ numbers: '--invoice <number>' }`. */
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+export interface ActCommand extends CommandWords {
+  /** Where the words are not those of the act's name: `close` does `month.close`. */
+  readonly words?: string;
+  /** In the list of commands, and above its options. Default: the act's title. */
+  readonly summary?: string;
+  /** Below its options. */
+  readonly help?: string;
+  /** `deliver`: it takes --no-deliver. */
+  readonly flags?: readonly 'deliver'[];
+}
+
+interface Typed {
+  readonly name: string;
+  readonly input: z.ZodObject;
+  readonly command?: ActCommand | undefined;
+}
+
+/** `invoice void` */
+export const wordsOf = ({ name, command }: Typed): string =>
+  command?.words ?? name.replace('.', ' ').replaceAll('_', '-');
+
+const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
+  ...{ amount: 'amount', date: 'date', instant: 'time', month: 'month', file: 'file' },
+};
+
+/** `--reason <reason>` */
+export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
+  if (options[name] !== undefined) return options[name];
+  const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return kind === 'flag' ? option : `${option} <${value ?? PLACEHOLDERS[kind] ?? option.slice(2)}>`;
+}
+
+/** How a field is named to whoever typed it: `<number>` or `--invoice`. */
+export const namesOf =
+  (input: z.ZodObject, words: CommandWords = {}) =>
+  (name: string): string => {
+    const field = fieldsOf(input).find((each) => each.name === name);
+    if (field === undefined) return name;
+    return words.arguments?.[name]?.replaceAll(/[<[\]>]/g, '') ?? flagsOf(field, words).replace(/ .*/, '');
+  };
+
+/** An input, or what is known of one. */
+export type Known = Readonly<Record<string, string | number | true | readonly string[]>>;
+
+/** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known stands in capitals. */
+export function commandText(act: Typed, known: Known): string {
+  const places = act.command?.arguments ?? {};
+  const parts = fieldsOf(act.input).map((field) => {
+    const value = known[field.name];
+    const [option = '', placeholder = ''] = (places[field.name] ?? flagsOf(field, act.command)).split(' ');
+    if (value === undefined && !field.required) return { option: '', at: 1 };
+    if (places[field.name] !== undefined) return { option: String(value ?? inCapitals(option)), at: 0 };
+    if (value === true) return { option, at: 1 };
+    const values = value === undefined ? [inCapitals(placeholder)] : [value].flat();
+    return { option: values.map((each) => `${option} ${each}`).join(' '), at: 1 };
+  });
+  const words = parts.toSorted((one, other) => one.at - other.at).map(({ option }) => option);
+  return ['reckoner', wordsOf(act), ...words.filter((word) => word !== '')].join(' ');
+}
+
+const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\]>]/g, '').toUpperCase();

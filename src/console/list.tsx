@@ -1,0 +1,279 @@
+/** A list of `lists/` as a page of the console or of a partner's place, with its files for spreadsheets. */
+import type { ComponentChildren } from 'preact';
+import { type Field, fieldsOf, inputOfForm, readFields } from '../acts/fields.ts';
+import { ACTS } from '../acts/registry.ts';
+import type { Transaction } from '../database/transaction.ts';
+import {
+  type Asked,
+  cellOf,
+  columnOf,
+  type Column as Described,
+  type List,
+  sheetOf,
+  type Total,
+  textOf,
+} from '../lists/list.ts';
+import { Amount } from '../money.ts';
+import type { Scope } from '../people/scope.ts';
+import { plural } from '../text.ts';
+import { actHref, mayDo, type Seer } from './act-link.tsx';
+import { addressOf, Card, type Column, DataTable, Downloads, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { choiceAsked, idAsked } from './parameters.ts';
+
+const PAGE = 50;
+
+type Question = Readonly<Record<string, string>>;
+
+export interface ListView<Row = unknown> {
+  readonly list: List<Row>;
+  readonly question: Question;
+  readonly sort: string;
+  readonly today: string;
+  readonly rows: readonly Row[];
+  readonly totals: readonly Total[];
+  /** The key after which the next page begins; null on the last page. */
+  readonly next: string | null;
+}
+
+interface Seen {
+  readonly scope: Scope;
+  readonly today: string;
+}
+
+const askedOf = (list: List, question: Question, { scope, today }: Seen): Asked<unknown> => ({
+  filter: readFields(list.filters, inputOfForm(list.filters, new URLSearchParams(question))),
+  sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
+  after: idAsked('after', question['after'])?.toString() ?? null,
+  ...{ scope, today, limit: PAGE + 1 },
+});
+
+export async function readList(tx: Transaction, list: List, question: Question, seen: Seen): Promise<ListView> {
+  const asked = askedOf(list, question, seen);
+  const found = await list.read(tx, asked);
+  const rows = found.slice(0, PAGE);
+  const last = rows.at(-1);
+  return {
+    ...{ list, question, rows, sort: asked.sort, today: seen.today },
+    totals: (await list.totals?.(tx, asked)) ?? [],
+    next: found.length > PAGE && last !== undefined ? list.key(last) : null,
+  };
+}
+
+/** All rows of the filter, as the command writes them. */
+export async function readListSheet(tx: Transaction, list: List, question: Question, seen: Seen) {
+  const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
+  return sheetOf(list, await list.read(tx, asked), seen.today);
+}
+
+interface Shown {
+  readonly view: ListView;
+  readonly path: string;
+  /** The names of its columns. */
+  readonly face: readonly string[];
+  readonly hrefOf: (place: string, id: string) => string;
+}
+
+export const consoleHref = (place: string, id: string): string => `/console/${place}/${encodeURIComponent(id)}`;
+
+export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
+  const { list, question, rows, totals } = view;
+  const fields = fieldsOf(list.filters);
+  const isAll = fields.every(({ name }) => !question[name]);
+  const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ' of more'}`;
+  return (
+    <>
+      <Filters view={view} path={path} fields={fields} />
+      <Views view={view} path={path} />
+      <Card title={count} note={<Totals totals={totals} />} flush>
+        <Ticked list={list} user={user}>
+          <ListTable
+            {...{ view, path, face: list.page, hrefOf: consoleHref }}
+            nothing={isAll ? `There are no ${list.one}s yet.` : `No ${list.one}s match. Change the filter.`}
+          />
+        </Ticked>
+        <ListPager view={view} path={path} />
+      </Card>
+    </>
+  );
+}
+
+export const ListDownloads = ({ view, path }: { view: ListView; path: string }) => (
+  <Downloads path={path} question={{ ...view.question, after: undefined, sort: undefined }} />
+);
+
+export const ListPager = ({ view: { question, next }, path }: Pick<Shown, 'view' | 'path'>) => (
+  <Pager
+    first={question['after'] ? addressOf(path, { ...question, after: undefined }) : null}
+    next={next === null ? null : addressOf(path, { ...question, after: next })}
+  />
+);
+
+/** What stands in tabs is no input of the form. */
+function Filters({
+  view: { list, question },
+  path,
+  fields,
+}: Pick<Shown, 'view' | 'path'> & { fields: readonly Field[] }) {
+  const inTabs = new Set(list.views?.flatMap(([, filter]) => Object.keys(filter)));
+  const kept = [...inTabs, 'sort'].filter((name) => question[name]);
+  return (
+    <form class="filters" action={path}>
+      {fields
+        .filter(({ name }) => !inTabs.has(name))
+        .map((field) => (
+          <FilterInput field={field} value={question[field.name]} />
+        ))}
+      {kept.map((name) => (
+        <input type="hidden" name={name} value={question[name]} />
+      ))}
+      <button type="submit">Filter</button>
+    </form>
+  );
+}
+
+const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
+  date: { type: 'date' },
+  month: { placeholder: '2026-09', size: 9 },
+  amount: { inputMode: 'decimal', size: 10 },
+};
+
+function FilterInput({
+  field: { name, label, kind, choices = [] },
+  value,
+}: {
+  field: Field;
+  value: string | undefined;
+}) {
+  return (
+    <label class="field" for={`filter-${name}`}>
+      {label}
+      {kind === 'choice' ? (
+        <select id={`filter-${name}`} name={name}>
+          <option value="">All</option>
+          {choices.map((choice) => (
+            <option value={choice} selected={value === choice}>
+              {choice.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input id={`filter-${name}`} name={name} value={value} {...INPUTS[kind]} />
+      )}
+    </label>
+  );
+}
+
+function Views({ view: { list, question }, path }: Pick<Shown, 'view' | 'path'>) {
+  const { views = [] } = list;
+  const names = [...new Set(views.flatMap(([, filter]) => Object.keys(filter)))];
+  const isCurrent = (filter: Question) => names.every((name) => (question[name] ?? '') === (filter[name] ?? ''));
+  const empty = Object.fromEntries(names.map((name) => [name, undefined]));
+  return views.length === 0 ? null : (
+    <ul class="tabs">
+      {views.map(([name, filter]) => (
+        <li>
+          <a
+            href={addressOf(path, { ...question, ...empty, ...filter, after: undefined })}
+            aria-current={isCurrent(filter) ? 'page' : undefined}
+          >
+            {name}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const Totals = ({ totals }: { totals: readonly Total[] }) =>
+  totals.map((total) => (
+    <span class="line">
+      {Object.entries(total)
+        .filter(([, amount]) => !amount.isZero())
+        .map(([name, amount], at) => (
+          <>
+            {`${at === 0 ? '' : ', '}${name.toLowerCase()} `}
+            <Money amount={amount.toString()} currency={amount.currency} />
+          </>
+        ))}
+    </span>
+  ));
+
+/** Ticked rows go to an action as that field of its form; its preview shows what it does to all of them. */
+function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
+  const actions = ticks?.actions.filter((name) => mayDo(user, name, [])) ?? [];
+  if (actions.length === 0) return children;
+  return (
+    <form method="get">
+      {children}
+      <p class="buttons in">
+        {actions.map((name) => (
+          <button type="submit" class="small" formaction={actHref(name)}>
+            {ACTS.get(name)?.title}
+          </button>
+        ))}
+      </p>
+    </form>
+  );
+}
+
+export function ListTable({ view, path, face, hrefOf, nothing }: Shown & { readonly nothing: string }) {
+  const { list, question, sort, rows, today } = view;
+  const isTicked = face === list.page;
+  const columns = face.map((name, at): Column<unknown> => {
+    const column = columnOf(list, name);
+    const sorts = [name, `-${name}`].filter((each) => (list.sorts as readonly string[]).includes(each));
+    const other = sorts.find((each) => each !== sort);
+    return {
+      heading: column.heading,
+      number: column.type === 'amount',
+      ...(other !== undefined && {
+        sort: {
+          href: addressOf(path, { ...question, sort: other, after: undefined }),
+          now: sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined,
+        },
+      }),
+      cell: (row) => (
+        <>
+          {at === 0 && isTicked && <Tick list={list} row={row} today={today} />}
+          <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />
+        </>
+      ),
+    };
+  });
+  return <DataTable columns={columns} rows={rows} labelled nothing={nothing} caption={list.title} />;
+}
+
+function Tick({ list, row, today }: { list: List; row: unknown; today: string }) {
+  if (list.ticks === undefined) return null;
+  const value = textOf(cellOf(list, list.ticks.of, row, today));
+  return <input type="checkbox" class="tick" name={list.ticks.field} value={value} aria-label={`Select ${value}`} />;
+}
+
+interface CellProps extends Pick<Shown, 'hrefOf'> {
+  readonly list: List;
+  readonly name: string;
+  readonly column: Described<unknown>;
+  readonly row: unknown;
+  readonly today: string;
+  readonly isFirst: boolean;
+}
+
+function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
+  const value = cellOf(list, name, row, today);
+  if (value === null || value === '') return null;
+  if (value instanceof Amount) {
+    const money = { amount: value.toString(), currency: value.currency };
+    return column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
+  }
+  if (typeof value === 'object') return <Marks marks={value} />;
+  const link = column.to?.(row);
+  const className = column.look === 'wrap' ? 'soft wrap' : column.look;
+  const shown = className === undefined ? value : <span class={className}>{value}</span>;
+  return link == null ? (
+    shown
+  ) : (
+    <a class={isFirst ? 'row number' : undefined} href={hrefOf(...link)}>
+      {shown}
+    </a>
+  );
+}

@@ -1,0 +1,90 @@
+/** Documents on hold, void ones that nothing replaces, and invoices in dispute. */
+import { query } from '../database/transaction.ts';
+import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
+import type { Finding, ReadFindings } from './finding.ts';
+
+interface FoundDocument {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
+  title: number,
+  partners: [{ id: partner_id, name: partner_name }],
+  money: { amount, currency },
+});
+
+export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
+  const holds = await query<FoundDocument & { since: string; reason: string; by_close: boolean }>(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount, h.held_at::date AS since,
+            h.reason, e.details->>'by' IS NOT DISTINCT FROM 'close' AS by_close
+     FROM current_holds h JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+     JOIN audit_events e USING (event_id)
+     WHERE b.status <> 'void' AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY h.held_at, d.document_id LIMIT :limit`,
+    { scope, limit },
+  );
+  return holds.map(({ since, reason, by_close, ...document }): Finding => {
+    const { number } = document;
+    return {
+      ...about(document),
+      ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
+      // Finance knows of its own.
+      urgent: by_close ? `${number} was held by the close because of an odd total: check it.` : null,
+      remedies: [{ label: 'Release it', action: 'invoice.release', input: { number } }],
+    };
+  });
+};
+
+export const readUnreplaced: ReadFindings = async (tx, { scope, limit }) => {
+  const voids = await query<FoundDocument & { month: string; since: string; reason: string }>(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.amount_due::text AS amount, d.month,
+            v.recorded_at::date AS since, v.reason
+     FROM voids v JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+     WHERE d.purpose = 'month' AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = v.document_id)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY d.series, d.sequence LIMIT :limit`,
+    { scope, limit },
+  );
+  return voids.map(({ month, since, reason, ...document }): Finding => {
+    const { number } = document;
+    const all = { label: `Issue all of ${month}`, action: 'invoice.rerun', input: { month } };
+    return {
+      ...about(document),
+      ...{ item: `gap:${number}`, kind: 'documents', state: 'void, not replaced', tone: 'warn', since, reason },
+      urgent: `${number} of ${month} is void without a replacement, so its rows are unbilled.`,
+      remedies: [
+        { label: 'Issue a replacement', action: 'invoice.rerun', input: { number } },
+        ...(voids.some((each) => each.month === month && each.number !== number) ? [all] : []),
+      ],
+    };
+  });
+};
+
+export const readDisputes: ReadFindings = async (tx, { scope, today }) => {
+  const open = await readOpenDisputes(tx, { scope });
+  return open.map((dispute): Finding => {
+    const { number, disputed_on: since, promised_on: promised, owner } = dispute;
+    const paid = isPaid(dispute);
+    const isLate = promised !== null && promised < today;
+    return {
+      ...about(dispute),
+      ...{ item: `dispute:${number}`, kind: 'disputes', since },
+      ...{ state: paid ? 'paid, still in dispute' : 'dispute', tone: paid ? 'good' : 'warn' },
+      reason: [dispute.reason, promised === null ? '' : `answer promised for ${promised}`, owner]
+        .filter((each) => each !== '')
+        .join(' · '),
+      urgent: paid
+        ? `${number} is paid and still in dispute.`
+        : isLate
+          ? `The answer to the dispute of ${number} was promised for ${promised}${owner === '' ? '' : ` (owner ${owner})`}.`
+          : null,
+      remedies: [{ label: 'Close the dispute', action: 'dispute.close', input: { number } }],
+    };
+  });
+};

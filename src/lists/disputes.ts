@@ -1,0 +1,63 @@
+/** Open disputes of invoices: `reckoner dispute list`. */
+import { z } from 'zod';
+import { disputeJson } from '../acts/dispute.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { Amount } from '../money.ts';
+import { type Asked, defineList, type Total } from './list.ts';
+
+const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
+
+const readRows = (tx: Transaction, { scope }: Pick<Asked<unknown>, 'scope'>): Promise<OpenDispute[]> =>
+  readOpenDisputes(tx, { scope });
+
+async function readTotals(tx: Transaction, asked: Pick<Asked<unknown>, 'scope'>): Promise<Total[]> {
+  const sums = new Map<string, Amount>();
+  for (const row of await readRows(tx, asked)) {
+    sums.set(row.currency, of(row.amount, row).plus(sums.get(row.currency) ?? Amount.zero(row.currency)));
+  }
+  return [...sums].sort().map(([, disputed]) => ({ Disputed: disputed }));
+}
+
+const lateOf = ({ promised_on }: OpenDispute, today: string): string =>
+  promised_on !== null && promised_on < today ? 'late' : '';
+
+export const disputes = defineList({
+  command: 'dispute list',
+  summary: 'List the open disputes of invoices, by promised date',
+  title: 'Disputes',
+  one: 'dispute',
+  filters: z.strictObject({}),
+  sorts: ['promised_on', 'promised_on'],
+  columns: {
+    number: { heading: 'Invoice', type: 'text', to: ({ number }) => ['invoices', number] },
+    partner_id: { heading: 'Partner', type: 'text' },
+    partner_name: { heading: 'Partner', type: 'text', cut: true },
+    amount: { heading: 'Disputed', type: 'amount', value: (row) => of(row.amount, row) },
+    balance: { heading: 'Balance', type: 'amount', value: (row) => of(row.balance, row) },
+    currency: { heading: '', type: 'text' },
+    due_on: { heading: 'Due', type: 'date' },
+    disputed_on: { heading: 'Since', type: 'date' },
+    promised_on: { heading: 'Promised', type: 'date' },
+    late: { heading: 'Late', type: 'text', value: lateOf },
+    promise: {
+      ...{ heading: 'Promised', type: 'text' },
+      value: (row, today) => [row.promised_on, lateOf(row, today)].filter((each) => each).join(', '),
+    },
+    owner: { heading: 'Owner', type: 'text' },
+    reason: { heading: 'Reason', type: 'text', cut: true },
+  },
+  sheet: [
+    ...(['number', 'partner_id', 'partner_name', 'currency', 'amount', 'balance', 'due_on', 'disputed_on'] as const),
+    ...(['promised_on', 'late', 'owner', 'reason'] as const),
+  ],
+  terminal: [
+    ...(['number', 'partner_name', 'amount', 'balance', 'currency', 'disputed_on', 'promise'] as const),
+    ...(['owner', 'reason'] as const),
+  ],
+  page: ['number', 'partner_name', 'amount', 'balance', 'disputed_on', 'promise', 'owner', 'reason'],
+  key: ({ number }) => number,
+  read: readRows,
+  json: async (_tx, rows) => rows.map(disputeJson),
+  totals: readTotals,
+});

@@ -1,0 +1,221 @@
+/** All documents: `reckoner invoice list`, the console's Invoices, a partner's own documents. */
+import { z } from 'zod';
+import { choice, date, flag, month, soughtAmount, soughtText, text } from '../acts/fields.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { documentJson } from '../documents/document.ts';
+import { daysOverdue, signed } from '../documents/overdue.ts';
+import { documentTitle } from '../documents/present.ts';
+import { type EmailStatus, readDocuments } from '../documents/queries.ts';
+import type { DocumentKind } from '../documents/snapshot.ts';
+import { Amount } from '../money.ts';
+import type { Month } from '../month.ts';
+import { plural } from '../text.ts';
+import { type Asked, defineList, given, type Mark, type Total } from './list.ts';
+
+interface InvoiceRow {
+  readonly document_id: number;
+  readonly number: string;
+  readonly document: DocumentKind;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly month: Month;
+  readonly currency: string;
+  readonly issued_on: string;
+  readonly due_on: string | null;
+  readonly amount_due: string;
+  readonly balance: string;
+  readonly status: 'open' | 'paid' | 'void';
+  readonly email_status: EmailStatus | null;
+  /** Since when it is on hold; null if it is not. */
+  readonly held_at: string | null;
+  readonly disputed: boolean;
+}
+
+type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'disputed' | 'email_status'>;
+
+const filters = z.strictObject({
+  month: month('Month', 'Only documents of this month.').optional(),
+  partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
+  status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
+  overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
+  amount: soughtAmount('Amount', 'Only those with this amount due or balance.').optional(),
+  text: soughtText(
+    'Number, partner, purchase order',
+    "Only those with this text in the number, the purchase order or the partner's name or id.",
+  ).optional(),
+  from: date('Issued from', 'Issued on this day or later.').optional(),
+  to: date('Issued to', 'Issued on this day or earlier.').optional(),
+});
+type InvoiceFilter = z.output<typeof filters>;
+
+// An array is found once: the planner takes most documents for open, and would find them again for each document.
+const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
+const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
+
+const ASKED_FOR = `(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+       AND (:month::text IS NULL OR d.month = :month)
+       AND (:partner::text IS NULL OR d.partner_id = :partner)
+       AND (:status::text IS NULL OR :status <> 'open' OR ${OPEN})
+       AND (:status::text IS NULL OR :status <> 'paid'
+            OR (d.document_id NOT IN (SELECT document_id FROM open_documents) AND NOT (${VOID})))
+       AND (:status::text IS NULL OR :status <> 'void' OR ${VOID})
+       AND (:overdue::boolean IS NULL OR (${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date))
+       AND (:amount::numeric IS NULL OR :amount::numeric IN (
+              SELECT unnest(ARRAY[amount_due, balance]) FROM document_balances b WHERE b.document_id = d.document_id))
+       AND (:from::date IS NULL OR d.issued_on >= :from::date)
+       AND (:to::date IS NULL OR d.issued_on <= :to::date)
+       AND (:text::text IS NULL
+            OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
+                      lower(:text)) > 0)`;
+
+/**
+ * First the page: which documents, in which order. Then what is shown of them: balances and e-mails are looked up for these
+ * alone. Documents that are alike in "by" follow each other by their ids; a page begins after the last one of the page before.
+ */
+const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
+     SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
+            d.issued_on, d.due_on, b.amount_due::text, b.balance::text, b.status, s.status AS email_status, h.held_at,
+            EXISTS (SELECT FROM open_invoice_disputes o WHERE o.document_id = d.document_id) AS disputed
+     FROM (
+       SELECT d.document_id, ${by} AS at FROM ${from}
+       WHERE ${ASKED_FOR}
+         AND (:after::bigint IS NULL OR (${by}, d.document_id) ${order === 'ASC' ? '>' : '<'} (
+                SELECT ${by}, d.document_id FROM ${from} WHERE d.document_id = :after::bigint))
+       ORDER BY ${by} ${order}, d.document_id ${order} LIMIT :limit
+     ) AS page
+     JOIN documents d USING (document_id)
+     JOIN document_balances b USING (document_id)
+     LEFT JOIN LATERAL (
+       SELECT status FROM document_emails e WHERE e.document_id = d.document_id AND e.status <> 'withdrawn'
+       ORDER BY e.email_id DESC LIMIT 1) AS s ON true
+     LEFT JOIN current_holds h USING (document_id)
+     ORDER BY page.at ${order}, d.document_id ${order}`;
+
+/** Sums are taken of what is open alone; the rest owes nothing. */
+const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
+const OWED = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
+const DUE = `coalesce(d.due_on, 'infinity'::date)`;
+
+const SORTED = {
+  '-issued': lines('d.document_id', 'DESC'),
+  number: lines('(d.series, d.sequence)', 'ASC'),
+  due_on: lines(DUE, 'ASC'),
+  '-due_on': lines(DUE, 'DESC'),
+  partner_name: lines('lower(d.partner_name)', 'ASC'),
+  '-partner_name': lines('lower(d.partner_name)', 'DESC'),
+  balance: lines(OWED, 'ASC', OPEN_ITEMS),
+  '-balance': lines(OWED, 'DESC', OPEN_ITEMS),
+} as const;
+type InvoiceSort = keyof typeof SORTED;
+
+const parametersOf = ({ filter, scope, today }: Asked<InvoiceFilter, InvoiceSort>) => ({
+  ...given(filters, filter),
+  ...{ scope, today },
+});
+
+const readLines = (tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
+  query(tx, SORTED[asked.sort], { ...parametersOf(asked), after: asked.after, limit: asked.limit });
+
+/** What is open of the documents listed, by currency. Only open ones are read. */
+async function readTotals(tx: Transaction, asked: Asked<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
+  const rows = await query<{ currency: string; invoices: string; overdue: string; credit: string }>(
+    tx,
+    `SELECT d.currency,
+            coalesce(sum(o.balance) FILTER (WHERE d.document = 'invoice'), 0) AS invoices,
+            coalesce(sum(o.balance) FILTER (WHERE d.document = 'invoice' AND d.due_on < :today::date), 0) AS overdue,
+            coalesce(-sum(o.balance) FILTER (WHERE d.document = 'credit_note'), 0) AS credit
+     FROM open_items('infinity') o JOIN documents d USING (document_id)
+     WHERE ${ASKED_FOR}
+     GROUP BY d.currency ORDER BY d.currency`,
+    parametersOf(asked),
+  );
+  return rows.map(({ currency, ...row }) => {
+    const [invoices, overdue, credit] = [row.invoices, row.overdue, row.credit].map((each) =>
+      Amount.of(each, currency),
+    ) as [Amount, Amount, Amount];
+    return {
+      ...{ 'Open invoices': invoices, 'Of which overdue': overdue, 'Open credit': credit },
+      Net: invoices.plus(credit),
+    };
+  });
+}
+
+/** Its state in one word, and beside it what keeps people busy: overdue, on hold, disputed, an e-mail that was not sent. */
+export function standingOf(row: Stands, today: string): Mark[] {
+  const { status, held_at, email_status: email } = row;
+  const unsent = status !== 'void' && email !== null && email !== 'sent';
+  return [
+    ...partnersStanding(row, today),
+    ...(held_at === null ? [] : [{ text: 'on hold', tone: 'warn' } as const]),
+    ...(unsent ? [{ text: `e-mail ${email}`, tone: email === 'failed' ? 'bad' : 'warn' } as const] : []),
+  ];
+}
+
+/** Holds and e-mails are the issuer's own work. */
+export function partnersStanding(row: Stands, today: string): Mark[] {
+  const late = daysOverdue(row, today);
+  return [
+    late > 0
+      ? { text: `${plural(late, 'day')} overdue`, tone: 'bad' }
+      : { text: row.status, tone: row.status === 'paid' ? 'good' : 'plain' },
+    ...(row.disputed ? [{ text: 'disputed', tone: 'warn' } as const] : []),
+  ];
+}
+
+export const invoices = defineList({
+  command: 'invoice list',
+  summary: 'List documents in number order',
+  title: 'Documents',
+  one: 'document',
+  filters,
+  views: [
+    ['All', {}],
+    ['Open', { status: 'open' }],
+    ['Overdue', { overdue: 'yes' }],
+    ['Paid', { status: 'paid' }],
+    ['Void', { status: 'void' }],
+  ],
+  sorts: ['-issued', 'number', 'due_on', '-due_on', 'partner_name', '-partner_name', 'balance', '-balance'],
+  columns: {
+    number: { heading: 'Number', type: 'text', to: ({ number }) => ['invoices', number] },
+    document: { heading: 'Document', type: 'text' },
+    kind: { heading: 'Document', type: 'text', value: ({ document }) => documentTitle(document) },
+    standing: { heading: 'Status', type: 'marks', value: standingOf },
+    partners_standing: { heading: 'Status', type: 'marks', value: partnersStanding },
+    partner_id: { heading: 'Partner', type: 'text' },
+    partner_name: { heading: 'Partner', type: 'text', cut: true },
+    month: { heading: 'Month', type: 'text', look: 'soft', unlessSame: true },
+    issued_on: { heading: 'Issued', type: 'date', look: 'soft' },
+    due_on: { heading: 'Due', type: 'date', look: 'soft' },
+    days_overdue: { heading: 'Overdue', type: 'count', value: (row, today) => daysOverdue(row, today) || null },
+    amount_due: {
+      ...{ heading: 'Amount due', type: 'amount', look: 'soft', width: 110 },
+      value: (row) => signed(row, row.amount_due),
+    },
+    balance: { heading: 'Balance', type: 'amount', value: (row) => signed(row, row.balance) },
+    currency: { heading: '', type: 'text' },
+    status: { heading: 'Status', type: 'text' },
+    status_held: {
+      ...{ heading: 'Status', type: 'text' },
+      value: ({ status, held_at }) => (held_at === null ? status : `${status}, on hold`),
+    },
+    on_hold_since: { heading: 'On hold since', type: 'text', value: ({ held_at }) => held_at },
+    email_status: { heading: 'E-mail', type: 'text' },
+  },
+  sheet: [
+    ...(['number', 'document', 'partner_id', 'partner_name', 'month', 'issued_on', 'due_on', 'days_overdue'] as const),
+    ...(['currency', 'amount_due', 'balance', 'status', 'on_hold_since', 'email_status'] as const),
+  ],
+  terminal: [
+    ...(['number', 'partner_name', 'month', 'due_on', 'days_overdue', 'amount_due', 'balance', 'currency'] as const),
+    ...(['status_held', 'email_status'] as const),
+  ],
+  page: ['number', 'standing', 'partner_name', 'month', 'due_on', 'amount_due', 'balance'],
+  place: ['number', 'partners_standing', 'kind', 'month', 'issued_on', 'due_on', 'balance'],
+  ticks: { field: 'numbers', of: 'number', actions: ['payment.apply'] },
+  key: ({ document_id }) => String(document_id),
+  read: readLines,
+  json: async (tx, rows) =>
+    (await readDocuments(tx, { ids: rows.map(({ document_id }) => document_id) })).map(documentJson),
+  totals: readTotals,
+});

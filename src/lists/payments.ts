@@ -1,0 +1,153 @@
+/** All payments: `reckoner payment list`, the console's All payments. */
+import { z } from 'zod';
+import { choice, date, soughtAmount, soughtText, text } from '../acts/fields.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { readPartnerNames } from '../partners/queries.ts';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
+import { type PaymentJson, paymentJson } from '../payments/payment.ts';
+import { readPayments } from '../payments/queries.ts';
+import { type Asked, defineList, given, type Mark } from './list.ts';
+
+type PaymentRow = PaymentJson & { readonly partner_name: string | null };
+
+const filters = z.strictObject({
+  partner: text('Partner', 'Only payments of this partner.', { value: 'id' }).optional(),
+  status: choice('Status', `${PAYMENT_STATUSES.join(', ')}.`, PAYMENT_STATUSES).optional(),
+  amount: soughtAmount('Amount', 'Only payments of exactly this amount.').optional(),
+  text: soughtText(
+    'Reference or payer',
+    'Only those with this text in a reference, or in the name or account of the payer.',
+  ).optional(),
+  from: date('From', 'Received on this day or later.').optional(),
+  to: date('To', 'Received on this day or earlier.').optional(),
+});
+type PaymentFilter = z.output<typeof filters>;
+
+/** Of the reader's partners, or of the one that is asked for: the payments that ever were. Whose each is now says its balance. */
+const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope::text[])
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id = ANY (:scope::text[])`;
+const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
+
+/** Money of an unknown payer is seen by those who see every partner. */
+const found = (after: string, order: string) => `
+     SELECT p.payment_id
+     FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
+     WHERE (:after::bigint IS NULL OR ${after})
+       AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
+       AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
+       AND (:status::text IS NULL OR b.status = :status)
+       -- Few payments are not applied. They are found at once, and their status is looked up.
+       AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
+            OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
+       AND (:status::text IS NULL OR :status <> 'reversed'
+            OR p.payment_id IN (SELECT payment_id FROM payment_reversals))
+       AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
+       AND (:from::date IS NULL OR p.received_on >= :from::date)
+       AND (:to::date IS NULL OR p.received_on <= :to::date)
+       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.reference, p.payer_name, p.payer_account, n.name,
+              (SELECT string_agg(s.reference, E'\\n') FROM payment_sources s WHERE s.payment_id = p.payment_id))),
+              lower(:text)) > 0)
+     ORDER BY ${order} LIMIT :limit`;
+
+const sorted = (by: string, order: 'ASC' | 'DESC') =>
+  found(
+    `(${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
+       SELECT ${by}, p.payment_id FROM payments p WHERE p.payment_id = :after)`,
+    `${by} ${order}, p.payment_id ${order}`,
+  );
+
+const SORTED = {
+  '-payment_id': found('p.payment_id < :after', 'p.payment_id DESC'),
+  payment_id: found('p.payment_id > :after', 'p.payment_id'),
+  received_on: sorted('p.received_on', 'ASC'),
+  '-received_on': sorted('p.received_on', 'DESC'),
+  amount: sorted('p.amount', 'ASC'),
+  '-amount': sorted('p.amount', 'DESC'),
+} as const;
+type PaymentSort = keyof typeof SORTED;
+
+/** First those that are asked for, then all about them: the statement that reads a payment stands once. */
+async function readRows(tx: Transaction, asked: Asked<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
+  const ids = await query<{ payment_id: number }>(tx, SORTED[asked.sort], {
+    ...given(filters, asked.filter),
+    ...{ scope: asked.scope, after: asked.after, limit: asked.limit },
+  });
+  const payments = await readPayments(tx, { ids: ids.map(({ payment_id }) => payment_id) });
+  const names = await readPartnerNames(tx);
+  const rows = new Map(
+    payments.map((each) => [
+      each.payment_id,
+      { ...paymentJson(each), partner_name: names.get(each.partner_id ?? '') ?? null },
+    ]),
+  );
+  return ids.flatMap(({ payment_id }) => rows.get(payment_id) ?? []);
+}
+
+const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);
+
+/** What the documents that it pays are short of, written to bank charges. */
+const bankCharges = (row: PaymentRow): Amount =>
+  row.applications
+    .filter(({ unapplied_on }) => unapplied_on === null)
+    .reduce((sum, each) => sum.plus(of(each.small_difference ?? '0', row)), Amount.zero(row.currency));
+
+/** The documents that it pays now, or its first suggestion with a question mark. */
+function documentsOf({ applications, suggestions }: PaymentRow): string {
+  const numbers = applications.filter((each) => each.unapplied_on === null).map((each) => each.number);
+  const [suggestion] = suggestions;
+  if (numbers.length > 0 || suggestion === undefined) return numbers.join(' ');
+  return suggestion.number === null ? `duplicate of ${suggestion.same_as}?` : `${suggestion.number}?`;
+}
+
+const TONES = { applied: 'good', partly_applied: 'warn', unapplied: 'warn', reversed: 'plain' } as const;
+export const standingOf = ({ status }: { readonly status: PaymentStatus }): Mark[] => [
+  { text: status.replace('_', ' '), tone: TONES[status] },
+];
+
+export const payments = defineList({
+  command: 'payment list',
+  summary: 'List payments with their applications and suggested matches',
+  title: 'Payments',
+  one: 'payment',
+  filters,
+  sorts: ['-payment_id', 'payment_id', 'received_on', '-received_on', 'amount', '-amount'],
+  columns: {
+    payment_id: { heading: 'Payment', type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
+    received_on: { heading: 'Received', type: 'date' },
+    standing: { heading: 'Status', type: 'marks', value: standingOf },
+    partner_id: { heading: 'Partner', type: 'text' },
+    payer: {
+      ...{ heading: 'Payer', type: 'text', cut: true },
+      value: ({ partner_name, payer }) => partner_name ?? payer.name ?? '(unknown)',
+      to: ({ partner_id }) => (partner_id === null ? null : ['partners', partner_id]),
+    },
+    payer_account: { heading: 'Account of the payer', type: 'text', value: ({ payer }) => payer.account },
+    reference: { heading: 'Reference', type: 'text' },
+    reported: {
+      ...{ heading: 'Reference', type: 'text', look: 'wrap' },
+      value: ({ method, reference }) => `${method} · ${reference}`,
+    },
+    method: { heading: 'Method', type: 'text' },
+    account: { heading: 'Our account', type: 'text' },
+    currency: { heading: '', type: 'text' },
+    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.amount, row) },
+    applied: { heading: 'Applied', type: 'amount', value: (row) => of(row.applied, row) },
+    unapplied: { heading: 'Unapplied', type: 'amount', look: 'quiet', value: (row) => of(row.unapplied, row) },
+    reversed: { heading: 'Reversed', type: 'amount', value: (row) => of(row.reversed, row) },
+    bank_charges: { heading: 'Bank charges', type: 'amount', look: 'quiet', value: bankCharges },
+    status: { heading: 'Status', type: 'text' },
+    documents: { heading: 'For', type: 'text', cut: true, value: documentsOf },
+  },
+  sheet: [
+    ...(['payment_id', 'received_on', 'partner_id', 'payer', 'payer_account', 'reference', 'method'] as const),
+    ...(['account', 'currency', 'amount', 'applied', 'unapplied', 'reversed', 'bank_charges'] as const),
+    ...(['status', 'documents'] as const),
+  ],
+  terminal: ['payment_id', 'received_on', 'payer', 'amount', 'currency', 'status', 'bank_charges', 'documents'],
+  page: ['payment_id', 'received_on', 'standing', 'payer', 'reported', 'amount', 'unapplied'],
+  key: ({ payment_id }) => String(payment_id),
+  read: readRows,
+  json: async (_tx, rows) => rows.map(({ partner_name: _name, ...payment }) => payment),
+});

@@ -1,0 +1,90 @@
+/** A list as a page: filters, tabs, sorting, paging by key, ticks, totals and its files. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Books, openBooks } from '../payments/books.ts';
+import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn } from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+
+let books: Books;
+let served: Served;
+let finance: Browser;
+beforeAll(async () => {
+  books = await openBooks();
+  await invite(books, ADMINISTRATOR);
+  served = await serveConsole(books);
+  finance = await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
+});
+afterAll(async () => {
+  await served?.end();
+  await books?.end();
+});
+
+const page = async (question: string) => (await finance.get(`/console/invoices${question}`)).text;
+const numbers = (text: string) =>
+  [...text.matchAll(/class="row number" href="[^"]*\/([A-Z]+-[\d-]+)"/g)].map(([, each]) => each);
+const sql = async (order: string) =>
+  (
+    await books.sql<{ number: string }>(
+      `SELECT number FROM documents d JOIN document_balances b USING (document_id) ORDER BY ${order}`,
+    )
+  ).map(({ number }) => number);
+
+describe('documents are sorted', () => {
+  test.each([
+    ['', 'd.document_id DESC'],
+    ['?sort=due_on', "coalesce(d.due_on, 'infinity'), d.document_id"],
+    ['?sort=-due_on', "coalesce(d.due_on, 'infinity') DESC, d.document_id DESC"],
+    ['?sort=partner_name', 'lower(d.partner_name), d.document_id'],
+    ['?sort=balance', "CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END, d.document_id"],
+    [
+      '?sort=-balance',
+      "CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END DESC, d.document_id DESC",
+    ],
+  ])('%s', async (question, order) => {
+    const all = await sql(order);
+    expect(numbers(await page(question))).toEqual(all);
+    // The page after any of them goes on with the one that follows.
+    const at = Math.floor(all.length / 2);
+    const [row] = await books.sql<{ id: string }>(
+      `SELECT document_id AS id FROM documents WHERE number = '${all[at]}'`,
+    );
+    const after = `${question === '' ? '?' : `${question}&`}after=${row?.id}`;
+    expect(numbers(await page(after))).toEqual(all.slice(at + 1));
+  });
+
+  test('by what a heading leads to: the same the other way round', async () => {
+    const text = await page('?sort=due_on&status=open');
+    expect(text).toContain('aria-sort="ascending"><a href="/console/invoices?sort=-due_on&amp;status=open">Due</a>');
+  });
+
+  test('and by nothing else', async () => {
+    expect((await finance.get('/console/invoices?sort=number;')).status).toBe(400);
+    expect((await finance.get('/console/invoices?after=x')).status).toBe(400);
+  });
+});
+
+test('every filter of the command is one of the page', async () => {
+  const text = await page('?overdue=yes');
+  for (const name of ['month', 'partner', 'amount', 'text', 'from', 'to']) expect(text).toContain(`name="${name}"`);
+  expect(text).toContain('<a href="/console/invoices?overdue=yes" aria-current="page">Overdue</a>');
+  expect(numbers(await page('?amount=1,250.00'))).toContain('INV-2026-000001');
+});
+
+test('ticked rows go to an act as several values of its field', async () => {
+  expect(await page('')).toContain('name="numbers" value="INV-2026-000001" aria-label="Select INV-2026-000001"');
+  const form = await finance.get(
+    '/console/acts/payment.apply?numbers=INV-2026-000001&numbers=INV-2026-000002&paymentId=7',
+  );
+  expect(form.status).toBe(200);
+  expect([...form.text.matchAll(/name="numbers"[^>]*|value="(INV[^"]*)"[^>]*name="numbers"/g)].length).toBeGreaterThan(
+    2,
+  );
+  expect(form.text).toContain('INV-2026-000002');
+});
+
+test('what is open of the documents of the filter stands above them', async () => {
+  const [row] = await books.sql<{ sum: string }>(
+    `SELECT to_char(sum(b.balance), 'FM999,999.00') AS sum FROM documents d JOIN document_balances b USING (document_id)
+     WHERE d.currency = 'USD' AND d.document = 'invoice'`,
+  );
+  expect(await page('')).toContain(`${row?.sum}\u00a0`);
+});
