@@ -41,6 +41,8 @@ export interface ActContext extends ActorContext {
   readonly database: Database;
   /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
   readonly width?: number | undefined;
+  /** A preview: the transaction is undone. */
+  readonly undone?: true | undefined;
   /** A dry run of a command, which also shows what cannot be done yet, such as the close of a running month. */
   readonly forecast?: boolean | undefined;
 }
@@ -115,12 +117,14 @@ interface Parts<Input, Result, Followed, Json> {
   /** Does it. Refuses what cannot be. */
   perform(tx: Transaction, context: ActContext, input: Input): Promise<Result>;
   /**
-   * For an act of several transactions, such as a close: does all of them by `context.permitted`. Without it, `perform` is
-   * done in one. A preview always performs.
+   * For an act of several transactions, such as a close: does all of them by `context.permitted`. Without it, and where the
+   * act was confirmed or approved, `perform` is done in one. A preview always performs.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
+  /** What happens outside, before the transaction. */
+  begin?(context: ActContext, input: Input): Promise<void>;
   /** What happens outside the transaction, at once: failpoint, payment link. Also where delivery is left to others. */
-  committed?(context: ActContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
+  committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
   /** What follows unless delivery is left to others: e-mails. */
   after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
   /** What a preview compares; `result` is undefined before the act, and after it names the things that it made. */

@@ -20,12 +20,13 @@ import {
   readOtherCurrencies,
   readSums,
 } from '../close/queries.ts';
-import { closeInPreview, closeMonths } from '../close/run.ts';
+import { closeMonths, closeTogether } from '../close/run.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { ForeseenHold } from '../delivery/foresee.ts';
 import { documentJson } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { countNeedingAttention } from '../mail/queries.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -50,6 +51,8 @@ interface Closed {
   readonly months: readonly Month[];
   /** Why it closed no more of them. What was closed before is delivered first. */
   readonly failure?: unknown;
+  /** In one transaction. */
+  readonly together?: true;
 }
 
 export const monthClose = defineAct({
@@ -69,9 +72,10 @@ export const monthClose = defineAct({
   },
   subject: ({ month }) => month ?? 'due months',
   partners: async () => 'all',
-  perform: async (tx, context, input): Promise<Closed> => ({
-    months: await closeInPreview(tx, context, { ...input, forecast: context.forecast ?? false }),
-  }),
+  async perform(tx, context, input): Promise<Closed> {
+    const { forecast, undone = false } = context;
+    return { months: await closeTogether(tx, context, { ...input, forecast, preview: undone }), together: true };
+  },
   async run({ database, permitted, deliver, reporter, ...context }, input): Promise<Closed> {
     if (deliver) await database.reading(refuseWhilePaused);
     const months: Month[] = [];
@@ -81,10 +85,22 @@ export const monthClose = defineAct({
         reporter.onClosed?.(closed, others);
       });
     } catch (failure) {
-      if (!deliver || months.length === 0) throw failure;
-      return { months, failure };
+      if (reporter.onCloseFailed !== undefined) reporter.onCloseFailed(failure);
+      else if (deliver && months.length > 0) return { months, failure };
+      else throw failure;
     }
     return { months };
+  },
+  async committed({ database, reporter }, { result: { months, together } }) {
+    if (!together || months.length === 0) return;
+    failpoint('close.committed');
+    const others = await database.reading((tx) => readOtherCurrencies(tx, months));
+    for (const each of months) {
+      reporter.onClosed?.(
+        each,
+        others.filter(({ month }) => month === each),
+      );
+    }
   },
   async after({ reporter, ...context }, { result: { months, failure } }) {
     const { followClose } = await import('../month-end/month-end.ts');

@@ -7,39 +7,44 @@ import { printable } from '../text-table.ts';
 import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
 import { inputInWords } from './fields.ts';
 
-/** What an act would do now. Approvals compare the changes and the amounts; the report is for people. */
-export interface Consequence<Json = unknown> {
-  readonly report: Report<Json>;
+/** What an act changes, as it is compared: with what was confirmed, and with what was approved. */
+interface Figures {
   readonly changes: readonly Change[];
   /** What thresholds are compared with; one for each currency. */
   readonly amounts: readonly Amount[];
 }
 
+/** What an act would do now. The report is for people. */
+export interface Consequence<Json = unknown> extends Figures {
+  readonly report: Report<Json>;
+}
+
 export type Change = PreviewedChange;
 
 /** Does the act. The caller undoes the transaction. */
-export const consequenceOf = async <Input, Result, Followed, Json>(
+export async function consequenceOf<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   input: Input,
-): Promise<Consequence<Json>> => (await performWithConsequence(tx, context, act, input)).consequence;
+): Promise<Consequence<Json>> {
+  const undone: ActContext = { ...context, undone: true };
+  const { result, ...figures } = await performSeen(tx, undone, act, input);
+  const tried = { input, result, delivered: false, followed: undefined, preview: true };
+  return { ...figures, report: await act.report(tx, undone, tried) };
+}
 
-/** Does the act, and says what it did. */
-export async function performWithConsequence<Input, Result, Followed, Json>(
+/** Does the act, and gives what it changed. */
+export async function performSeen<Input, Result>(
   tx: Transaction,
   context: ActContext,
-  act: Act<Input, Result, Followed, Json>,
+  act: Act<Input, Result>,
   input: Input,
-): Promise<{ readonly consequence: Consequence<Json>; readonly result: Result }> {
+): Promise<Figures & { readonly result: Result }> {
   const before = await act.facts(tx, input, undefined, context);
   const result = await act.perform(tx, context, input);
-  const after = await act.facts(tx, input, result, context);
-  const tried = { input, result, delivered: false, followed: undefined, preview: true };
-  const report = await act.report(tx, context, tried);
-  const seen = { before, after };
-  const consequence = { report, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
-  return { consequence, result };
+  const seen = { before, after: await act.facts(tx, input, result, context) };
+  return { result, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
 }
 
 /** The same within a transaction that goes on. */
@@ -56,13 +61,13 @@ export async function consequenceAside<Input>(
   return consequence;
 }
 
-const amountsOf = ({ amounts }: Pick<Consequence, 'amounts'>) =>
+const amountsOf = ({ amounts }: Pick<Figures, 'amounts'>) =>
   amounts.map((each) => ({ currency: each.currency, amount: each.toString() }));
 
 /** Stands for the figures of a preview: what is confirmed or approved is done only if they are the same. A report may name new ids. */
-export const digestOf = (consequence: Consequence): string =>
+export const digestOf = (figures: Figures): string =>
   createHash('sha256')
-    .update(JSON.stringify([consequence.changes, amountsOf(consequence).map(Object.values)]))
+    .update(JSON.stringify([figures.changes, amountsOf(figures).map(Object.values)]))
     .digest('hex');
 
 /** A preview as a request for approval keeps it: what was asked for in words, and what it would do. */

@@ -15,7 +15,6 @@ import {
   actUnderApproval,
   type OnePerson,
   type PreviewedChange,
-  type RequestRow,
   readApprovers,
 } from '../people/approval-queries.ts';
 import {
@@ -60,9 +59,9 @@ export interface Agreed {
 
 /** What the first transaction of an act was permitted to do. */
 export interface Permission {
-  /** Stands for what was compared (digestOf): the act does that and nothing else. */
+  /** Of what was approved or compared (digestOf): the act does that and nothing else. */
   readonly digest?: string | undefined;
-  /** All that the act was going to change; undefined where nothing was compared. */
+  /** All that the act was going to change; undefined where nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
   /** Nobody else could approve it. A later transaction asks again: there may be somebody by then. */
@@ -107,10 +106,10 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called in each transaction of the act, before it does anything. What the act is about to do is compared with what was
- * approved, confirmed and allowed: in the first transaction the whole of it, in a later one the rest, which must be part of
- * that. A refusal that it returns keeps the act from being done; what this wrote, such as a request for approval, is
- * committed all the same. Throws OutdatedPreview.
+ * Called in each transaction of the act, before it does anything. Where a rule asks for a second person, it computes what the
+ * act is about to do: in the first transaction the whole of it, in a later one the rest, which must be part of that. A refusal
+ * that it returns keeps the act from being done; what this wrote, such as a request for approval, is committed all the same.
+ * Throws OutdatedPreview. What was approved or confirmed is compared by the caller with what the act then did.
  */
 export async function permit<Input>(
   tx: Transaction,
@@ -120,28 +119,17 @@ export async function permit<Input>(
   { approval, shown, earlier }: Agreed & { readonly earlier?: Permission | undefined } = {},
 ): Promise<Refusal | Permission> {
   await admit(tx, context, act, input, { isAsked: approval !== undefined });
+  if (approval !== undefined) return approve(tx, context, approval);
   const rule = context.settings.approvals[act.name];
-  if (approval === undefined && shown === undefined && rule === undefined) return {};
-  const request =
-    approval === undefined || earlier !== undefined
-      ? undefined
-      : await openRequest(tx, { ...context, actor: approval.approver }, approval.requestId, 'approve');
+  if (rule === undefined) return {};
   const consequence = await consequenceAside(tx, context, act, input);
   const digest = digestOf(consequence);
+  if (shown !== undefined && digest !== shown) throw new OutdatedPreview();
   const isRest = earlier?.changes !== undefined && isPartOf(consequence.changes, earlier.changes);
-  if (shown !== undefined && !(isRest || (earlier === undefined && digest === shown))) {
-    throw new OutdatedPreview();
-  }
-  if (approval !== undefined) {
-    if (!isRest) await approve(tx, context, consequence, approval, { request, earlier });
-    await actUnderApproval(tx, approval.requestId, approval.approver.user?.login ?? '');
-    return earlier ?? { digest, changes: consequence.changes };
-  }
   if (isRest && earlier.alone === undefined) {
     if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
     return earlier;
   }
-  if (rule === undefined) return { digest, changes: consequence.changes };
   const answer = await ask(tx, context, act, input, rule, consequence);
   return answer instanceof Refusal ? answer : { digest, ...answer };
 }
@@ -152,19 +140,18 @@ const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedCha
 };
 const written = ({ of, field, before, after }: PreviewedChange): string => JSON.stringify([of, field, before, after]);
 
-/** Records the approval, if the act would still do what the request shows. A later transaction does not, if it comes here. */
+/** Records the approval. It is undone with the transaction if the act does something else than the request shows. */
 async function approve(
   tx: Transaction,
   context: ActContext,
-  consequence: Consequence,
   { requestId, approver, reason }: Approval,
-  { request, earlier }: { request: RequestRow | undefined; earlier: Permission | undefined },
-): Promise<void> {
-  if (request === undefined || digestOf(consequence) !== request.preview_hash) {
-    throw outdated(requestId, request?.preview.changes ?? earlier?.changes ?? [], consequence.changes);
-  }
-  await recordDecision(tx, { ...context, actor: approver }, request, { decision: 'approve', reason });
+): Promise<Permission> {
+  const deciding = { ...context, actor: approver };
+  const request = await openRequest(tx, deciding, requestId, 'approve');
+  await recordDecision(tx, deciding, request, { decision: 'approve', reason });
   failpoint('approval.decided');
+  await actUnderApproval(tx, requestId, approver.user?.login ?? '');
+  return { digest: request.preview_hash, changes: request.preview.changes };
 }
 
 /** The refusal of an approval whose act would not do what the request shows. */

@@ -3,9 +3,9 @@ import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import type { Act, ActContext, Report, RunContext } from './act.ts';
+import type { Act, ActContext, Report } from './act.ts';
 import { namesOf } from './command.ts';
-import { type Consequence, consequenceOf, digestOf, performWithConsequence } from './consequence.ts';
+import { type Consequence, consequenceOf, digestOf, performSeen } from './consequence.ts';
 import { readFields } from './fields.ts';
 import { type Agreed, admit, OutdatedPreview, outdated, type Permission, permit } from './permit.ts';
 
@@ -30,44 +30,25 @@ export async function runAct<Input, Result, Followed, Json>(
 ): Promise<Report<Json>> {
   const input = readInput(act, given);
   await readFiles(context, act, input, { isAsked: approval !== undefined });
+  await act.begin?.(context, input);
   const heard = { ...context, reporter };
   const deliver = follows && later === undefined;
-  const result = act.run
-    ? await runPermitted(act.run.bind(act), { ...heard, deliver }, act, input, { approval, shown })
-    : await performPermitted(context, act, input, { approval, shown });
-  await act.committed?.(context, { input, result });
+  const isAgreed = approval !== undefined || shown !== undefined;
+  const result =
+    act.run && !isAgreed
+      ? await act.run({ ...heard, deliver, permitted: permitting(context, act, input) }, input)
+      : await performPermitted(context, act, input, { approval, shown });
+  await act.committed?.(heard, { input, result });
   if (follows) later?.(async () => act.after?.(heard, { input, result }));
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
   const done = { input, result, delivered: deliver, followed, preview: false };
   return context.database.reading((tx) => act.report(tx, context, done));
 }
 
-/** An act of several transactions. One that finds nothing to do begins none, and is compared all the same. */
-async function runPermitted<Input, Result>(
-  run: (context: RunContext, input: Input) => Promise<Result>,
-  context: Omit<RunContext, 'permitted'>,
-  act: Act<Input>,
-  input: Input,
-  agreed: Agreed,
-): Promise<Result> {
-  let isCompared = agreed.approval === undefined && agreed.shown === undefined;
-  const database = permitting(context, act, input, agreed);
-  const permitted: Database = {
-    ...database,
-    transaction(work) {
-      isCompared = true;
-      return database.transaction(work);
-    },
-  };
-  const result = await run({ ...context, permitted }, input);
-  if (!isCompared) await database.transaction(async () => undefined);
-  return result;
-}
-
 /** How often an act is begun again because others changed what it does while it was compared. */
 const ATTEMPTS = 5;
 
-/** An act of one transaction. Where nobody confirmed or approved it, what others changed meanwhile is compared anew. */
+/** Does an act in one transaction. Where nobody confirmed or approved it, what others changed meanwhile is compared anew. */
 async function performPermitted<Input, Result, Followed, Json>(
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
@@ -77,7 +58,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   const isAgreed = agreed.approval !== undefined || agreed.shown !== undefined;
   for (let attempt = 1; ; attempt += 1) {
     let permission: Permission = {};
-    const database = permitting(context, act, input, { approval: agreed.approval }, (given) => {
+    const database = permitting(context, act, input, agreed, (given) => {
       permission = given;
     });
     try {
@@ -101,11 +82,11 @@ async function performAsAgreed<Input, Result, Followed, Json>(
 ): Promise<Result> {
   const agreed = [shown, permission.digest].filter((each) => each !== undefined);
   if (agreed.length === 0) return act.perform(tx, context, input);
-  const { consequence, result } = await performWithConsequence(tx, context, act, input);
-  const digest = digestOf(consequence);
+  const { result, ...figures } = await performSeen(tx, context, act, input);
+  const digest = digestOf(figures);
   if (agreed.every((each) => each === digest)) return result;
   if (approval === undefined) throw new OutdatedPreview();
-  throw outdated(approval.requestId, permission.changes ?? [], consequence.changes);
+  throw outdated(approval.requestId, permission.changes ?? [], figures.changes);
 }
 
 /** Does an act in a transaction that is undone. Refuses as the act does. `isAsked`: a request for approval has its input. */

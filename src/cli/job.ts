@@ -4,18 +4,19 @@ import type { Act } from '../acts/act.ts';
 import { withdrawDone } from '../acts/approve.ts';
 import { booksClose } from '../acts/books.ts';
 import { monthClose, monthJson } from '../acts/close.ts';
-import { permitting } from '../acts/run.ts';
+import { permitting, runAct } from '../acts/run.ts';
 import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
-import { readMonthFacts } from '../close/queries.ts';
+import { type OtherCurrency, readMonthFacts } from '../close/queries.ts';
 import { LOCKS } from '../database/locks.ts';
 import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention } from '../mail/queries.ts';
+import type { Month } from '../month.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
-import { deliverAll, runMonthEnd, sendEmails } from '../month-end/month-end.ts';
+import { deliverAll, sendEmails } from '../month-end/month-end.ts';
 import { processEvents } from '../payments/processor-events/process.ts';
 import { recordReminders } from '../payments/remind.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
@@ -103,21 +104,20 @@ export function runMonthClose(): Promise<number> {
   return runJob('month-close', async (job) => {
     const { database, log } = job;
     let refusal: unknown;
-    const closed = await runMonthEnd(
-      { ...job, permitted: permitting(job, monthClose, {}) },
-      {},
-      {
-        ...logOf(job.log),
-        onClosed(month, others) {
-          log.info({ month }, 'month closed');
-          for (const other of others) log.warn(other, 'not in the currency of the partner');
-        },
-        onCloseFailed: (error) => {
-          logRefused(log, error);
-          refusal = error;
-        },
+    const closed: Month[] = [];
+    const reporter = {
+      ...logOf(job.log),
+      onClosed(month: Month, others: readonly OtherCurrency[]) {
+        closed.push(month);
+        log.info({ month }, 'month closed');
+        for (const other of others) log.warn(other, 'not in the currency of the partner');
       },
-    );
+      onCloseFailed(error: unknown) {
+        logRefused(log, error);
+        refusal = error;
+      },
+    };
+    await runAct(job, monthClose, {}, { reporter });
     await database.reading(async (tx) => {
       const seals = await readSealsOf(tx, closed);
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');

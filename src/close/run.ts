@@ -54,7 +54,7 @@ export function previewClose<Seen = undefined>(
   look?: (tx: Transaction, found: PreviewedClose) => Promise<Seen>,
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
   return database.preview(async (tx) => {
-    const months = await closeInPreview(tx, context, { ...request, forecast: true });
+    const months = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
     const feeds: Feeds[] = [];
     for (const month of months) feeds.push(await readPartnerFeeds(tx, context.settings, month));
     const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
@@ -62,14 +62,12 @@ export function previewClose<Seen = undefined>(
   });
 }
 
-/** Closes the months that would be closed, in a transaction that the caller undoes. A forecast also shows what is refused yet. */
-export async function closeInPreview(
-  tx: Transaction,
-  context: IssueContext,
-  request: Omit<CloseRequest, 'preview'>,
-): Promise<Month[]> {
-  const next = () => closeNext(tx, context, { ...request, preview: true });
-  const months: Month[] = [];
-  for (let month = await next(); month !== undefined; month = await next()) months.push(month);
-  return months;
+/** Closes all months of the plan in one transaction. The caller undoes that of a preview. */
+export async function closeTogether(tx: Transaction, context: IssueContext, request: CloseRequest): Promise<Month[]> {
+  const closed: Month[] = [];
+  while ((await planClose(tx, context, request)).length > 0) {
+    const month = await closeNext(tx, context, request);
+    if (month !== undefined) closed.push(month);
+  }
+  return closed;
 }

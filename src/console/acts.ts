@@ -1,7 +1,6 @@
 /** The pages of every act of the registry, for the role that each needs: its form, its preview, its confirmation. */
 import type { Act, Report } from '../acts/act.ts';
 import { monthClose } from '../acts/close.ts';
-import { digestOf } from '../acts/consequence.ts';
 import { inputOfForm } from '../acts/fields.ts';
 import { glExport } from '../acts/general-ledger.ts';
 import { ACTS } from '../acts/registry.ts';
@@ -36,15 +35,12 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
   const step = form.get('step');
   if (step === 'edit') return { screen: actForm(asked) };
   try {
-    const consequence = await previewAct(visit.context, act, input);
-    if (step !== 'confirm') return { screen: actPreview(asked, consequence) };
-    const shown = form.get('shown') ?? '';
-    if (shown !== digestOf(consequence)) return { screen: actPreview(asked, consequence, true), status: 409 };
-    const report = await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
-    return doneOf(act, visit, report, input);
-  } catch (thrown) {
+    if (step !== 'confirm') return { screen: actPreview(asked, await previewAct(visit.context, act, input)) };
+    const report = await confirmed(act, visit, input, form.get('shown') ?? '');
+    if (report !== undefined) return doneOf(act, visit, report, input);
     // Somebody else was faster: shown again.
-    if (thrown instanceof OutdatedPreview) return answerTo(act, visit, form);
+    return { screen: actPreview(asked, await previewAct(visit.context, act, input), true), status: 409 };
+  } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
     if (thrown.code === 'approval_needed') {
       const request = Number(thrown.facts['request_id']);
@@ -52,6 +48,16 @@ async function answerTo(act: Act, visit: Visit, form: URLSearchParams): Promise<
       return { screen: actAsked(act, visit.reader, thrown, [link, ...linksOf(act, visit.reader, input)]) };
     }
     return { screen: actForm(asked, thrown), status: 422 };
+  }
+}
+
+/** Undefined where it would do something else by now than what was shown. */
+async function confirmed(act: Act, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
+  try {
+    return await runAct(visit.context, act, input, { ...laterOf(act, visit), shown });
+  } catch (thrown) {
+    if (thrown instanceof OutdatedPreview) return undefined;
+    throw thrown;
   }
 }
 

@@ -1,9 +1,8 @@
 /**
- * The month's end: close what is due, deliver what was issued, then tell finance and the auditor. The command, the job and
- * the standing worker all do it by this module.
+ * What follows a close: deliver what was issued, then tell finance and the auditor. The command, the console, the job and the
+ * standing worker all do it by this module.
  */
-import type { CloseRequest } from '../close/close.ts';
-import { closeMonths, type OnClosed } from '../close/run.ts';
+import type { OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
@@ -21,8 +20,6 @@ import { COMPOSERS } from './emails/composers.ts';
 
 export interface MonthEndContext extends ActorContext {
   readonly database: Database;
-  /** Asks before each transaction of a close whether it may be done. */
-  readonly permitted?: Database | undefined;
 }
 
 /** Told what happens, as it happens: by a log, or by notes and a progress bar. */
@@ -42,27 +39,6 @@ export interface Reporter extends WebhookReporter {
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
   /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
   readonly onCloseFailed?: (error: unknown) => void;
-}
-
-/** Closes what is asked for and due, delivers, and tells finance and the auditor. Gives the months that it closed. */
-export async function runMonthEnd(
-  context: MonthEndContext,
-  request: Omit<CloseRequest, 'preview'>,
-  reporter: Reporter,
-): Promise<Month[]> {
-  await context.database.reading(refuseWhilePaused);
-  const closed: Month[] = [];
-  try {
-    await closeMonths(context.permitted ?? context.database, context, request, (month, others) => {
-      closed.push(month);
-      reporter.onClosed?.(month, others);
-    });
-  } catch (error) {
-    if (reporter.onCloseFailed === undefined) throw error;
-    reporter.onCloseFailed(error);
-  }
-  await followClose(context, reporter, closed);
-  return closed;
 }
 
 /** What follows the close of these months: delivers what is not delivered, and tells finance and the auditor. */

@@ -4,6 +4,7 @@ import type { ActContext } from '../../src/acts/act.ts';
 import { approveRequest } from '../../src/acts/approve.ts';
 import { monthClose } from '../../src/acts/close.ts';
 import { digestOf } from '../../src/acts/consequence.ts';
+import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
 import { paymentUnapply } from '../../src/acts/payment/apply.ts';
 import { paymentImport } from '../../src/acts/payment/import.ts';
@@ -11,6 +12,8 @@ import { paymentRecord } from '../../src/acts/payment/record.ts';
 import { OutdatedPreview, previewAct, runAct } from '../../src/acts/run.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import type { Database } from '../../src/database/database.ts';
+import { LOCKS } from '../../src/database/locks.ts';
+import type { Transaction } from '../../src/database/transaction.ts';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
@@ -102,14 +105,14 @@ describe('what somebody else changes after an act was permitted and before it is
     });
     payment = (paid.json as { payment_id: number }).payment_id;
   });
-  /** The act, with the payment taken back just before it is done, which is after it was done aside. */
-  function interrupted(): typeof invoiceWriteOff {
+  /** The act, with the payment taken back just before it is done: under a rule that is after it was done aside. */
+  function interrupted({ at }: { at: number }): typeof invoiceWriteOff {
     let times = 0;
     return {
       ...invoiceWriteOff,
       async perform(tx, context, input) {
         times += 1;
-        if (times === 2) await runAct(await as(world, SAM, {}), paymentUnapply, { paymentId: payment });
+        if (times === at) await runAct(await as(world, SAM, {}), paymentUnapply, { paymentId: payment });
         return invoiceWriteOff.perform(tx, context, input);
       },
     };
@@ -117,7 +120,7 @@ describe('what somebody else changes after an act was permitted and before it is
   const input = { number, reason: 'small' };
 
   test('is judged by the rule as well', async () => {
-    const refused = await refusalOf(runAct(await as(world, MARA, above('5.00')), interrupted(), input));
+    const refused = await refusalOf(runAct(await as(world, MARA, above('5.00')), interrupted({ at: 2 }), input));
     expect(refused.code).toBe('approval_needed');
     expect(refused.facts['above']).toMatchObject([{ amount: '7.00' }]);
   });
@@ -127,7 +130,7 @@ describe('what somebody else changes after an act was permitted and before it is
     const { facts } = await refusalOf(runAct(await as(world, MARA, rules), invoiceWriteOff, input));
     const approver = (await as(world, LEE, rules)).actor;
     const approval = { requestId: Number(facts['request_id']), approver, reason: null };
-    const refused = await refusalOf(runAct(await as(world, MARA, rules), interrupted(), input, { approval }));
+    const refused = await refusalOf(runAct(await as(world, MARA, rules), interrupted({ at: 1 }), input, { approval }));
     expect(refused.code).toBe('approval_outdated');
     expect(await world.sql('SELECT FROM approval_decisions')).toEqual([]);
   });
@@ -136,11 +139,65 @@ describe('what somebody else changes after an act was permitted and before it is
     'leaves one write-off of what is open by then where the rule allows it: above %s',
     async (most) => {
       const allowed = most === '9.00';
-      const done = runAct(await as(world, MARA, above(most)), interrupted(), input, { deliver: false });
+      const done = runAct(await as(world, MARA, above(most)), interrupted({ at: 2 }), input, { deliver: false });
       await (allowed ? done : refusalOf(done));
       expect(await world.sql('SELECT amount::text FROM write_offs')).toEqual(allowed ? [{ amount: '7.00' }] : []);
     },
   );
+});
+
+describe('what was agreed on is computed once', () => {
+  /** The context, and how often the ledger is locked for a close in its committed transactions. */
+  function counted(context: ActContext): { context: ActContext; locks: () => number } {
+    let locks = 0;
+    const count = (tx: Transaction): Transaction => ({
+      ...tx,
+      ask(statement) {
+        if (statement.text.includes(`pg_advisory_xact_lock(${LOCKS.ledger})`)) locks += 1;
+        return tx.ask(statement);
+      },
+    });
+    const { transaction } = context.database;
+    const database: Database = { ...context.database, transaction: (work) => transaction((tx) => work(count(tx))) };
+    return { context: { ...context, database }, locks: () => locks };
+  }
+
+  test('a confirmed close locks the ledger once', async () => {
+    world.at('2026-09-02T10:00:00Z');
+    await world.rows([quote({ accepted_at: '2026-08-10T10:00:00Z' })]);
+    const context = await as(world, MARA, {});
+    const shown = digestOf(await previewAct(context, monthClose, { month: '2026-08' as Month }));
+    const seen = counted(context);
+    await runAct(seen.context, monthClose, { month: '2026-08' as Month }, { deliver: false, shown });
+    expect(seen.locks()).toBe(1);
+    expect((await world.verify()).checks.flatMap(({ differences }) => differences)).toEqual([]);
+  });
+
+  test('an approved close locks the ledger once', async () => {
+    world.at('2026-09-02T10:00:00Z');
+    await world.rows([quote({ accepted_at: '2026-08-10T10:00:00Z' })]);
+    const rules: Settings['approvals'] = { 'month.close': { always: true } };
+    const { facts } = await refusalOf(runAct(await as(world, MARA, rules), monthClose, {}, { deliver: false }));
+    const seen = counted(await as(world, LEE, rules));
+    await approveRequest(seen.context, Number(facts['request_id']), { deliver: false, reason: null });
+    expect(seen.locks()).toBe(1);
+  });
+
+  test('a confirmed void is done once', async () => {
+    const context = await as(world, MARA, {});
+    const input = { number: 'INV-2026-000001', reason: 'wrong' };
+    const shown = digestOf(await previewAct(context, invoiceVoid, input));
+    let times = 0;
+    const act: typeof invoiceVoid = {
+      ...invoiceVoid,
+      perform(...given) {
+        times += 1;
+        return invoiceVoid.perform(...given);
+      },
+    };
+    await runAct(context, act, input, { deliver: false, shown });
+    expect(times).toBe(1);
+  });
 });
 
 test('verify finds an act that should have asked for approval and did not', async () => {
@@ -185,14 +242,12 @@ describe('a run over several months', () => {
     (await world.sql<{ month: string }>('SELECT month FROM closed_months ORDER BY month')).map(({ month }) => month);
   const QUIET = { deliver: false, reason: null };
 
-  /** Something is imported between the first and the second month. */
+  /** Something is imported just before it is done. */
   function disturbed(context: ActContext): ActContext {
-    let transactions = 0;
     const database: Database = {
       ...context.database,
       async transaction(work) {
-        transactions += 1;
-        if (transactions === 2) await world.rows([quote({ accepted_at: '2026-09-11T10:00:00Z', partner_id: 'p-2' })]);
+        await world.rows([quote({ accepted_at: '2026-09-11T10:00:00Z', partner_id: 'p-2' })]);
         return context.database.transaction(work);
       },
     };
@@ -204,28 +259,28 @@ describe('a run over several months', () => {
     return Number(facts['request_id']);
   }
 
-  test('is done as it was approved, month by month', async () => {
+  test('is done as it was approved, all of it in one transaction', async () => {
     await approveRequest(await as(world, LEE, CLOSE), await asked(), QUIET);
     expect(await closedMonths()).toEqual(['2026-07', '2026-08', '2026-09']);
     expect(await differences('acts_approved')).toEqual([]);
   });
 
-  test('ends before the month that would be another one than was approved', async () => {
+  test('closes no month where one of them would be another one than was approved', async () => {
     const request = await asked();
     const refused = await refusalOf(approveRequest(disturbed(await as(world, LEE, CLOSE)), request, QUIET));
     expect(refused.code).toBe('approval_outdated');
-    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+    expect(await closedMonths()).toEqual(['2026-07']);
   });
 
-  test('ends before the month that would be another one than was confirmed', async () => {
+  test('closes no month where one of them would be another one than was confirmed', async () => {
     const context = await as(world, MARA, {});
     const shown = digestOf(await previewAct(context, monthClose, {}));
     await expect(runAct(disturbed(context), monthClose, {}, { deliver: false, shown })).rejects.toThrow(
       OutdatedPreview,
     );
-    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+    expect(await closedMonths()).toEqual(['2026-07']);
     await expect(runAct(context, monthClose, {}, { deliver: false, shown })).rejects.toThrow(OutdatedPreview);
-    expect(await closedMonths()).toEqual(['2026-07', '2026-08']);
+    expect(await closedMonths()).toEqual(['2026-07']);
   });
 
   test('that finds nothing to do any more is refused as outdated, approved or confirmed', async () => {
