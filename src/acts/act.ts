@@ -11,6 +11,7 @@
  *      export const invoiceVoid = defineAct({
  *        name: 'invoice.void',              // as its audit event; a noun and a verb
  *        title: 'Void a document',
+ *        command: { arguments: { number: '<number>' } },  // command.ts; the other fields are options
  *        role: 'finance',
  *        input: { number: documentNumber(), reason: reason() },   // fields.ts: each has a label, a help, a kind
  *        subject: ({ number }) => number,
@@ -22,9 +23,9 @@
  *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
- * 3. Add it to registry.ts. test/acts/registry.test.ts then asks for what is missing.
- * 4. Let its command turn options into the input (cli/run-act.ts):
- *    `.action(act(doing(invoiceVoid, (number: string, options: Options) => ({ number, ...options }))))`.
+ * 3. Name it in names.ts. test/acts/registry.test.ts then asks for what is missing.
+ * 4. Name its command in cli/program.ts: `actCommand(loadAct('invoice.void'))`. One that does more than the act is written by
+ *    hand in cli/commands/, with `doing` of cli/run-act.ts.
  */
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';

@@ -14,13 +14,17 @@ const actOf = ({ actor, environment }: ActContext): ClientAct => ({
 
 const CLIENT = () => text('Client', 'The id of the client.');
 const VALID_DAYS = () =>
-  whole('Valid days', 'Let the secret expire after this many days. Default: never.', { most: 3650 }).optional();
+  whole('Valid days', 'Let the secret expire after this many days. Default: never.', {
+    most: 3650,
+    value: 'days',
+  }).optional();
 
 const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
 
 export const clientCreate = defineAct({
   name: 'client.create',
   title: 'Create an API client for a partner',
+  command: { summary: 'Create a client for a partner and show its secret once', arguments: { partnerId: '<partner>' } },
   role: 'administrator',
   input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
   subject: ({ partnerId }) => partnerId,
@@ -41,13 +45,14 @@ export const clientCreate = defineAct({
 export const clientRotate = defineAct({
   name: 'client.rotate',
   title: 'Add a secret to an API client',
+  command: { summary: 'Add a secret; the previous one stays valid for a while', arguments: { clientId: '<client>' } },
   role: 'administrator',
   input: {
     clientId: CLIENT(),
     overlapDays: whole(
       'Overlap days',
       `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 it ends now, its tokens within an hour.`,
-      { least: 0, most: 3650 },
+      { least: 0, most: 3650, value: 'days' },
     ).optional(),
     validDays: VALID_DAYS(),
   },
@@ -71,6 +76,7 @@ export const clientRotate = defineAct({
 export const clientRevoke = defineAct({
   name: 'client.revoke',
   title: 'Revoke an API client for good',
+  command: { summary: 'Revoke a client with its secrets and tokens, permanently', arguments: { clientId: '<client>' } },
   role: 'administrator',
   input: { clientId: CLIENT() },
   subject: ({ clientId }) => clientId,

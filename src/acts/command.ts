@@ -17,8 +17,12 @@ export interface ActCommand extends CommandWords {
   readonly summary?: string;
   /** Below its options. */
   readonly help?: string;
-  /** `deliver`: it takes --no-deliver. */
-  readonly flags?: readonly 'deliver'[];
+  /** It takes --no-deliver. */
+  readonly deliver?: true;
+  /** It takes --dry-run, with this help. */
+  readonly dryRun?: string;
+  /** It runs without a user: as `cron`. */
+  readonly unattended?: true;
 }
 
 interface Typed {
@@ -35,11 +39,17 @@ const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
   ...{ amount: 'amount', date: 'date', instant: 'time', month: 'month', file: 'file' },
 };
 
-/** `--reason <reason>` */
+/** `creditNote` is `credit-note`. */
+export const inKebab = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
+
+/** `--reason <reason>`, `--partner <id>` */
 export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
   if (options[name] !== undefined) return options[name];
-  const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  return kind === 'flag' ? option : `${option} <${value ?? PLACEHOLDERS[kind] ?? option.slice(2)}>`;
+  const what = inKebab(name);
+  if (kind === 'flag') return `--${what}`;
+  // An id is asked for by what it is of.
+  return what.endsWith('-id') ? `--${what.slice(0, -3)} <id>` : `--${what} <${value ?? PLACEHOLDERS[kind] ?? what}>`;
 }
 
 /** How a field is named to whoever typed it: `<number>` or `--invoice`. */
@@ -48,7 +58,7 @@ export const namesOf =
   (name: string): string => {
     const field = fieldsOf(input).find((each) => each.name === name);
     if (field === undefined) return name;
-    return words.arguments?.[name]?.replaceAll(/[<[\]>]/g, '') ?? flagsOf(field, words).replace(/ .*/, '');
+    return words.arguments?.[name]?.replaceAll(/[<[\].>]/g, '') ?? flagsOf(field, words).replace(/ .*/, '');
   };
 
 /** An input, or what is known of one. */
@@ -70,4 +80,4 @@ export function commandText(act: Typed, known: Known): string {
   return ['reckoner', wordsOf(act), ...words.filter((word) => word !== '')].join(' ');
 }
 
-const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\]>]/g, '').toUpperCase();
+const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();

@@ -15,6 +15,11 @@ const INVOICE = () => text('Invoice', 'The invoice.');
 export const creditApply = defineAct({
   name: 'credit.apply',
   title: 'Apply open credit to an invoice',
+  command: {
+    summary: "Apply open credit to an open invoice of the partner, in the credit note's currency",
+    arguments: { creditNote: '<credit-note>' },
+    options: { number: '--invoice <number>' },
+  },
   role: 'finance',
   input: {
     creditNote: CREDIT_NOTE(),
@@ -38,6 +43,10 @@ export const creditApply = defineAct({
 export const creditUnapply = defineAct({
   name: 'credit.unapply',
   title: 'Take back the credit that is applied to an invoice',
+  command: {
+    arguments: { creditNote: '<credit-note>' },
+    options: { number: '--invoice <number>' },
+  },
   role: 'finance',
   input: { creditNote: CREDIT_NOTE(), number: INVOICE(), onLatestDate: onLatestDate() },
   subject: ({ creditNote }) => creditNote,

@@ -14,8 +14,16 @@ const EMAIL = () => whole('E-mail', 'Its number, from the list of e-mails.');
 export const emailResend = defineAct({
   name: 'email.resend',
   title: 'Send an e-mail again',
+  command: {
+    summary: 'Send an e-mail again, as a new one with a Message-ID of its own',
+    arguments: { emailId: '<email>' },
+    deliver: true,
+  },
   role: 'finance',
-  input: { emailId: EMAIL(), to: text('To', 'Send to this address instead of the usual one.').optional() },
+  input: {
+    emailId: EMAIL(),
+    to: text('To', 'Send to this address instead of the usual one.', { value: 'address' }).optional(),
+  },
   subject: ({ emailId }) => String(emailId),
   partners: (tx, { emailId }) => partnersOfEmail(tx, emailId),
   async perform(tx, context, { emailId, to }) {
@@ -46,6 +54,10 @@ export const emailResend = defineAct({
 export const emailDismiss = defineAct({
   name: 'email.dismiss',
   title: 'Decide not to send an e-mail again',
+  command: {
+    summary: 'Decide not to send an e-mail again: it needs no attention any more',
+    arguments: { emailId: '<email>' },
+  },
   role: 'finance',
   input: { emailId: EMAIL(), reason: reason() },
   subject: ({ emailId }) => String(emailId),

@@ -116,8 +116,15 @@ export const soughtText = (label: string, help: string) =>
   );
 
 /** A number that counts, or that the database assigned. */
-export const whole = (label: string, help: string, { least = 1, most = 999_999_999_999_999 } = {}) =>
-  described('whole', z.int('is not a number such as 12').min(least).max(most), { label, help });
+export function whole(label: string, help: string, { least = 1, most = MOST, ...rare }: Bounds & Rare = {}) {
+  const reason = most === MOST ? 'is not a number such as 12' : `is not a whole number from ${least} to ${most}`;
+  return described('whole', z.int(reason).min(least, reason).max(most, reason), { label, help, ...rare });
+}
+interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+const MOST = 999_999_999_999_999;
 
 export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
   described('choice', z.enum(choices, `must be one of ${choices.join(', ')}`), { label, help }, { choices });
@@ -165,8 +172,15 @@ export function readFields<Value>(
   const read = fields.safeParse(given);
   if (read.success) return read.data;
   const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
-  const value = (given as Record<string, unknown> | null)?.[path];
-  throw refuse('argument_invalid', { argument: nameOf(path), value: value === undefined ? '' : String(value), reason });
+  // `paymentIds.1` is the second of several.
+  const [field = '', at = ''] = path.split('.');
+  const value = (given as Record<string, unknown> | null)?.[field];
+  const wrong = Array.isArray(value) ? value[Number(at)] : value;
+  throw refuse('argument_invalid', {
+    argument: nameOf(field),
+    value: wrong === undefined ? '' : String(wrong),
+    reason,
+  });
 }
 
 /** The fields of an input in their order. Throws for a field that is not described: that is a bug. */

@@ -7,6 +7,12 @@ import { defineAct, type Facts } from './act.ts';
 export const instructionsAdopt = defineAct({
   name: 'instructions.adopt',
   title: 'Put the bank details of settings.json in force',
+  command: {
+    dryRun: 'show them beside those in force, and write nothing',
+    help: `Only with a rule for instructions.adopt in settings.json (approvals) is this
+needed: documents then print the bank details that were adopted last, whatever
+settings.json says meanwhile. Without one they print those of settings.json.`,
+  },
   role: 'administrator',
   input: {},
   subject: () => 'settings.json',

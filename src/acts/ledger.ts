@@ -9,6 +9,19 @@ import { instant, reason } from './fields.ts';
 export const ledgerPause = defineAct({
   name: 'ledger.pause',
   title: 'Pause the ledger',
+  command: {
+    words: 'pause',
+    unattended: true,
+    help: `While the ledger is paused, nothing closes, is issued, sent or recorded:
+commands are refused (exit 3), jobs end at once (exit 0), and the API answers
+503 to whatever records. Reading, verify, backup and --dry-run work. E-mails
+under way are finished. 'reckoner resume' ends the pause. Pausing needs no user:
+without one it is recorded as done by 'cron' and the machine's user.
+
+'reckoner restore FILE' leaves a pause by itself. After a point-in-time recovery
+or from a snapshot of the disk, say so with --state-of: then 'reckoner resume'
+asks which numbers were issued after it.`,
+  },
   role: 'administrator',
   // The person on call may have no user of their own. Pausing must not wait for one.
   withoutRole: async (_tx, { actor }) => actor.user?.kind === 'program',
@@ -31,6 +44,7 @@ export const ledgerPause = defineAct({
 export const checkpointTake = defineAct({
   name: 'checkpoint.take',
   title: 'Seal what the open month has so far',
+  command: { words: 'checkpoint', deliver: true },
   role: 'finance',
   input: {},
   subject: () => 'checkpoint',

@@ -11,6 +11,11 @@ import { type FileInput, file, several } from './fields.ts';
 export const emailBounces = defineAct({
   name: 'email.bounces',
   title: 'Record e-mails that mail servers returned',
+  command: {
+    words: 'mail bounces',
+    summary: 'Record e-mails that mail servers returned; reading a report again changes nothing',
+    arguments: { files: '<files...>' },
+  },
   role: 'finance',
   input: { files: several(file('Report', 'A report of a mail server: an mbox file or a single message.')) },
   subject: ({ files }) => namesOf(files),

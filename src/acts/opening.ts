@@ -18,12 +18,19 @@ import { date, file, line, onLatestDate, reason, several, text, whole } from './
 export const openingImport = defineAct({
   name: 'opening.import',
   title: 'Carry over open items of the system before',
+  command: {
+    summary: 'Carry the open items of the system before over, all or nothing',
+    arguments: { file: '<file>' },
+    options: { control: '--control <currency=total...>' },
+    dryRun: 'show what it would carry over, and record nothing',
+    deliver: true,
+  },
   role: 'finance',
   input: {
     file: file('File', 'Open invoices, credits and cash, as CSV or JSON. All of it is carried over, or nothing.'),
     cutOver: date('Cut-over', 'The items were open at the end of this day.'),
     control: several(text('Control total', 'Owed less credit and cash by the list of that system, as EUR=1234.56.')),
-    count: whole('Items', 'How many items that list has.'),
+    count: whole('Items', 'How many items that list has.', { value: 'items' }),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
@@ -93,6 +100,11 @@ const itemFacts = (items: readonly CarriedItem[]): Facts =>
 export const openingReverse = defineAct({
   name: 'opening.reverse',
   title: 'Reverse what was carried over',
+  command: {
+    summary: 'Reverse items that were carried over, as long as nothing was applied to them',
+    arguments: { numbers: '[numbers...]' },
+    options: { openingId: '--all <opening>' },
+  },
   role: 'finance',
   input: {
     numbers: several(line('Item', 'Its number in the system before.')).optional(),

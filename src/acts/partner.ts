@@ -16,6 +16,7 @@ const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file
 export const partnerImport = defineAct({
   name: 'partner.import',
   title: 'Create and change partners',
+  command: { summary: 'Create and update partners', arguments: { file: '<file>' } },
   role: 'finance',
   input: { file: file('File', 'A JSON array of partners.') },
   subject: ({ file }) => file.name,

@@ -9,6 +9,9 @@ import { month, text } from './fields.ts';
 export const statementSend = defineAct({
   name: 'statement.send',
   title: 'E-mail account statements',
+  command: {
+    summary: 'E-mail account statements of a closed month; safe to repeat. Before its books close they are preliminary',
+  },
   role: 'finance',
   input: {
     month: month('Month', 'A closed month. Default: the last month whose books are closed.').optional(),

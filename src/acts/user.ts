@@ -29,12 +29,23 @@ const someRoles = (label: string, help: string) => several(choice(label, help, R
 const PARTNER = () => text('Partner', 'The roles are for this partner only. Default: all partners.').optional();
 const NO_MAIL = () => flag('Do not mail the link', 'The link is shown here only.').optional();
 
+const HELP = `Roles: viewer reads (auditors); finance works; approver approves what others ask
+for; administrator manages users and settings. Each other role also reads. With
+--partner a role is limited to one partner. From the first user on, whoever runs
+a command that changes something says so: --by EMAIL or RECKONER_USER.`;
+
 /** Users are of the whole ledger. */
 const ofAll = async () => 'all' as const;
 
 export const userInvite = defineAct({
   name: 'user.invite',
   title: 'Invite a user',
+  command: {
+    summary: 'Make a user, and a link to sign in with once',
+    arguments: { login: '<email>' },
+    options: { roles: '--role <role>' },
+    help: HELP,
+  },
   role: 'administrator',
   input: {
     login: LOGIN(),
@@ -68,6 +79,7 @@ export const userInvite = defineAct({
 export const userLink = defineAct({
   name: 'user.link',
   title: 'Make a new sign-in link',
+  command: { summary: 'Make a new link to sign in with once; earlier ones end', arguments: { login: '<email>' } },
   role: 'administrator',
   input: { login: LOGIN(), noMail: NO_MAIL() },
   subject: ({ login }) => loginOf(login),
@@ -134,6 +146,12 @@ const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
 export const userRole = defineAct({
   name: 'user.role',
   title: 'Change the roles of a user',
+  command: {
+    summary: 'Grant and revoke roles; the user is signed out',
+    arguments: { login: '<email>' },
+    options: { grant: '--grant <role>', revoke: '--revoke <role>' },
+    help: HELP,
+  },
   role: 'administrator',
   input: {
     login: LOGIN(),
@@ -181,6 +199,7 @@ async function checkPartner(tx: Transaction, partnerId: string | undefined): Pro
 export const userDeactivate = defineAct({
   name: 'user.deactivate',
   title: 'Deactivate a user for good',
+  command: { summary: 'End a user: no role, no session, no sign-in any more', arguments: { login: '<email>' } },
   role: 'administrator',
   input: { login: LOGIN(), reason: reason().optional() },
   subject: ({ login }) => loginOf(login),
@@ -202,6 +221,7 @@ export const userDeactivate = defineAct({
 export const userSignOut = defineAct({
   name: 'user.sign_out',
   title: 'End all sessions of a user',
+  command: { summary: 'End all sessions of a user', arguments: { login: '<email>' } },
   role: 'administrator',
   input: { login: LOGIN() },
   subject: ({ login }) => loginOf(login),

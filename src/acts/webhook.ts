@@ -16,11 +16,16 @@ import { type ActContext, defineAct, type Facts } from './act.ts';
 import { text, whole } from './fields.ts';
 
 const PARTNER = () => text('Partner', 'The partner.');
-const after = (help: string) => whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER }).optional();
+const after = (help: string) =>
+  whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
 
 export const webhookSet = defineAct({
   name: 'webhook.set',
   title: "Send a partner's events to its server",
+  command: {
+    summary: 'Send a partner its events, and show the secret that signs them once',
+    arguments: { partnerId: '<partner>' },
+  },
   role: 'administrator',
   input: {
     partnerId: PARTNER(),
@@ -45,6 +50,10 @@ export const webhookSet = defineAct({
 export const webhookRotate = defineAct({
   name: 'webhook.rotate',
   title: 'Make a new secret of a webhook',
+  command: {
+    summary: 'Make a new secret; the previous one signs too for 24 hours',
+    arguments: { partnerId: '<partner>' },
+  },
   role: 'administrator',
   input: { partnerId: PARTNER() },
   subject: ({ partnerId }) => partnerId,
@@ -73,6 +82,7 @@ const secretOf = ({ secret }: SetWebhook): string =>
 export const webhookResume = defineAct({
   name: 'webhook.resume',
   title: 'Send to a webhook again at once',
+  command: { summary: 'Send again at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
   role: 'administrator',
   input: { partnerId: PARTNER(), after: after('Send the events after this position, again or leaving some out.') },
   subject: ({ partnerId }) => partnerId,
@@ -89,6 +99,7 @@ export const webhookResume = defineAct({
 export const webhookRemove = defineAct({
   name: 'webhook.remove',
   title: 'Send a partner no events any more',
+  command: { arguments: { partnerId: '<partner>' } },
   role: 'administrator',
   input: { partnerId: PARTNER() },
   subject: ({ partnerId }) => partnerId,

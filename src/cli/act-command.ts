@@ -9,16 +9,20 @@ export const actCommand = async (loading: Promise<Act>): Promise<{ readonly defi
   const act = await loading;
   return {
     define(group, run) {
-      const { summary = act.title, help, flags = [], ...words } = act.command ?? {};
-      const command = group.command(wordsOf(act).replace(/.* /, '')).description(summary);
+      const { summary = act.title, help, deliver, dryRun, ...words } = act.command ?? {};
+      const [, name] = wordsOf(act).split(' ');
+      // A command of one word is its own group, and program.ts has its summary.
+      const command = name === undefined ? group : group.command(name).description(summary);
       addFields(command, act.input, words);
-      if (flags.includes('deliver')) command.option(...NO_DELIVER);
+      if (dryRun !== undefined) command.option('--dry-run', dryRun);
+      if (deliver) command.option(...NO_DELIVER);
       if (help !== undefined) command.addHelpText('after', `\n${help}`);
       command.action(
         run(
           doing(act, (...given: unknown[]) => {
             const options = given.at(-1) as RunFlags;
-            return { ...givenTo(act.input, { values: given, options }, words), deliver: options.deliver };
+            const flags = { deliver: options.deliver, dryRun: options.dryRun };
+            return { ...givenTo(act.input, { values: given, options }, words), ...flags };
           }),
         ),
       );

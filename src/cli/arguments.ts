@@ -40,19 +40,6 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-/** An amount to search for, in major units; it has no currency yet. */
-export function amountArgument(argument: string): (value: string) => string {
-  return (value) => {
-    if (/^\d{1,15}(\.\d{1,4})?$/.test(value)) return value;
-    throw refuse('argument_invalid', { argument, value, reason: 'is not an amount such as 1234.50' });
-  };
-}
-
-/** Several ids, collected one by one. */
-export function idsArgument(argument: string): (value: string, before: number[] | undefined) => number[] {
-  const read = idArgument(argument);
-  return (value, before) => [...(before ?? []), read(value)];
-}
 /** The values of an option that may be repeated. */
 export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 

@@ -1,24 +1,27 @@
 /** The arguments and options of a command, of the fields of an act's input or of a list's filters. */
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-import { type CommandWords, flagsOf } from '../acts/command.ts';
-import { type Field, fieldsOf, READ } from '../acts/fields.ts';
+import { type CommandWords, flagsOf, inKebab } from '../acts/command.ts';
+import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../acts/fields.ts';
 import { repeatedArgument } from './arguments.ts';
+import { readInput } from './input.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
-    // One that is called as its field says what it is.
+    // A text that is called as its field says what it is.
     if (argument !== undefined) {
-      command.argument(argument, argument.includes(field.name) ? '' : asOption(field.help));
+      const isClear = field.kind === 'text' && argument.includes(inKebab(field.name).replace(/-id$/, ''));
+      command.argument(argument, isClear ? '' : helpOf(field));
       continue;
     }
-    const option = new Option(flagsOf(field, words), optionHelp(field)).makeOptionMandatory(field.required);
+    const help = `${helpOf(field)}${field.several ? '; may be repeated' : ''}`;
+    const option = new Option(flagsOf(field, words), help).makeOptionMandatory(field.required);
     command.addOption(field.several ? option.argParser(repeatedArgument) : option);
   }
 }
 
-/** The fields as they were given. */
+/** The fields as they were given; files without what they contain. */
 export function givenTo(
   input: z.ZodObject,
   { values = [], options }: { readonly values?: readonly unknown[]; readonly options: object },
@@ -27,21 +30,53 @@ export function givenTo(
   const places = Object.keys(words.arguments ?? {});
   const given = fieldsOf(input).map((field): [string, unknown] => {
     const at = places.indexOf(field.name);
-    const name = new Option(flagsOf(field, words)).attributeName();
-    const value = at >= 0 ? values[at] : (options as Readonly<Record<string, unknown>>)[name];
-    const read = READ[field.kind];
-    return [field.name, typeof value === 'string' && read !== undefined ? read(value) : value];
+    const option = new Option(flagsOf(field, words));
+    const value = at >= 0 ? values[at] : (options as Readonly<Record<string, unknown>>)[option.attributeName()];
+    // commander's form of --no-mail is that `mail` is false.
+    if (option.negate) return [field.name, value === false || undefined];
+    if (Array.isArray(value)) return [field.name, value.length === 0 ? undefined : value.flatMap(typedAs(field))];
+    return [field.name, typeof value === 'string' ? typedAs(field)(value) : value];
   });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 }
 
-const optionHelp = ({ help, several }: Field): string => `${asOption(help)}${several ? '; may be repeated' : ''}`;
+const TYPED: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+  ...READ,
+  file: (name) => ({ name, bytes: new Uint8Array() }),
+};
 
-/** Sentences as the help of an option: `Why. It is recorded.` is `why; it is recorded`. */
-const asOption = (help: string): string =>
-  help
-    .replace(/\.? Default: (.*)\.$/, ' (default: $1)')
-    .replace(/\.$/, '')
+/** Several choices may also be given in one, with commas. */
+const typedAs =
+  ({ kind, several }: Field) =>
+  (value: string): unknown =>
+    kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
+
+/** An input with what its files contain. Last: stdin may never end. Refusal: file_unreadable. */
+export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
+  const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
+  const files = fieldsOf(fields).flatMap(({ name, kind }) => {
+    const given = (input as Readonly<Record<string, FileInput | FileInput[] | undefined>>)[name];
+    if (kind !== 'file' || given === undefined) return [];
+    return [[name, Array.isArray(given) ? given.map(read) : read(given)]];
+  });
+  return { ...input, ...Object.fromEntries(files) };
+}
+
+/** A field's help in --help: `Why. It is recorded. Default: none.` is `why; it is recorded (default: none)`. */
+function helpOf({ help, kind, choices = [] }: Field): string {
+  const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
+  const said = inClauses(sentences.replace(/\.$/, ''));
+  const isNamed = choices.every((each) => said.includes(each));
+  return [
+    [said, ...(isNamed ? [] : [choices.join(', ')])].filter((each) => each !== '').join(': '),
+    kind === 'file' ? "; '-' is stdin" : '',
+    byDefault === undefined ? '' : ` (default: ${inClauses(byDefault)})`,
+  ].join('');
+}
+
+/** Sentences in one line. An abbreviation keeps its capitals. */
+const inClauses = (sentences: string): string =>
+  sentences
     .split('. ')
-    .map((sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1))
+    .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');

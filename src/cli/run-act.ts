@@ -4,6 +4,7 @@ import { namesOf } from '../acts/command.ts';
 import { previewAct, type RunOptions, readInput, runAct } from '../acts/run.ts';
 import { EXIT } from '../errors/refusals.ts';
 import { type CommandContext, type Done, withContext } from './context.ts';
+import { withContents } from './fields.ts';
 import { type Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
 
@@ -16,16 +17,12 @@ export interface RunFlags {
 
 /** The action of a command that does an act. What cannot be read is refused before the database is opened. */
 export const doing =
-  <Given extends unknown[], Input>(
-    act: Act<Input>,
-    inputOf: (...given: Given) => NoInfer<Input> & RunFlags,
-    { unattended = false }: { unattended?: boolean } = {},
-  ) =>
+  <Given extends unknown[], Input>(act: Act<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): Done => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
-    const input = readInput(act, rest, namesOf(act.input, act.command));
+    const input = withContents(act.input, readInput(act, rest, namesOf(act.input, act.command)));
     return withContext((context) => runCommand({ ...context, output }, act, input, { deliver, dryRun }), {
-      ...{ by: output.by, unattended },
+      ...{ by: output.by, unattended: act.command?.unattended ?? false },
       ...(dryRun && { writesNothing: true }),
     });
   };

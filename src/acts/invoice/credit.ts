@@ -25,13 +25,13 @@ const NOTE = 'the credit note';
 export const invoiceCredit = defineAct({
   name: 'invoice.credit',
   title: 'Credit an invoice',
+  command: { summary: 'Issue a credit note against an invoice', arguments: { number: '<number>' }, deliver: true },
   role: 'finance',
   input: {
     number: documentNumber(),
-    amount: amount(
-      'Amount',
-      "The amount, in the invoice's currency. On an invoice with tax: before tax, which is added.",
-    ),
+    amount: amount('Amount', "The amount, in the invoice's currency.", {
+      more: 'On an invoice with tax: before tax, which is added.',
+    }),
     reason: reason(),
     again: flag('Again', 'Issue it even if a credit with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),

@@ -43,7 +43,7 @@ export const invoiceHold = defineAct({
 export const invoiceRelease = defineAct({
   name: 'invoice.release',
   title: 'Release a document from hold',
-  command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, flags: ['deliver'] },
+  command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, deliver: true },
   role: 'finance',
   input: { number: documentNumber() },
   subject: ({ number }) => number,

@@ -8,10 +8,11 @@ import { documentNumber, text } from '../fields.ts';
 export const invoiceResend = defineAct({
   name: 'invoice.resend',
   title: 'E-mail a document again',
+  command: { arguments: { number: '<number>' }, deliver: true },
   role: 'finance',
   input: {
     number: documentNumber(),
-    to: text('To', "Send to this address instead of the partner's contacts.").optional(),
+    to: text('To', "Send to this address instead of the partner's contacts.", { value: 'address' }).optional(),
   },
   subject: ({ number }) => number,
   partners: (tx, { number }) => partnersOfDocuments(tx, [number]),

@@ -14,6 +14,10 @@ import { type FileInput, file } from '../fields.ts';
 export const paymentEvents = defineAct({
   name: 'payment.events',
   title: "Store the processor's events and process them",
+  command: {
+    summary: 'Store processor events and process them; safe to repeat and to reorder',
+    arguments: { file: '[file]' },
+  },
   role: 'finance',
   input: { file: file('File', "The processor's events as NDJSON. Default: only pending events.").optional() },
   subject: ({ file }) => file?.name ?? 'pending events',

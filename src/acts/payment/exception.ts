@@ -9,6 +9,7 @@ import { reason, text } from '../fields.ts';
 export const paymentCloseException = defineAct({
   name: 'payment.close_exception',
   title: 'Close what needs no action, or a possible duplicate that is another payment',
+  command: { arguments: { exception: '<exception>' } },
   role: 'finance',
   input: { exception: text('Exception', 'What the list of exceptions calls it, such as line-7.'), reason: reason() },
   subject: ({ exception }) => exception,

@@ -18,11 +18,21 @@ export const FORMATS = BANK_FORMATS.map(({ name }) => name);
 export const paymentImport = defineAct({
   name: 'payment.import',
   title: 'Import a bank file',
+  command: {
+    summary: 'Import a bank file, all of it or nothing, and match its lines',
+    arguments: { file: '<file>' },
+    dryRun: 'check and match everything, record nothing',
+    help: `A file that was already imported changes nothing, and a line that another file
+brought is not recorded again. Certain matches are applied; others become
+suggestions, which 'reckoner payment apply ID --invoice NUMBER' accepts. Exit
+status 4: a line needs manual review, or a statement does not continue what is
+known of its account.`,
+  },
   role: 'finance',
   input: {
     file: file('File', 'A file of the bank. All of it is imported, or nothing.'),
     format: choice('Format', 'Default: detected.', FORMATS).optional(),
-    map: text('Column map', 'For CSV: a column map of the settings.').optional(),
+    map: text('Column map', 'For CSV: a column map of the settings ("bank_csv").', { value: 'name' }).optional(),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',

@@ -12,6 +12,10 @@ import { partnersOfPayment, paymentFacts, paymentName, reportPayment } from './d
 export const paymentAssign = defineAct({
   name: 'payment.assign',
   title: 'Set or correct the payer of a payment',
+  command: {
+    summary: "Set or correct a payment's payer: what is unapplied of it becomes that partner's",
+    arguments: { paymentId: '<id>' },
+  },
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
@@ -35,6 +39,10 @@ export const paymentAssign = defineAct({
 export const paymentForgetAccount = defineAct({
   name: 'payment.forget_account',
   title: 'Forget whose bank account this is',
+  command: {
+    summary: 'Forget whose bank account this is; later payments from it are matched without it',
+    arguments: { account: '<account>' },
+  },
   role: 'finance',
   input: { account: text('Account', 'The bank account that a payer is known by.') },
   subject: ({ account }) => account,

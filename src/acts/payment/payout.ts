@@ -10,6 +10,11 @@ import { several, text, whole } from '../fields.ts';
 export const paymentSettle = defineAct({
   name: 'payment.settle',
   title: 'Settle a payout',
+  command: {
+    summary: 'Settle a payout: name its payments (the rest is fees), or its connected account',
+    arguments: { payoutId: '<payout>', paymentIds: '[payments...]' },
+    options: { account: '--account <id>', payout: '--of <payout>' },
+  },
   role: 'finance',
   input: {
     payoutId: whole('Payout', 'The payout.'),

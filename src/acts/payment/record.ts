@@ -12,10 +12,14 @@ import { described, labelled, onePayment, paymentFacts } from './describe.ts';
 export const paymentRecord = defineAct({
   name: 'payment.record',
   title: 'Record a payment by hand',
+  command: {
+    summary: 'Record a payment by hand; a payment that is already recorded is not recorded twice',
+    options: { number: '--invoice <number>' },
+  },
   role: 'finance',
   input: {
     amount: amount('Amount', 'The amount received.'),
-    currency: text('Currency', 'ISO 4217 currency code.'),
+    currency: text('Currency', 'ISO 4217 currency code.', { value: 'code' }),
     method: choice('Method', 'How it was paid.', METHODS),
     receivedOn: date('Received on', 'The date it arrived.'),
     reference: text('Reference', "The bank's or processor's reference."),

@@ -9,6 +9,15 @@ import { movedOf, onePayment, partnersOfPayment, paymentFacts, reportPayment } f
 export const paymentReverse = defineAct({
   name: 'payment.reverse',
   title: 'Reverse a payment',
+  command: {
+    summary: 'Reverse a payment: the invoices it paid are open again',
+    arguments: { paymentId: '<id>' },
+    options: { kind: '--as <kind>', duplicateOf: '--duplicate-of <id>' },
+    help: `--as and --reason are required, also for a duplicate:
+  reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'
+Money that is no customer's stays in the bank, and is booked to an account:
+  reckoner payment reverse 25 --as other --account income:interest --reason 'bank interest'`,
+  },
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),

@@ -11,11 +11,17 @@ import { type FileInput, file, text } from '../fields.ts';
 export const processorImport = defineAct({
   name: 'processor.import',
   title: 'Import a settlement file or balance transactions',
+  command: {
+    summary: "Import a partner's settlement file, or balance transactions as NDJSON",
+    arguments: { file: '<file>' },
+  },
   role: 'finance',
   input: {
     file: file('File', "A partner's settlement file, or balance transactions as NDJSON."),
     partnerId: text('Partner', "This partner's settlement file (quote_id, transfer, payment, amount).").optional(),
-    account: text('Account', 'Balance transactions of this account, with the source expanded.').optional(),
+    account: text('Account', 'Balance transactions of this account, with the source expanded.', {
+      value: 'id',
+    }).optional(),
   },
   check: checkImport,
   subject: ({ file }) => file.name,
@@ -39,13 +45,7 @@ const readTransactions = (context: ActContext, file: FileInput) =>
 const readSettlement = (context: ActContext, file: FileInput, partnerId: string) =>
   contentBy(file, () => readSentFile(context.database, context, file, partnerId));
 
-export function checkImport({
-  partnerId,
-  account,
-}: {
-  partnerId?: string | undefined;
-  account?: string | undefined;
-}): void {
+function checkImport({ partnerId, account }: { partnerId?: string | undefined; account?: string | undefined }): void {
   if ((partnerId === undefined) !== (account === undefined)) return;
   const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";
   throw refuse('usage', { reason });

@@ -20,7 +20,7 @@ const TRANSACTION = () => text('Balance transaction', 'The balance transaction.'
 const QUOTE = () => text('Quote', 'The quote.');
 const PARTNER = () => text('Partner', 'Required if several partners have a quote with this id.').optional();
 export const ACCOUNT = () =>
-  text('Account', 'Required if several accounts have a transaction with this id.').optional();
+  text('Account', 'Required if several accounts have a transaction with this id.', { value: 'id' }).optional();
 
 /**
  * Money of a connected account whose partner nobody has named is for those who see every partner. Otherwise it is of that
@@ -53,6 +53,7 @@ const sumOf = ({ settled_amount, settled_currency }: Matched): Amount => {
 export const processorMatch = defineAct({
   name: 'processor.match',
   title: 'Match a balance transaction to a quote',
+  command: { summary: 'Match a balance transaction to a quote', arguments: { balance_transaction: '<transaction>' } },
   role: 'finance',
   input: {
     balance_transaction: TRANSACTION(),
@@ -77,6 +78,7 @@ export const processorMatch = defineAct({
 export const processorUnmatch = defineAct({
   name: 'processor.unmatch',
   title: 'Undo the match of a balance transaction',
+  command: { summary: 'Undo a match', arguments: { balance_transaction: '<transaction>' } },
   role: 'finance',
   input: {
     balance_transaction: TRANSACTION(),
@@ -98,6 +100,10 @@ export const processorUnmatch = defineAct({
 export const processorClose = defineAct({
   name: 'processor.close',
   title: 'Close balance transactions that no quote explains',
+  command: {
+    summary: 'Close what no quote explains: it was given back, or settled elsewhere',
+    arguments: { balance_transactions: '<transactions...>' },
+  },
   role: 'finance',
   input: {
     balance_transactions: several(text('Balance transaction', 'A balance transaction of no quote.')),

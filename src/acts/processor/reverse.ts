@@ -10,11 +10,12 @@ import { ACCOUNT } from './match.ts';
 export const processorReverse = defineAct({
   name: 'processor.reverse',
   title: 'Record a reversed transfer as a reversal in the ledger',
+  command: { arguments: { balance_transaction: '<transaction>' } },
   role: 'finance',
   input: {
     balance_transaction: text('Transfer reversal', 'The balance transaction of the reversed transfer.'),
-    account: ACCOUNT(),
     spotPrice: amount('Spot price', 'The part of the price that the customer got back.'),
+    account: ACCOUNT(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
   partners: async () => 'all',

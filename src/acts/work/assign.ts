@@ -10,10 +10,14 @@ import { describeWork, listWork, type WorkItem } from './items.ts';
 export const workAssign = defineAct({
   name: 'work.assign',
   title: 'Assign an item of the work queue',
+  command: {
+    summary: "Make a user responsible for an item; without --to it is nobody's",
+    arguments: { item: '<item>' },
+  },
   role: 'finance',
   input: {
     item: text('Item', 'As the work queue names it, such as dispute:INV-2026-000003.'),
-    to: text('To', "The e-mail address of a user. Default: nobody's any more.").optional(),
+    to: text('To', "The e-mail address of a user. Default: nobody's any more.", { value: 'email' }).optional(),
   },
   subject: ({ item }) => item,
   async partners(tx, { item }, context) {

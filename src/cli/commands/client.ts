@@ -1,43 +1,11 @@
-import { clientCreate, clientRevoke, clientRotate } from '../../acts/client.ts';
+/** `reckoner client list`. */
 import { readClients } from '../../partners/client-queries.ts';
 import type { Sheet } from '../../sheet.ts';
-import { wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
-
-interface Days {
-  readonly validDays?: number;
-  readonly overlapDays?: number;
-}
 
 export const define: Definition = (client, act) => {
-  const days = (option: string, least: number) => wholeNumberArgument(option, least, 3650);
-  const VALID_DAYS = [
-    '--valid-days <days>',
-    'let the secret expire after this many days',
-    days('--valid-days', 1),
-  ] as const;
-  client
-    .command('create <partner>')
-    .description('Create a client for a partner and show its secret once')
-    .option(...VALID_DAYS)
-    .action(act(doing(clientCreate, (partnerId: string, options: Days) => ({ partnerId, ...options }))));
-  client
-    .command('rotate <client>')
-    .description('Add a secret; the previous one stays valid for a while')
-    .option(
-      '--overlap-days <days>',
-      'how long (default: 7; 0 ends it now, its tokens within an hour)',
-      days('--overlap-days', 0),
-    )
-    .option(...VALID_DAYS)
-    .action(act(doing(clientRotate, (clientId: string, options: Days) => ({ clientId, ...options }))));
-  client
-    .command('revoke <client>')
-    .description('Revoke a client with its secrets and tokens, permanently')
-    .action(act(doing(clientRevoke, (clientId: string) => ({ clientId }))));
   client
     .command('list [partner]')
     .description('List clients and their valid secrets')

@@ -1,24 +1,11 @@
-/** `reckoner credit`: placing open credit on invoices, and paying it out. */
-import { creditApply, creditRefund, creditRefundReturned, creditUnapply, REFUND_METHODS } from '../../acts/credit.ts';
+/** `reckoner credit refund`: paying open credit out, and that it came back. */
+import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../acts/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
-import { type Definition, type Done, ON_LATEST_DATE } from '../define.ts';
+import type { Definition, Done } from '../define.ts';
 import type { Output } from '../output.ts';
 import { doing } from '../run-act.ts';
 
 export const define: Definition = (credit, act) => {
-  credit
-    .command('apply <credit-note>')
-    .description("Apply open credit to an open invoice of the partner, in the credit note's currency")
-    .requiredOption('--invoice <number>', 'the invoice')
-    .option('--amount <amount>', 'how much (default: as much as possible)')
-    .option(...ON_LATEST_DATE)
-    .action(act(doing(creditApply, placed)));
-  credit
-    .command('unapply <credit-note>')
-    .description('Take back the credit that is applied to an invoice')
-    .requiredOption('--invoice <number>', 'the invoice')
-    .option(...ON_LATEST_DATE)
-    .action(act(doing(creditUnapply, placed)));
   credit
     .command('refund <credit-note>')
     .description('Record that open credit was paid out to the partner')
@@ -34,16 +21,6 @@ export const define: Definition = (credit, act) => {
     )
     .action(act(refund));
 };
-
-interface PlaceOptions {
-  readonly invoice: string;
-  readonly amount?: string;
-  readonly onLatestDate?: boolean;
-}
-
-const placed = (creditNote: string, { invoice: number, ...options }: PlaceOptions) => ({
-  ...{ creditNote, number, ...options },
-});
 
 interface RefundOptions {
   readonly amount?: string;

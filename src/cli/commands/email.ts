@@ -1,14 +1,11 @@
-/** `reckoner email list|resend|dismiss`: the e-mails of every kind, and what to do about one that was not sent. */
-import { emailDismiss, emailJson, emailResend } from '../../acts/email.ts';
+/** `reckoner email list`: the e-mails of every kind. */
+import { emailJson } from '../../acts/email.ts';
 import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import type { Sheet } from '../../sheet.ts';
-import { idArgument, wholeNumberArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON, reading } from '../define.ts';
+import { wholeNumberArgument } from '../arguments.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
-
-const NUMBER = ['<email>', "the e-mail's number, from 'email list'", idArgument('<email>')] as const;
 
 export const define: Definition = (group, act) => {
   group
@@ -19,21 +16,6 @@ export const define: Definition = (group, act) => {
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(emailList)));
-  group
-    .command('resend')
-    .argument(...NUMBER)
-    .description('Send an e-mail again, as a new one with a Message-ID of its own')
-    .option('--to <address>', 'send to this address instead of the usual one')
-    .option(...NO_DELIVER)
-    .action(
-      act(doing(emailResend, (emailId: number, options: { to?: string } & DeliverOption) => ({ emailId, ...options }))),
-    );
-  group
-    .command('dismiss')
-    .argument(...NUMBER)
-    .description('Decide not to send an e-mail again: it needs no attention any more')
-    .requiredOption(...REASON)
-    .action(act(doing(emailDismiss, (emailId: number, options: { reason: string }) => ({ emailId, ...options }))));
 };
 
 async function emailList(

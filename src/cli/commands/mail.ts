@@ -1,8 +1,6 @@
-/** `reckoner mail bounces|test`: what mail servers returned, and whether mail works. */
-
+/** `reckoner mail test`: whether mail works. */
 import { randomUUID } from 'node:crypto';
 import Handlebars from 'handlebars';
-import { emailBounces } from '../../acts/mail.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { messageOf } from '../../mail/attempt.ts';
@@ -10,22 +8,9 @@ import { type DkimRecord, dkimRecord } from '../../mail/dkim.ts';
 import { refuseRecipient } from '../../mail/sandbox.ts';
 import { transportOf } from '../../mail/transport.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
-import { readInput } from '../input.ts';
 import { printable } from '../output.ts';
-import { doing } from '../run-act.ts';
 
 export const define: Definition = (group, act) => {
-  group
-    .command('bounces')
-    .argument('<files...>', "reports of mail servers: mbox files or single messages; '-' is stdin")
-    .description('Record e-mails that mail servers returned; reading a report again changes nothing')
-    .action(
-      act(
-        doing(emailBounces, (files: string[]) => ({
-          files: files.map((name) => ({ name, bytes: readInput(name) })),
-        })),
-      ),
-    );
   group
     .command('test')
     .argument('<address>', 'who gets the message')

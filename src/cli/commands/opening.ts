@@ -1,58 +1,13 @@
-/** `reckoner opening`. */
-import { openingImport, openingReverse, totalsTable } from '../../acts/opening.ts';
+/** `reckoner opening list|show`. */
+import { totalsTable } from '../../acts/opening.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/queries.ts';
 import type { Sheet } from '../../sheet.ts';
-import { dateArgument, idArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, NO_DELIVER, ON_LATEST_DATE, REASON, reading } from '../define.ts';
-import { readInput } from '../input.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { amount, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
-
-interface ImportOptions {
-  readonly cutOver: string;
-  readonly control: readonly string[];
-  readonly count: string;
-  readonly dryRun?: boolean;
-  readonly deliver: boolean;
-}
 
 export const define: Definition = (opening, act) => {
-  opening
-    .command('import')
-    .argument('<file>', "open invoices, credits and unapplied cash, as CSV or JSON; '-' is stdin")
-    .description('Carry the open items of the system before over, all or nothing')
-    .requiredOption('--cut-over <date>', 'the day at whose end they were open', dateArgument('--cut-over'))
-    .requiredOption('--control <currency=total...>', 'owed less credit and cash, by the list of that system')
-    .requiredOption('--count <items>', 'how many items that list has')
-    .option('--dry-run', 'show what it would carry over, and record nothing')
-    .option(...NO_DELIVER)
-    .action(
-      act(
-        doing(openingImport, (name: string, { count, ...options }: ImportOptions) => ({
-          file: { name, bytes: readInput(name) },
-          count: Number(count),
-          ...options,
-          control: [...options.control],
-        })),
-      ),
-    );
-  opening
-    .command('reverse [numbers...]')
-    .description('Reverse items that were carried over, as long as nothing was applied to them')
-    .option('--all <opening>', 'all that is left of this opening', idArgument('--all'))
-    .requiredOption(...REASON)
-    .option(...ON_LATEST_DATE)
-    .action(
-      act(
-        doing(openingReverse, (numbers: string[], { all, ...options }: { all?: number; reason: string }) => ({
-          ...options,
-          ...(numbers.length > 0 && { numbers }),
-          ...(all !== undefined && { openingId: all }),
-        })),
-      ),
-    );
   opening
     .command('list')
     .description('List what was carried over from the system before')

@@ -1,5 +1,4 @@
-/** `reckoner partner`. */
-import { partnerImport } from '../../acts/partner.ts';
+/** `reckoner partner list|show|history`. */
 import type { Transaction } from '../../database/transaction.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
@@ -12,17 +11,10 @@ import { readPayments } from '../../payments/queries.ts';
 import type { Sheet } from '../../sheet.ts';
 import { presentChanges } from '../changes.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
-import { readInput } from '../input.ts';
 import { money, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
 
 export const define: Definition = (partner, act) => {
-  partner
-    .command('import')
-    .argument('<file>', "a JSON array of partners; '-' is stdin")
-    .description('Create and update partners')
-    .action(act(doing(partnerImport, (name: string) => ({ file: { name, bytes: readInput(name) } }))));
   partner
     .command('list')
     .description('List all partners')

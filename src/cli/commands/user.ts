@@ -1,58 +1,15 @@
-/** `reckoner user`: who may sign in to the console and act by commands, with which roles. */
-import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../acts/user.ts';
-import { ROLES, type Role, rolesInWords } from '../../people/roles.ts';
+/** `reckoner user list|show|sessions`: who may sign in to the console and act by commands, with which roles. */
+import { rolesInWords } from '../../people/roles.ts';
 import { liveAt, readSessions } from '../../people/sessions.ts';
 import { type ListedUser, readUsers } from '../../people/user-queries.ts';
 import { userNamed } from '../../people/users.ts';
 import type { Sheet } from '../../sheet.ts';
 import { minuteOf } from '../../text.ts';
-import { choiceArgument, lineArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, REASON, reading } from '../define.ts';
+import { type CommandContext, type Definition, reading } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
-
-const HELP = `
-Roles: viewer reads (auditors); finance works; approver approves what others ask
-for; administrator manages users and settings. Each other role also reads. With
---partner a role is limited to one partner. From the first user on, whoever runs
-a command that changes something says so: --by EMAIL or RECKONER_USER.`;
-
-interface Mail {
-  /** commander's form of --no-mail. */
-  readonly mail: boolean;
-}
-type InviteOptions = Mail & { readonly role?: Role[]; readonly partner?: string; readonly name?: string };
-interface RoleOptions {
-  readonly grant?: Role[];
-  readonly revoke?: Role[];
-  readonly partner?: string;
-}
-
-const NO_MAIL = ['--no-mail', 'print the link only'] as const;
-const PARTNER = ['--partner <partner>', 'for this partner only (default: all)'] as const;
 
 export const define: Definition = (user, act) => {
-  user
-    .command('invite <email>')
-    .description('Make a user, and a link to sign in with once')
-    .option('--role <role>', 'viewer, finance, approver or administrator; several times for several', roles('--role'))
-    .option(...PARTNER)
-    .option('--name <name>', 'how the user is called (default: the e-mail address)', lineArgument('--name'))
-    .option(...NO_MAIL)
-    .addHelpText('after', HELP)
-    .action(
-      act(
-        doing(userInvite, (login: string, { role, partner: partnerId, name, mail }: InviteOptions) => {
-          return { login, name, roles: role, partnerId, ...(!mail && { noMail: true }) };
-        }),
-      ),
-    );
-  user
-    .command('link <email>')
-    .description('Make a new link to sign in with once; earlier ones end')
-    .option(...NO_MAIL)
-    .action(act(doing(userLink, (login: string, { mail }: Mail) => ({ login, ...(!mail && { noMail: true }) }))));
   user
     .command('list')
     .description('List users with their roles')
@@ -64,43 +21,12 @@ export const define: Definition = (user, act) => {
     .description('Show a user, its roles and sessions')
     .action(act(reading(show)));
   user
-    .command('role <email>')
-    .description('Grant and revoke roles; the user is signed out')
-    .option('--grant <role>', 'a role to grant', roles('--grant'))
-    .option('--revoke <role>', 'a role to revoke', roles('--revoke'))
-    .option(...PARTNER)
-    .addHelpText('after', HELP)
-    .action(
-      act(
-        doing(userRole, (login: string, { partner: partnerId, ...options }: RoleOptions) => {
-          return { login, partnerId, ...options };
-        }),
-      ),
-    );
-  user
-    .command('deactivate <email>')
-    .description('End a user: no role, no session, no sign-in any more')
-    .option(...REASON)
-    .action(act(doing(userDeactivate, (login: string, options: { reason?: string }) => ({ login, ...options }))));
-  user
     .command('sessions [email]')
     .description('List who is signed in, from where and until when')
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(sessions)));
-  user
-    .command('sign-out <email>')
-    .description('End all sessions of a user')
-    .action(act(doing(userSignOut, (login: string) => ({ login }))));
 };
-
-function roles(option: string) {
-  const choose = choiceArgument(option, ROLES);
-  return (value: string, before: Role[] | undefined): Role[] => [
-    ...(before ?? []),
-    ...value.split(',').map((each) => choose(each.trim())),
-  ];
-}
 
 const listed = ({ user_id, kind, login, name, roles: all, recorded_at, ended_at, ...rest }: ListedUser) => ({
   ...{ user_id, kind, login, name, roles: all, created_at: recorded_at, deactivated_at: ended_at, ...rest },

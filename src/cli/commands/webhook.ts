@@ -1,41 +1,13 @@
-/** `reckoner webhook`. */
-import { webhookRemove, webhookResume, webhookRotate, webhookSet, webhookText } from '../../acts/webhook.ts';
+/** `reckoner webhook show|list`. */
+import { webhookText } from '../../acts/webhook.ts';
 import { type Webhook, webhookNamed, webhookOf } from '../../partner-events/webhook.ts';
 import { readWebhooks } from '../../partner-events/webhook-queries.ts';
 import type { Sheet } from '../../sheet.ts';
-import { wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
-
-interface SetOptions {
-  readonly url: string;
-  readonly after?: number;
-}
 
 export const define: Definition = (webhook, act) => {
-  const after = (what: string) =>
-    ['--after <position>', what, wholeNumberArgument('--after', 0, Number.MAX_SAFE_INTEGER)] as const;
-  webhook
-    .command('set <partner>')
-    .description('Send a partner its events, and show the secret that signs them once')
-    .requiredOption('--url <url>', "the partner's address for events; https in production")
-    .option(...after('send the events after this position (default: those from now on; 0: all)'))
-    .action(act(doing(webhookSet, (partnerId: string, options: SetOptions) => ({ partnerId, ...options }))));
-  webhook
-    .command('rotate <partner>')
-    .description('Make a new secret; the previous one signs too for 24 hours')
-    .action(act(doing(webhookRotate, (partnerId: string) => ({ partnerId }))));
-  webhook
-    .command('resume <partner>')
-    .description('Send again at once, after a pause or failures')
-    .option(...after('send the events after this position, again or leaving some out'))
-    .action(act(doing(webhookResume, (partnerId: string, options: { after?: number }) => ({ partnerId, ...options }))));
-  webhook
-    .command('remove <partner>')
-    .description('Send a partner no events any more')
-    .action(act(doing(webhookRemove, (partnerId: string) => ({ partnerId }))));
   webhook
     .command('show <partner>')
     .description('Show where and how far events are sent')

@@ -1,5 +1,4 @@
-/** `reckoner work list|assign`: everything that waits for a person, and who is responsible for it. */
-import { workAssign } from '../../acts/work/assign.ts';
+/** `reckoner work list`: everything that waits for a person, and who is responsible for it. */
 import { readWork, type WorkItem } from '../../acts/work/items.ts';
 import { todayOf } from '../../config/today.ts';
 import { FINDING_KINDS, type FindingKind } from '../../findings/finding.ts';
@@ -10,7 +9,6 @@ import { choiceArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { amount, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
 
 export const define: Definition = (group, act) => {
   group
@@ -22,11 +20,6 @@ export const define: Definition = (group, act) => {
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(workList)));
-  group
-    .command('assign <item>')
-    .description("Make a user responsible for an item; without --to it is nobody's")
-    .option('--to <email>', 'the user')
-    .action(act(doing(workAssign, (item: string, options: { to?: string }) => ({ item, ...options }))));
 };
 
 interface Filter {

@@ -1,14 +1,11 @@
-/** `reckoner payment exceptions` and `reckoner payment close-exception`. */
-
+/** `reckoner payment exceptions`. */
 import { labelled } from '../../../acts/payment/describe.ts';
-import { paymentCloseException } from '../../../acts/payment/exception.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
-import { type CommandContext, type Definition, REASON, readingNow } from '../../define.ts';
+import { type CommandContext, type Definition, readingNow } from '../../define.ts';
 import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -17,15 +14,6 @@ export const define: Definition = (payment, act) => {
     .option(...FORMAT)
     .option(...OUT)
     .action(act(readingNow(paymentExceptions)));
-  payment
-    .command('close-exception <exception>')
-    .description('Close what needs no action, or a possible duplicate that is another payment')
-    .requiredOption(...REASON)
-    .action(
-      act(
-        doing(paymentCloseException, (exception: string, options: { reason: string }) => ({ exception, ...options })),
-      ),
-    );
 };
 
 /** What needs manual review; exit 4 if there is anything. */

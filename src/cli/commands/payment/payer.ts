@@ -1,35 +1,16 @@
-/** `reckoner payment assign`, `reckoner payment accounts` and `reckoner payment forget-account`. */
-import { paymentAssign, paymentForgetAccount } from '../../../acts/payment/payer.ts';
+/** `reckoner payment accounts`. */
 import { type PayerAccount, readPayerAccounts } from '../../../payments/payer-accounts.ts';
-import { idArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../../define.ts';
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
-  payment
-    .command('assign')
-    .argument('<id>', 'the payment', idArgument('payment'))
-    .description("Set or correct a payment's payer: what is unapplied of it becomes that partner's")
-    .requiredOption('--partner <id>', 'the partner that paid')
-    .action(
-      act(
-        doing(paymentAssign, (paymentId: number, options: { partner: string }) => ({
-          ...{ paymentId, partnerId: options.partner },
-        })),
-      ),
-    );
   payment
     .command('accounts')
     .description('List the bank accounts that payers are known by')
     .option(...FORMAT)
     .option(...OUT)
     .action(act(readingNow(paymentAccounts)));
-  payment
-    .command('forget-account <account>')
-    .description('Forget whose bank account this is; later payments from it are matched without it')
-    .action(act(doing(paymentForgetAccount, (account: string) => ({ account }))));
 };
 
 async function paymentAccounts({ database, output }: CommandContext, options: PresentOptions): Promise<void> {

@@ -1,12 +1,10 @@
-/** `reckoner payment payouts` and `reckoner payment settle`. */
-import { paymentSettle, payoutJson } from '../../../acts/payment/payout.ts';
+/** `reckoner payment payouts`. */
+import { payoutJson } from '../../../acts/payment/payout.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type PayoutRow, readPayouts } from '../../../payments/payouts.sql.ts';
-import { idArgument, idsArgument } from '../../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import { doing } from '../../run-act.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -15,23 +13,6 @@ export const define: Definition = (payment, act) => {
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(paymentPayouts)));
-  payment
-    .command('settle')
-    .argument('<payout>', 'the payout', idArgument('payout'))
-    .argument('[payments...]', 'the payments that it contained', idsArgument('payments'), [])
-    .option('--account <id>', 'instead of payments: the connected account that paid it out')
-    .option('--of <payout>', "the processor's id of that account's payout")
-    .description('Settle a payout: name its payments (the rest is fees), or its connected account')
-    .action(
-      act(
-        doing(
-          paymentSettle,
-          (payoutId: number, paymentIds: number[], { account, of: payout }: { account?: string; of?: string }) => ({
-            ...{ payoutId, ...(paymentIds.length > 0 && { paymentIds }), account, payout },
-          }),
-        ),
-      ),
-    );
 };
 
 async function paymentPayouts({ database, output }: CommandContext, options: PresentOptions): Promise<number> {
