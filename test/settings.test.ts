@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { readCheckedSettings } from '../src/acts/rules.ts';
 import { readEnvironment } from '../src/config/environment.ts';
 import { firstSettings } from '../src/config/first-settings.ts';
 import { instructionsFor, isRoutingNumber } from '../src/config/instructions.ts';
 import { missingSettings } from '../src/config/missing-settings.ts';
-import { readSettings, settingsSchema } from '../src/config/settings.ts';
+import { settingsSchema } from '../src/config/settings.ts';
 import { Refusal } from '../src/errors/refusals.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'reckoner-settings-'));
@@ -31,7 +32,7 @@ function withValue(path: string, value: unknown): Json {
 
 function read(settings: Json) {
   writeFileSync(join(home, 'settings.json'), JSON.stringify(settings));
-  return readSettings(environment);
+  return readCheckedSettings(environment);
 }
 
 /** What is wrong with settings, as `path: reason`; empty where they are read. */
@@ -57,6 +58,14 @@ function fieldNames(schema: unknown): string[] {
   const properties = 'properties' in schema ? Object.keys(schema.properties as object) : [];
   return [...properties, ...Object.values(schema).flatMap(fieldNames)];
 }
+
+test('a rule of approval names an act that persons do', () => {
+  expect(problems(withValue('approvals', { 'invoice.void': {} }))).toEqual([]);
+  expect(problems(withValue('approvals', { 'invoice.viod': {}, 'ledger.pause': {} }))).toEqual([
+    expect.stringMatching(/^approvals\.invoice\.viod: is no act that can need approval: .*invoice\.void, /),
+    expect.stringMatching(/^approvals\.ledger\.pause: is no act/),
+  ]);
+});
 
 test('the documentation names every field of the settings', () => {
   const names = new Set(fieldNames(z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' })));

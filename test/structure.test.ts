@@ -18,6 +18,7 @@ const ORDER = [
   'config',
   'database',
   'people',
+  'approvals',
   'partners',
   'ledger',
   'quotes',
@@ -50,7 +51,6 @@ const MOST_SQL_COLUMNS = 120;
 /** The folder that owns the tables of a migration, where their names differ. */
 const FOLDER_OF_MIGRATION: Readonly<Record<string, string>> = {
   foundation: 'database',
-  approvals: 'people',
   journal: 'audit',
   partner_events: 'partner-events',
   general_ledger: 'general-ledger',

@@ -1,8 +1,9 @@
-/** Deciding on requests for approval. An approval does the act as that of whoever asked. Refusals: those of people/approvals.ts. */
+/** Deciding on requests for approval. An approval does the act as that of whoever asked. Refusals: those of approvals/requests.ts. */
+
+import { type Decision, type RequestRow, readRequests } from '../approvals/queries.ts';
+import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Decision, type RequestRow, readRequests } from '../people/approval-queries.ts';
-import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../people/approvals.ts';
 import { readActiveUser } from '../people/user-queries.ts';
 import { actAs } from '../people/users.ts';
 import type { Act, ActContext, Report } from './act.ts';

@@ -1,8 +1,8 @@
 /** What an act would do: the act itself, in a transaction that is undone. */
 import { createHash } from 'node:crypto';
+import type { PreviewedChange, StoredPreview } from '../approvals/queries.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { Amount, moneyText } from '../money.ts';
-import type { PreviewedChange, StoredPreview } from '../people/approval-queries.ts';
 import { printable } from '../text-table.ts';
 import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
 import { inputInWords } from './fields.ts';

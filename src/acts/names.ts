@@ -69,3 +69,12 @@ export const LOADING = {
 export type ActName = keyof typeof LOADING;
 
 export const loadAct = (name: ActName): Promise<Act> => LOADING[name]() as Promise<Act>;
+
+/** What no rule can name: jobs and servers do it by themselves, or it must not wait. */
+const NEVER_APPROVED: readonly ActName[] = [
+  ...(['checkpoint.take', 'ledger.import', 'delivery.retry', 'reminder.record', 'email.bounces'] as const),
+  ...(['payment.events', 'processor.import', 'ledger.pause', 'user.sign_out', 'work.assign'] as const),
+];
+
+/** The acts that a rule of approval can name. */
+export const APPROVABLE_ACTS = (Object.keys(LOADING) as ActName[]).filter((name) => !NEVER_APPROVED.includes(name));

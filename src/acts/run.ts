@@ -1,4 +1,5 @@
 /** Doing an act, and showing what it would do. Refusals: argument_invalid, and those of the act. */
+import { outdated, type Permission } from '../approvals/ask.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -7,7 +8,7 @@ import type { Act, ActContext, Report } from './act.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen } from './consequence.ts';
 import { readFields } from './fields.ts';
-import { type Agreed, admit, OutdatedPreview, outdated, type Permission, permit } from './permit.ts';
+import { type Agreed, admit, OutdatedPreview, permit } from './permit.ts';
 
 export { OutdatedPreview };
 

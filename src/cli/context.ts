@@ -1,6 +1,7 @@
 /** The context of a command: environment, settings and database, opened before it and closed after it. */
+
+import { readCheckedSettings } from '../acts/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
-import { readSettings } from '../config/settings.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { settingsInForce } from '../documents/instructions.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
@@ -32,7 +33,7 @@ export async function withContext<Result>(
   options: ContextOptions = {},
 ): Promise<Result> {
   const environment = readEnvironment();
-  const settings = readSettings(environment);
+  const settings = readCheckedSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   return withDatabase(environment, options, async (database) => {
     const inForce = () => settingsInForce(database, settings);

@@ -8,9 +8,10 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import nodemailer from 'nodemailer';
+import { readCheckedSettings } from '../acts/rules.ts';
 import { describeNotCompared } from '../audit/checks/schema.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
-import { readSettings, type Settings } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { compareSchema } from '../database/schema.ts';
 import { queryOne, type Transaction } from '../database/transaction.ts';
@@ -47,7 +48,7 @@ export async function examine(): Promise<Finding[]> {
   const environment = attempt('environment', found, readEnvironment);
   if (environment === undefined) return found;
   found.push(ok('environment', environment.name), ...(await checkHome(environment)));
-  const settings = attempt('settings', found, () => readSettings(environment));
+  const settings = attempt('settings', found, () => readCheckedSettings(environment));
   const fonts = attempt('fonts', found, () => installedFonts(environment));
   if (fonts !== undefined) {
     found.push(ok('fonts', `Noto Sans, and ${plural(fonts.length, 'font')} of templates/fonts`));

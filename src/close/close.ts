@@ -5,6 +5,7 @@
  * settings_incomplete, tax_rule_missing, we_are_fixed, and those of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
+import { countApprovers } from '../approvals/queries.ts';
 import type { Settings } from '../config/settings.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -19,7 +20,6 @@ import { readLastClosed } from '../ledger/closed-months.ts';
 import { type Month, monthAfter, monthInterval, monthOf, monthsBetween } from '../month.ts';
 import { packageVersion } from '../package.ts';
 import { settleWeAre } from '../partners/presentation.ts';
-import { countApprovers } from '../people/approval-queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { sealMonth } from '../seals/seal.ts';
 import { signSeal } from '../seals/signature.ts';

@@ -7,7 +7,6 @@ import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { isTimeZone } from '../month.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
-import { approvalsSchema } from './approvals.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import { eInvoiceSellerSchema } from './e-invoice.ts';
@@ -17,6 +16,27 @@ import { instructionsSchema } from './instructions.ts';
 import { type Logo, readLogo } from './logo.ts';
 import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, line, optional } from './validation.ts';
+
+const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
+
+/** With `always`, whatever the amount. It is written as `{}` too; the history of the settings shows no empty object. */
+const rule = z
+  .strictObject({ above: above.optional(), always: z.literal(true).optional() })
+  .superRefine(({ above: amounts = {} }, context) => {
+    for (const [currency, amount] of Object.entries(amounts)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const message = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['above', currency], message });
+    }
+  })
+  .transform(({ above: amounts = {}, always }) =>
+    always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
+  );
+
+/** By the name of the act, which acts/rules.ts checks. */
+const approvalsSchema = z.record(z.string(), rule);
+
+export type ApprovalRule = z.output<typeof rule>;
 
 /** The most that may be written to bank charges when a payment is short: by currency, and in percent of what was owed. */
 const smallDifferenceSchema = z
@@ -235,17 +255,21 @@ export function readSettings(environment: Environment): Settings {
  * The settings for a process that runs for long: read again when settings.json has changed. While a changed file cannot be
  * used, the settings before it stay valid.
  */
-export function presentSettings(environment: Environment, read: Settings): () => Settings {
+export function presentSettings(
+  environment: Environment,
+  first: Settings,
+  read: (environment: Environment) => Settings,
+): () => Settings {
   const file = settingsFile(environment);
   const changedAt = () => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-  let settings = read;
+  let settings = first;
   let readAt = changedAt();
   return () => {
     const at = changedAt();
     if (at === readAt) return settings;
     readAt = at;
     try {
-      settings = readSettings(environment);
+      settings = read(environment);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
     }

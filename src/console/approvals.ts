@@ -1,8 +1,8 @@
 /** The pages of requests for approval, and the decision on one. */
 import { actOf, approveRequest, endRequest } from '../acts/approve.ts';
 import { LINE } from '../acts/fields.ts';
+import { DECISIONS } from '../approvals/queries.ts';
 import { refuse } from '../errors/refusals.ts';
-import { DECISIONS } from '../people/approval-queries.ts';
 import { doneOf, laterOf } from './acts.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { approvalHref, approvalScreen, approvalsScreen, readApproval, readApprovals } from './screens/approvals.tsx';

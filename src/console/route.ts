@@ -6,6 +6,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ActContext } from '../acts/act.ts';
+import { readCheckedSettings } from '../acts/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -286,7 +287,7 @@ const presents = new WeakMap<Shared, () => Settings>();
 
 /** The settings of now: the file may have changed since the server began. */
 export function settingsNow(shared: Shared): Settings {
-  const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings);
+  const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings, readCheckedSettings);
   presents.set(shared, present);
   return present();
 }

@@ -5,6 +5,7 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readCheckedSettings } from '../acts/rules.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
@@ -62,7 +63,7 @@ export const sendUnknownPage = (reply: FastifyReply, shared: Shared): FastifyRep
 export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   const { database, environment, settings, limits, rowStreams } = shared;
   const limited = async (request: FastifyRequest) => void limits.request('page', request.ip);
-  const present = presentSettings(environment, settings);
+  const present = presentSettings(environment, settings, readCheckedSettings);
   const find = (token: string) => findPaymentPage(shared, present(), token);
   const unknown = (reply: FastifyReply) => sendUnknownPage(reply, shared);
   const pages = { onRequest: limited, config: { bound: 'pages' }, exposeHeadRoute: true } as const;

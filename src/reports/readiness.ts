@@ -1,6 +1,7 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
 
-import { advisedRules } from '../config/approvals.ts';
+import { advisedRules } from '../approvals/advised.ts';
+import { readApprovers } from '../approvals/queries.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
@@ -16,7 +17,6 @@ import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { lastDay, type Month, monthOf } from '../month.ts';
 import { recordedOtherwise } from '../partners/presentation.ts';
-import { readApprovers } from '../people/approval-queries.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';

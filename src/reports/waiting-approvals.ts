@@ -1,8 +1,8 @@
 /** The requests for approval that wait for a decision, as the status names them. */
 import type { DateTime } from 'luxon';
+import { readRequests } from '../approvals/queries.ts';
+import { statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readRequests } from '../people/approval-queries.ts';
-import { statusOf } from '../people/approvals.ts';
 import { minuteOf } from '../text.ts';
 import { type Attention, attention } from './job-attention.ts';
 

@@ -7,7 +7,7 @@ import { invoiceHold } from '../../src/acts/invoice/hold.ts';
 import { partnerImport } from '../../src/acts/partner.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { userDeactivate, userInvite } from '../../src/acts/user.ts';
-import { ADVISED_RULES } from '../../src/config/approvals.ts';
+import { ADVISED_RULES } from '../../src/approvals/advised.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { packageRoot } from '../../src/package.ts';
 import type { Role } from '../../src/people/roles.ts';

@@ -7,11 +7,11 @@ import { expect } from 'vitest';
 import { approveRequest, endRequest } from '../../src/acts/approve.ts';
 import { ACTS as REGISTRY } from '../../src/acts/registry.ts';
 import { runAct } from '../../src/acts/run.ts';
-import type { ApprovalRule } from '../../src/config/approvals.ts';
+import { readRequests } from '../../src/approvals/queries.ts';
+import { statusOf } from '../../src/approvals/requests.ts';
+import type { ApprovalRule } from '../../src/config/settings.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
-import { readRequests } from '../../src/people/approval-queries.ts';
-import { statusOf } from '../../src/people/approvals.ts';
 import { hasRole, outcomeOf, peopleOf, pick, working } from '../people/random-acts.ts';
 import type { Act, History } from '../property/acts.ts';
 

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ADVISED_RULES } from '../../src/config/approvals.ts';
+import { ADVISED_RULES } from '../../src/approvals/advised.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';

@@ -1,5 +1,6 @@
 /** Every route of the console, as Fastify hears of them, and the addresses that they have for given objects. */
 
+import { askForApproval } from '../../src/approvals/requests.ts';
 import { insertTask } from '../../src/audit/tasks.sql.ts';
 import { runTask } from '../../src/audit/tasks.ts';
 import type { Settings } from '../../src/config/settings.ts';
@@ -7,7 +8,6 @@ import { addConsole } from '../../src/console/plugin.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { BoundName } from '../../src/http/gates.ts';
 import type { Month } from '../../src/month.ts';
-import { askForApproval } from '../../src/people/approvals.ts';
 import { identify } from '../../src/people/users.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { ADMINISTRATOR } from './console.ts';

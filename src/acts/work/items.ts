@@ -2,6 +2,9 @@
  * The work queue: everything that waits for a person, in one list, with the act that ends each item. Nothing is stored of
  * it but who is responsible: an item is there as long as the state that it is made of, and leaves by itself.
  */
+
+import { readRequests } from '../../approvals/queries.ts';
+import { statusOf } from '../../approvals/requests.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readLinkTroubles } from '../../delivery/links/queries.ts';
@@ -11,8 +14,6 @@ import { type ListedEmail, nameOf, readEmails } from '../../mail/log.ts';
 import { Amount, moneyText } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES } from '../../payments/exceptions.ts';
-import { readRequests } from '../../people/approval-queries.ts';
-import { statusOf } from '../../people/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/work-assignments.ts';
 import { plural } from '../../text.ts';

@@ -1,9 +1,9 @@
 /** `reckoner approval`: what waits for a second person, and what that person decides. */
 import { actOf, approveRequest, endRequest, previewRequest } from '../../acts/approve.ts';
 import { type Change, digestOf } from '../../acts/consequence.ts';
+import { type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
+import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
-import { type RequestRow, readApprovers, readRequests } from '../../people/approval-queries.ts';
-import { PAST, requestNumbered, statusOf } from '../../people/approvals.ts';
 import type { Sheet } from '../../sheet.ts';
 import { minuteOf } from '../../text.ts';
 import { idArgument } from '../arguments.ts';

@@ -1,9 +1,10 @@
 /** `reckoner init`: the home and its settings. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readCheckedSettings } from '../../acts/rules.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { firstSettings } from '../../config/first-settings.ts';
-import { readSettings, settingsFile } from '../../config/settings.ts';
+import { settingsFile } from '../../config/settings.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { dkimRecord } from '../../mail/dkim.ts';
@@ -24,7 +25,7 @@ export const define: Definition = (command, act) => {
 export async function init(output: Output): Promise<number> {
   const environment = readEnvironment();
   const created = await layOutHome(environment);
-  readSettings(environment);
+  readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
   // The settings are recorded as they are now: later changes are told from these.
   await withContext(async () => {}, { by: output.by, unattended: true });

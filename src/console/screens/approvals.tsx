@@ -1,9 +1,9 @@
 /** Requests for approval: what waits for a second person, and one request with what its act would do. */
 import { actOf } from '../../acts/approve.ts';
+import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
+import { PAST, type RequestStatus, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../people/approval-queries.ts';
-import { PAST, type RequestStatus, statusOf } from '../../people/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import { Form } from '../form.tsx';

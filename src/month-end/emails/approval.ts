@@ -2,6 +2,9 @@
  * The e-mails about approvals: what is asked for, to whoever may decide, and what became of it, to the user who asked. A
  * program that asked reads no e-mail: the status names its requests.
  */
+
+import { type RequestRow, readApprovers } from '../../approvals/queries.ts';
+import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, OtherEmailKind } from '../../mail/email.ts';
@@ -10,8 +13,6 @@ import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { oneLine } from '../../mail/text.ts';
 import { moneyText } from '../../money.ts';
-import { type RequestRow, readApprovers } from '../../people/approval-queries.ts';
-import { requestNumbered, statusOf } from '../../people/approvals.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/user-queries.ts';
 import { minuteOf } from '../../text.ts';

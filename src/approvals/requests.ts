@@ -5,6 +5,8 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { requireRole } from '../people/roles.ts';
 import {
   type Decision,
   digestOfRequest,
@@ -17,9 +19,7 @@ import {
   readOpenRequests,
   readRejected,
   readRequests,
-} from './approval-queries.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
-import { requireRole } from './roles.ts';
+} from './queries.ts';
 
 export const PAST: Readonly<Record<Decision, string>> = {
   approve: 'approved',

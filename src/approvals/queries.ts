@@ -1,7 +1,7 @@
 /** SQL over requests for approval and the decisions on them. */
 import { APPROVAL_LOCKS } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from '../people/scope.ts';
 
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];

@@ -1,0 +1,168 @@
+/**
+ * Asking for the approval of an act, and recording it. While nobody but the user could approve, a rule does not bind, and
+ * the act's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ */
+import { randomUUID } from 'node:crypto';
+import type { ApprovalRule } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type Refusal, refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount } from '../money.ts';
+import type { Actor, ActorContext } from '../people/audit-events.ts';
+import { lockUsers } from '../people/users.ts';
+import {
+  actAsOnePerson,
+  actUnderApproval,
+  type OnePerson,
+  type PreviewedChange,
+  readApprovers,
+  type StoredPreview,
+} from './queries.ts';
+import {
+  askForApproval,
+  lockOpenRequests,
+  openRequest,
+  partnersApproved,
+  recordDecision,
+  withdrawAll,
+} from './requests.ts';
+import { actAsCompared, COMPARED_DAYS, type ComparedAmount, type Comparison, readAmountsBefore } from './thresholds.ts';
+
+/** The approval under which an act is done. */
+export interface Approval {
+  readonly requestId: number;
+  readonly approver: Actor;
+  readonly reason: string | null;
+}
+
+/** What the first transaction of an act was permitted to do. */
+export interface Permission {
+  /** Of what was approved or compared (digestOf): the act does that and nothing else. */
+  readonly digest?: string | undefined;
+  /** All that the act was going to change; undefined where nothing was approved or compared. */
+  readonly changes?: readonly PreviewedChange[];
+  readonly compared?: Comparison | undefined;
+  /** Nobody else could approve it. A later transaction asks again: there may be somebody by then. */
+  readonly alone?: OnePerson | undefined;
+}
+
+/** An act that is about to be done under a rule. */
+export interface ToApprove {
+  readonly act: string;
+  /** As JSON. */
+  readonly input: unknown;
+  readonly subject: string;
+  readonly touched: readonly string[] | 'all';
+  readonly preview: StoredPreview;
+  /** Of the preview: what is approved is done only if it still does the same. */
+  readonly hash: string;
+  readonly amounts: readonly Amount[];
+  readonly reason: string | null;
+}
+
+/** Records the approval. It is undone with the transaction if the act does something else than the request shows. */
+export async function approve(
+  tx: Transaction,
+  context: ActorContext,
+  { requestId, approver, reason }: Approval,
+): Promise<Permission> {
+  const deciding = { ...context, actor: approver };
+  const request = await openRequest(tx, deciding, requestId, 'approve');
+  await recordDecision(tx, deciding, request, { decision: 'approve', reason });
+  failpoint('approval.decided');
+  await actUnderApproval(tx, requestId, approver.user?.login ?? '');
+  return { digest: request.preview_hash, changes: request.preview.changes };
+}
+
+/** The refusal of an approval whose act would not do what the request shows. */
+export const outdated = (
+  requestId: number,
+  shown: readonly PreviewedChange[],
+  now: readonly PreviewedChange[],
+): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
+
+const inWords = (changes: readonly PreviewedChange[]): string =>
+  changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
+  'no figure changes';
+
+/**
+ * Makes the request, or finds the one that waits, where the rule applies and somebody else may approve. Else the events say
+ * what was compared, or that nobody else could approve it.
+ */
+export async function ask(
+  tx: Transaction,
+  context: ActorContext,
+  rule: ApprovalRule,
+  { act, input, subject, touched, preview, amounts, hash, reason }: ToApprove,
+): Promise<Refusal | Permission> {
+  const { user } = context.actor;
+  const { changes, title } = preview;
+  const compared = await compare(tx, context, { act, rule, amounts, touched });
+  if (compared?.amounts.every(isWithin)) {
+    await actAsCompared(tx, compared);
+    return { changes, compared };
+  }
+  const partnerIds = partnersApproved(touched);
+  const asked = { act, input };
+  let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
+  let waiting: readonly { readonly request_id: number }[] = [];
+  if (approvers.length === 0) {
+    // Before the users, as whoever decides does.
+    const now = context.environment.now().toISO();
+    if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
+    // Nobody becomes an approver until the act is done.
+    await lockUsers(tx);
+    approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
+  }
+  if (approvers.length === 0) {
+    await withdrawAll(tx, context, waiting, 'done alone: nobody else could approve it any more');
+    const alone = { act, partners: partnerIds };
+    await actAsOnePerson(tx, alone);
+    return { changes, alone };
+  }
+  if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
+  const given = { ...asked, subject, partnerIds, preview, hash, userId: user.user_id, reason };
+  const request = await askForApproval(tx, context, given);
+  failpoint('approval.requested');
+  const logins = approvers.map(({ login }) => login);
+  const above = compared?.amounts.filter((each) => !isWithin(each)) ?? [];
+  return refuse('approval_needed', { ...request, title, subject, approvers: logins, above });
+}
+
+/**
+ * Each amount with what the same user did by the same act for the same partner in the last days without a second person.
+ * Undefined for an act that needs approval whatever it moves: by a rule without amounts, where it states none, or in a
+ * currency that the rule does not name.
+ */
+async function compare(
+  tx: Transaction,
+  { actor, environment }: ActorContext,
+  {
+    act,
+    rule,
+    amounts,
+    touched,
+  }: { act: string; rule: ApprovalRule; amounts: readonly Amount[]; touched: ToApprove['touched'] },
+): Promise<Comparison | undefined> {
+  if ('always' in rule || amounts.length === 0 || amounts.some(({ currency }) => rule.above[currency] === undefined)) {
+    return undefined;
+  }
+  const partners = touched === 'all' ? null : touched;
+  const userId = actor.user?.user_id ?? null;
+  const before = await readAmountsBefore(tx, { act, userId, partners, now: environment.now().toISO() });
+  return {
+    ...{ comparison: randomUUID(), act, days: COMPARED_DAYS, partners },
+    amounts: amounts.map((each) => {
+      const { currency } = each;
+      const sum = before.find((earlier) => earlier.currency === currency)?.amount ?? '0';
+      return {
+        ...{ currency, amount: (each.isNegative() ? each.negated() : each).toString() },
+        before: Amount.of(sum, currency).toString(),
+        above: Amount.of(rule.above[currency] as string, currency).toString(),
+      };
+    }),
+  };
+}
+
+const isWithin = ({ currency, amount, before, above }: ComparedAmount): boolean =>
+  !Amount.of(above, currency).isLessThan(Amount.of(amount, currency).plus(Amount.of(before, currency)));
