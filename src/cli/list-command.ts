@@ -2,6 +2,7 @@
 import { namesOf } from '../acts/command.ts';
 import { readFields } from '../acts/fields.ts';
 import { todayOf } from '../config/today.ts';
+import { EXIT } from '../errors/refusals.ts';
 import {
   type Asked,
   type Column,
@@ -14,52 +15,65 @@ import {
   type Value,
 } from '../lists/list.ts';
 import { Amount, groupThousands } from '../money.ts';
-import { type CommandContext, type Definition, reading } from './define.ts';
+import { wholeNumberArgument } from './arguments.ts';
+import { type CommandContext, type Definition, reading, readingNow } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
 import { outputWidth, table } from './output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from './present.ts';
+import { withCommands } from './remedies.ts';
+
+interface Options extends PresentOptions {
+  readonly limit?: number;
+}
 
 export const listCommand = async (loading: Promise<List>): Promise<{ readonly define: Definition }> => {
   const list = await loading;
   return {
     define(group, act) {
       const command = group.command(list.command.replace(/.* /, '')).description(list.summary);
-      addFields(command, list.filters);
-      command
-        .option(...FORMAT)
-        .option(...OUT)
-        .action(act(reading((context, options: PresentOptions) => printList(context, list, options))));
+      addFields(command, list.filters, list.words);
+      if (list.most !== undefined) {
+        const help = `at most so many (default: ${list.most})`;
+        command.option('--limit <count>', help, wholeNumberArgument('--limit', 1, 1_000_000));
+      }
+      command.option(...FORMAT).option(...OUT);
+      if (list.help !== undefined) command.addHelpText('after', `\n${list.help}`);
+      const read = list.current ? readingNow : reading;
+      command.action(act(read((context, ...given: unknown[]) => printList(context, list, given))));
     },
   };
 };
 
-async function printList(context: CommandContext, list: List, options: PresentOptions): Promise<void> {
-  const given = givenTo(list.filters, { options });
+async function printList(context: CommandContext, list: List, values: readonly unknown[]): Promise<number> {
+  const options = values.at(-1) as Options;
+  const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);
   const asked: Asked<unknown> = {
-    ...{ filter: readFields(list.filters, given, namesOf(list.filters)), scope: null, today },
-    ...{ sort: list.sorts[1], after: null, limit: null },
+    ...{ filter: readFields(list.filters, given, namesOf(list.filters, list.words)), scope: null, today, context },
+    ...{ sort: list.sorts[1], after: null, limit: options.limit ?? list.most ?? null },
   };
   const { rows, json, totals } = await context.database.reading(async (tx) => {
     const found = await list.read(tx, asked);
     return {
       rows: found,
-      json: context.output.json ? await list.json(tx, found) : [],
+      json: list.json !== undefined && context.output.json ? await list.json(tx, found, today) : found,
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
+  const none = await withCommands(list.none ?? `No ${list.one}s found.`, list.first === undefined ? [] : [list.first]);
   const people = () => [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(totals)])].join('\n\n');
   await present(
     context.output,
     options,
     json,
     () => sheetOf(list, rows, today),
-    () => (rows.length === 0 ? `No ${list.one}s found.` : people()),
+    () => (rows.length === 0 ? none : people()),
   );
+  return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
 /** In a pipe nothing is left out for its width. */
-function tableOf(list: List, rows: readonly unknown[], today: string): string {
+export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
   const shown = list.terminal.filter((name) => {
@@ -75,15 +89,20 @@ function tableOf(list: List, rows: readonly unknown[], today: string): string {
 
 function headingOf(list: List, name: string): string {
   const { heading, type, cut } = columnOf(list, name);
-  return `${type === 'amount' || type === 'count' ? '>' : cut ? '~' : ''}${lowered(heading)}`;
+  const mark = type === 'amount' || type === 'count' ? '>' : cut ? '~' : '';
+  return `${mark}${lowered(heading)}${type === 'instant' ? ' (UTC)' : ''}`;
 }
 
 const lowered = (heading: string): string => heading.charAt(0).toLowerCase() + heading.slice(1);
 
-function inTable(value: Value, { look }: Column<unknown>): string {
-  if (!(value instanceof Amount)) return textOf(value);
+function inTable(value: Value, { look, type }: Column<unknown>): string {
+  if (!(value instanceof Amount)) return inTime(textOf(value), type);
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
+
+/** An instant to the minute, as its heading says in UTC, and of a date the day. */
+const inTime = (text: string, type: Column<unknown>['type']): string =>
+  type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 
 function totalsOf(totals: readonly Total[]): string {
   const [first = {}] = totals;

@@ -4,27 +4,32 @@ import type { List } from '../lists/list.ts';
 import type { Seer } from './act-link.tsx';
 import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
 import type { Place } from './page.tsx';
-import type { Routes } from './route.ts';
+import type { Access, Routes } from './route.ts';
 
 interface Page {
   readonly list: List;
   readonly place: Place;
   readonly title: string;
+  readonly lead?: string;
+  /** Default: whoever may see a partner. */
+  readonly access?: Access;
   /** Beside the title. */
   readonly Acts?: FunctionComponent<{ user: Seer }>;
   /** Between the title and the filters. */
-  readonly Above?: FunctionComponent;
+  readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 
-export function addList({ screen, sheets }: Routes, path: string, { list, place, title, Acts, Above }: Page): void {
-  const access = { role: 'viewer', scope: 'partners' } as const;
+const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
+
+export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
+  const { list, place, title, lead, access = PARTNERS, Acts, Above } = page;
   const href = `/console${path}`;
   screen(
     path,
     access,
     (tx, { query, ...seen }) => readList(tx, list, query, seen),
     (view, { user }) => ({
-      ...{ place, title },
+      ...{ place, title, lead },
       acts: (
         <>
           {Acts && <Acts user={user} />}
@@ -33,7 +38,7 @@ export function addList({ screen, sheets }: Routes, path: string, { list, place,
       ),
       content: (
         <>
-          {Above && <Above />}
+          {Above && <Above user={user} />}
           <ListPage view={view} path={href} user={user} />
         </>
       ),

@@ -8,17 +8,20 @@ import {
   cellOf,
   columnOf,
   type Column as Described,
+  type Link,
   type List,
   sheetOf,
   type Total,
   textOf,
+  type Value,
 } from '../lists/list.ts';
 import { Amount } from '../money.ts';
+import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
 import { plural } from '../text.ts';
-import { actHref, mayDo, type Seer } from './act-link.tsx';
-import { addressOf, Card, type Column, DataTable, Downloads, Marks, Money, Pager, Quiet } from './kit.tsx';
-import { choiceAsked, idAsked } from './parameters.ts';
+import { ActLink, actHref, MoreActs, mayDo, type Seer } from './act-link.tsx';
+import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { choiceAsked, idAsked, textAsked } from './parameters.ts';
 
 const PAGE = 50;
 
@@ -38,13 +41,16 @@ export interface ListView<Row = unknown> {
 interface Seen {
   readonly scope: Scope;
   readonly today: string;
+  readonly context: Installation;
 }
 
-const askedOf = (list: List, question: Question, { scope, today }: Seen): Asked<unknown> => ({
+const idOfRow = (value: string | undefined) => idAsked('after', value);
+
+const askedOf = (list: List, question: Question, { scope, today, context }: Seen): Asked<unknown> => ({
   filter: readFields(list.filters, inputOfForm(list.filters, new URLSearchParams(question))),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
-  after: idAsked('after', question['after'])?.toString() ?? null,
-  ...{ scope, today, limit: PAGE + 1 },
+  after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
+  ...{ scope, today, context, limit: PAGE + 1 },
 });
 
 export async function readList(tx: Transaction, list: List, question: Question, seen: Seen): Promise<ListView> {
@@ -55,7 +61,7 @@ export async function readList(tx: Transaction, list: List, question: Question, 
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
     totals: (await list.totals?.(tx, asked)) ?? [],
-    next: found.length > PAGE && last !== undefined ? list.key(last) : null,
+    next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
 
@@ -70,10 +76,13 @@ interface Shown {
   readonly path: string;
   /** The names of its columns. */
   readonly face: readonly string[];
-  readonly hrefOf: (place: string, id: string) => string;
+  readonly hrefOf: (...link: Link) => string;
+  /** Who may follow its remedies. */
+  readonly user?: Seer;
 }
 
-export const consoleHref = (place: string, id: string): string => `/console/${place}/${encodeURIComponent(id)}`;
+export const consoleHref = (place: string, at: Link[1]): string =>
+  typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
   const { list, question, rows, totals } = view;
@@ -87,7 +96,7 @@ export function ListPage({ view, path, user }: { view: ListView; path: string; u
       <Card title={count} note={<Totals totals={totals} />} flush>
         <Ticked list={list} user={user}>
           <ListTable
-            {...{ view, path, face: list.page, hrefOf: consoleHref }}
+            {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
             nothing={isAll ? `There are no ${list.one}s yet.` : `No ${list.one}s match. Change the filter.`}
           />
         </Ticked>
@@ -116,13 +125,12 @@ function Filters({
 }: Pick<Shown, 'view' | 'path'> & { fields: readonly Field[] }) {
   const inTabs = new Set(list.views?.flatMap(([, filter]) => Object.keys(filter)));
   const kept = [...inTabs, 'sort'].filter((name) => question[name]);
-  return (
+  const inputs = fields.filter(({ name }) => !inTabs.has(name));
+  return inputs.length === 0 ? null : (
     <form class="filters" action={path}>
-      {fields
-        .filter(({ name }) => !inTabs.has(name))
-        .map((field) => (
-          <FilterInput field={field} value={question[field.name]} />
-        ))}
+      {inputs.map((field) => (
+        <FilterInput field={field} value={question[field.name]} />
+      ))}
       {kept.map((name) => (
         <input type="hidden" name={name} value={question[name]} />
       ))}
@@ -216,7 +224,7 @@ function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; c
   );
 }
 
-export function ListTable({ view, path, face, hrefOf, nothing }: Shown & { readonly nothing: string }) {
+export function ListTable({ view, path, face, hrefOf, user, nothing }: Shown & { readonly nothing: string }) {
   const { list, question, sort, rows, today } = view;
   const isTicked = face === list.page;
   const columns = face.map((name, at): Column<unknown> => {
@@ -240,8 +248,28 @@ export function ListTable({ view, path, face, hrefOf, nothing }: Shown & { reado
       ),
     };
   });
-  return <DataTable columns={columns} rows={rows} labelled nothing={nothing} caption={list.title} />;
+  const all = list.remedies === undefined || user === undefined ? columns : [...columns, remediesFor(list, user)];
+  return <DataTable columns={all} rows={rows} labelled nothing={nothing} caption={list.title} />;
 }
+
+const remediesFor = (list: List, user: Seer): Column<unknown> => ({
+  heading: '',
+  cell(row) {
+    const remedies = list.remedies?.(row) ?? [];
+    const [first] = remedies;
+    if (remedies.length > 1) {
+      const acts = remedies.map(({ label, action, ...each }) => ({ ...each, name: label, act: action }));
+      return <MoreActs user={user} acts={acts} label="Manage" />;
+    }
+    return (
+      first && (
+        <ActLink user={user} act={first.action} partner={first.partner} input={first.input} tone="small">
+          {first.label}
+        </ActLink>
+      )
+    );
+  },
+});
 
 function Tick({ list, row, today }: { list: List; row: unknown; today: string }) {
   if (list.ticks === undefined) return null;
@@ -265,10 +293,20 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
     const money = { amount: value.toString(), currency: value.currency };
     return column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;
   }
-  if (typeof value === 'object') return <Marks marks={value} />;
+  if (isAmounts(value)) {
+    return (
+      <span class="lines">
+        {value.map((each) => (
+          <span class="line">
+            <Money amount={each.toString()} currency={each.currency} />
+          </span>
+        ))}
+      </span>
+    );
+  }
   const link = column.to?.(row);
-  const className = column.look === 'wrap' ? 'soft wrap' : column.look;
-  const shown = className === undefined ? value : <span class={className}>{value}</span>;
+  const shown =
+    typeof value === 'object' ? <Marks marks={value} /> : <Looking look={column.look}>{inTime(value, column)}</Looking>;
   return link == null ? (
     shown
   ) : (
@@ -277,3 +315,12 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
     </a>
   );
 }
+
+const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
+
+function Looking({ look, children }: { look: Described<unknown>['look']; children: ComponentChildren }) {
+  return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
+}
+
+const inTime = (value: string | number, { type }: Described<unknown>): ComponentChildren =>
+  type === 'instant' ? <Instant at={String(value)} /> : type === 'date' ? String(value).slice(0, 10) : value;

@@ -4,8 +4,10 @@ import { refuse } from '../errors/refusals.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
+import { clients } from '../lists/clients.ts';
 import { invoices } from '../lists/invoices.ts';
 import { payments } from '../lists/payments.ts';
+import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
@@ -35,7 +37,7 @@ import {
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { partnersScreen, readPartners } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActs, paymentsScreen, readPayments } from './screens/payments.tsx';
-import { clientsScreen, peopleScreen, readAllClients, readPeople } from './screens/people.tsx';
+import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
@@ -87,8 +89,14 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     sheetOfAccounts,
   );
   screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
-  screen('/settings/users', LEDGER, (tx, { context }) => readPeople(tx, context), peopleScreen);
-  screen('/settings/clients', LEDGER, (tx, { context }) => readAllClients(tx, context), clientsScreen);
+  addList(routes, '/settings/users', {
+    ...{ list: users, place: 'settings', title: 'Settings', lead: 'users', access: LEDGER },
+    ...{ Acts: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
+  });
+  addList(routes, '/settings/clients', {
+    ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners', access: LEDGER },
+    Above: () => SettingsMenu({ current: 'clients' }),
+  });
 }
 
 function addClose({ screen }: Routes): void {

@@ -6,9 +6,12 @@
  * in the row and the statement, its entry in `columns`, and its name in each face that shows it.
  */
 import type { z } from 'zod';
+import type { CommandWords } from '../acts/command.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
+import { Amount, moneyText } from '../money.ts';
+import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
+import type { Remedy } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
 /** One word about a row, and how urgent it is. */
@@ -17,16 +20,17 @@ export interface Mark {
   readonly tone: 'good' | 'warn' | 'bad' | 'plain';
 }
 
-export type Value = string | number | Amount | readonly Mark[] | null;
+/** Several amounts are of several currencies. */
+export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
 export interface Column<Row> {
   /** Of a page. A terminal writes it in lower case; a sheet has the column's name. */
   readonly heading: string;
-  readonly type: ColumnType | 'marks';
+  readonly type: ColumnType | 'marks' | 'instant';
   /** Without it, the row's property of the column's name. */
   value?(row: Row, today: string): Value;
-  /** What it is a link to: the place of the console and the id there. */
-  to?(row: Row): readonly [place: string, id: string] | null;
+  /** What it is a link to: the place of the console, and the id there or a filter of the list there. */
+  to?(row: Row): Link | null;
   /** `soft`: in a paler colour. `quiet`: zero is a dash, in a terminal nothing. `wrap`: broken at any character. */
   readonly look?: 'soft' | 'quiet' | 'wrap';
   /** In a terminal: shortened where the table is too wide; left out of one with fewer columns than this; left out where all rows agree. */
@@ -34,6 +38,8 @@ export interface Column<Row> {
   readonly width?: number;
   readonly unlessSame?: true;
 }
+
+export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
 /** What is asked of a list. */
 export interface Asked<Filter, Sort extends string = string> {
@@ -47,6 +53,7 @@ export interface Asked<Filter, Sort extends string = string> {
   readonly after: string | null;
   /** null: all rows. */
   readonly limit: number | null;
+  readonly context: Installation;
 }
 
 /** What is below a list: a line for each currency. */
@@ -57,6 +64,19 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   /** `invoice list`. */
   readonly command: string;
   readonly summary: string;
+  /** The filters that are arguments of the command. */
+  readonly words?: CommandWords;
+  /** Below the options of the command. */
+  readonly help?: string;
+  /** How many rows the command prints unless --limit says otherwise. Default: all. */
+  readonly most?: number;
+  /** The command reads from the primary server: it must be current. */
+  readonly current?: true;
+  /** What the command prints of no rows, and how to make the first. */
+  readonly none?: string;
+  readonly first?: Remedy;
+  /** The command exits 4 because of these rows. */
+  attention?(rows: readonly NoInfer<Row>[]): boolean;
   /** Of the page and the sheet. */
   readonly title: string;
   /** One of its rows: `document`. */
@@ -71,15 +91,20 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   /** The columns of each face, in order. */
   readonly sheet: readonly NoInfer<Name>[];
   readonly terminal: readonly NoInfer<Name>[];
-  readonly page: readonly NoInfer<Name>[];
+  /** Without it there is no page, and rows need no key. */
+  readonly page?: readonly NoInfer<Name>[];
   /** Of the partner's place. */
   readonly place?: readonly NoInfer<Name>[];
   /** What a tick says of a row, and the actions of which it is that field. */
   readonly ticks?: { readonly field: string; readonly actions: readonly string[]; readonly of: NoInfer<Name> };
-  /** Names a row for the next page. */
-  key(row: NoInfer<Row>): string;
+  /** What may be done about a row: links of the page. */
+  remedies?(row: NoInfer<Row>): readonly (Remedy & { readonly partner: string | null })[];
+  /** Names a row for the next page: by a number, unless `keyed` says otherwise. */
+  key?(row: NoInfer<Row>): string;
+  readonly keyed?: 'text';
   read(tx: Transaction, asked: Asked<Filter, Sort>): Promise<Row[]>;
-  json(tx: Transaction, rows: readonly NoInfer<Row>[]): Promise<readonly unknown[]>;
+  /** Default: the rows. */
+  json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
   totals?(tx: Transaction, asked: Asked<Filter, Sort>): Promise<Total[]>;
 }
 
@@ -94,6 +119,16 @@ export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Fi
     readonly [Name in keyof Filter]-?: Exclude<Filter[Name], undefined> | null;
   };
 
+/** The page of a short list, of which all rows were read. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  { after, limit }: Pick<Asked<unknown>, 'after' | 'limit'>,
+  key: (row: Row) => string,
+): Row[] {
+  const begin = after === null ? 0 : rows.findIndex((row) => key(row) === after) + 1;
+  return rows.slice(begin, limit === null ? undefined : begin + limit);
+}
+
 export const columnOf = <Row>({ columns }: List<Row>, name: string): Column<Row> => columns[name] as Column<Row>;
 
 export const cellOf = <Row>(list: List<Row>, name: string, row: Row, today: string): Value => {
@@ -105,7 +140,10 @@ export const cellOf = <Row>(list: List<Row>, name: string, row: Row, today: stri
 export const textOf = (value: Value): string => {
   if (value === null) return '';
   if (value instanceof Amount) return value.toString();
-  return typeof value === 'object' ? value.map(({ text }) => text).join(', ') : String(value);
+  if (typeof value !== 'object') return String(value);
+  return value
+    .map((each) => (each instanceof Amount ? moneyText(each.toString(), each.currency) : each.text))
+    .join(', ');
 };
 
 export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: string): Sheet => ({
@@ -113,7 +151,7 @@ export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: strin
   columns: Object.fromEntries(
     list.sheet.map((name) => {
       const { type } = columnOf(list, name);
-      return [name, type === 'marks' ? 'text' : type];
+      return [name, type === 'marks' || type === 'instant' ? 'text' : type];
     }),
   ),
   rows: rows.map((row) =>

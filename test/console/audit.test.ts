@@ -1,6 +1,7 @@
 /** The console's audit and settings: events by filter and page, seals with their chain, and nothing secret. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ListPage, readList } from '../../src/console/list.tsx';
 import {
   checksScreen,
   packsScreen,
@@ -9,12 +10,14 @@ import {
   settingsLogScreen,
 } from '../../src/console/screens/audit.tsx';
 import { type AuditQuestion, auditEventsScreen, readAuditEvents } from '../../src/console/screens/audit-events.tsx';
-import { clientsScreen, peopleScreen, readAllClients, readPeople } from '../../src/console/screens/people.tsx';
 import { readSeal, readSeals, sealScreen, sealsScreen } from '../../src/console/screens/seals.tsx';
 import { readSettingsView, settingsScreen } from '../../src/console/screens/settings.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
-import { noteClientUse } from '../../src/partners/client-queries.ts';
+import { clients } from '../../src/lists/clients.ts';
+import type { List } from '../../src/lists/list.ts';
+import { users } from '../../src/lists/users.ts';
+import { noteClientUse, readClients } from '../../src/partners/client-queries.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordEvents } from '../../src/people/audit-events.ts';
 import type { Scope } from '../../src/people/scope.ts';
@@ -150,9 +153,13 @@ test('settings show bank details as printed and no secret', async () => {
 test('users are listed with their roles, and clients with their last use', async () => {
   await invite(books, ADMINISTRATOR, { name: SCRIPT });
   await invite(books, 'kim@auditor.example', { roles: ['viewer'], partnerId: 'p-2' });
-  const users = peopleScreen(await reading((tx) => readPeople(tx, books.seen())), FINANCE);
-  expect(textOf(users)).toMatch(/kim@auditor.example viewer of p-2 /);
-  expect(html(users)).not.toContain(SCRIPT);
+  const listed = async (list: List) => {
+    const seen = { scope: null, today: '2026-10-15', context: books.seen() };
+    const view = await reading((tx) => readList(tx, list, {}, seen));
+    return { place: null, title: list.title, content: ListPage({ view, path: '/console', user: FINANCE.user }) };
+  };
+  expect(textOf(await listed(users))).toMatch(/kim@auditor.example viewer of p-2 /);
+  expect(html(await listed(users))).not.toContain(SCRIPT);
   const { environment, actor } = books;
   const now = environment.now();
   const { client_id: clientId, client_secret: secret } = await books.database.transaction((tx) =>
@@ -160,12 +167,12 @@ test('users are listed with their roles, and clients with their last use', async
   );
   const note = (at: string) =>
     books.database.transaction((tx) => noteClientUse(tx, { clientId, now: at, atMostEverySeconds: 300 }));
-  const clients = async () => reading((tx) => readAllClients(tx, books.seen()));
-  expect(textOf(clientsScreen(await clients(), FINANCE))).toMatch(/p-1 2026-10-15 never 1 valid/);
+  const lastUse = async () => (await reading((tx) => readClients(tx, { now: now.toISO() })))[0]?.last_used_at;
+  expect(textOf(await listed(clients))).toMatch(/p-1 2026-10-15 never 1 valid/);
   await note('2026-10-15T15:00:00Z');
   await note('2026-10-15T15:04:59Z');
-  expect((await clients())?.[0]?.last_used_at).toMatch(/15:00:00/);
+  expect(await lastUse()).toMatch(/15:00:00/);
   await note('2026-10-15T15:05:01Z');
-  expect((await clients())?.[0]?.last_used_at).toMatch(/15:05:01/);
-  expect(html(clientsScreen(await clients(), FINANCE))).not.toContain(secret);
+  expect(await lastUse()).toMatch(/15:05:01/);
+  expect(html(await listed(clients))).not.toContain(secret);
 });

@@ -211,7 +211,7 @@ function payCell(view: OpenView, item: OpenItem) {
 export function documentsScreen(view: ListView, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/documents');
   const path = '/place/documents';
-  const hrefOf = (_place: string, number: string) => `${path}/${encodeURIComponent(number)}`;
+  const hrefOf = (_place: string, number: unknown) => `${path}/${encodeURIComponent(String(number))}`;
   return {
     ...frame,
     content: (

@@ -17,7 +17,7 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(
     '/documents',
-    (tx, { partnerId, today, query }) => readList(tx, invoices, query, { scope: [partnerId], today }),
+    (tx, { partnerId, today, query, context }) => readList(tx, invoices, query, { scope: [partnerId], today, context }),
     documentsScreen,
   );
   screen(

@@ -1,0 +1,77 @@
+/** Partners' API clients, without their secrets: `reckoner client list`, the console's API clients. */
+import { z } from 'zod';
+import { text } from '../acts/fields.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { readClients } from '../partners/client-queries.ts';
+import { type Asked, defineList, pageOf } from './list.ts';
+
+interface ClientLine {
+  readonly client_id: string;
+  readonly partner_id: string;
+  readonly created_at: string;
+  readonly revoked_at: string | null;
+  readonly last_used_at: string | null;
+  /** The valid ones. */
+  readonly secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
+}
+
+const filters = z.strictObject({
+  partner: text('Partner', 'Only the clients of this partner.').optional(),
+});
+
+const keyOf = ({ client_id }: ClientLine): string => client_id;
+
+async function readRows(tx: Transaction, asked: Asked<z.output<typeof filters>>): Promise<ClientLine[]> {
+  const now = asked.context.environment.now().toISO();
+  const clients = await readClients(tx, { partnerId: asked.filter.partner, now });
+  const lines = clients.map(({ client_id, partner_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
+    ...{ client_id, partner_id, created_at, revoked_at, last_used_at },
+    secrets: live_secrets.map(({ sequence, ends_at }) => ({ sequence, ends_at })),
+  }));
+  return pageOf(lines, asked, keyOf);
+}
+
+const secretsOf = ({ revoked_at, secrets }: ClientLine): string =>
+  revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`;
+
+export const clients = defineList({
+  command: 'client list',
+  summary: 'List clients and their valid secrets',
+  title: 'API clients',
+  one: 'API client',
+  none: 'There are no API clients.',
+  first: { label: 'Create one', action: 'client.create', input: {} },
+  current: true,
+  filters,
+  words: { arguments: { partner: '[partner]' } },
+  sorts: ['partner_id', 'partner_id'],
+  columns: {
+    client_id: { heading: 'Client', type: 'text', to: ({ client_id }) => ['audit', { subject: client_id }] },
+    partner_id: {
+      ...{ heading: 'Partner', type: 'text' },
+      to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'terms'],
+    },
+    created_at: { heading: 'Created', type: 'date', look: 'soft' },
+    revoked_at: { heading: 'Revoked', type: 'date' },
+    last_used_at: { heading: 'Last used', type: 'date' },
+    used: { heading: 'Last used', type: 'date', look: 'soft', value: ({ last_used_at }) => last_used_at ?? 'never' },
+    valid_secrets: { heading: 'Secrets', type: 'count', value: ({ secrets }) => secrets.length },
+    secrets_valid: { heading: 'Secrets', type: 'text', value: secretsOf },
+    secrets: {
+      ...{ heading: 'Secrets', type: 'marks' },
+      value: (row) => [
+        { text: secretsOf(row), tone: row.revoked_at !== null ? 'plain' : row.secrets.length > 0 ? 'good' : 'warn' },
+      ],
+    },
+  },
+  sheet: ['client_id', 'partner_id', 'created_at', 'revoked_at', 'last_used_at', 'valid_secrets'],
+  terminal: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_valid'],
+  page: ['client_id', 'partner_id', 'created_at', 'used', 'secrets'],
+  remedies: ({ client_id, partner_id, revoked_at }) =>
+    revoked_at === null
+      ? [{ label: 'Revoke', action: 'client.revoke', input: { clientId: client_id }, partner: partner_id }]
+      : [],
+  key: keyOf,
+  keyed: 'text',
+  read: readRows,
+});

@@ -1,0 +1,32 @@
+/** The bank accounts that payers are known by: `reckoner payment accounts`. */
+import { z } from 'zod';
+import type { Transaction } from '../database/transaction.ts';
+import { type PayerAccount, readPayerAccounts } from '../payments/payer-accounts.ts';
+import { defineList } from './list.ts';
+
+const readRows = (tx: Transaction): Promise<PayerAccount[]> => readPayerAccounts(tx);
+
+export const payerAccounts = defineList({
+  command: 'payment accounts',
+  summary: 'List the bank accounts that payers are known by',
+  title: 'Payer accounts',
+  one: 'payer account',
+  none: 'No payer is known by its account yet.',
+  current: true,
+  filters: z.strictObject({}),
+  sorts: ['payer_account', 'payer_account'],
+  columns: {
+    payer_account: { heading: 'Account', type: 'text' },
+    partner_ids: { heading: 'Partner', type: 'text', value: ({ partners }) => partners.join(' ') },
+    names: { heading: 'Partner', type: 'text', cut: true, value: ({ names }) => names.join(', ') },
+    payments: { heading: 'Payments', type: 'count' },
+    last_received_on: { heading: 'Last', type: 'date' },
+    used: {
+      ...{ heading: '', type: 'text' },
+      value: ({ partners }) => (partners.length > 1 ? 'several partners: not used' : ''),
+    },
+  },
+  sheet: ['payer_account', 'partner_ids', 'names', 'payments', 'last_received_on'],
+  terminal: ['payer_account', 'names', 'payments', 'last_received_on', 'used'],
+  read: readRows,
+});

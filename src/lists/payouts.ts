@@ -1,0 +1,43 @@
+/** The processor's payouts to the bank: `reckoner payment payouts`. */
+import { z } from 'zod';
+import { payoutJson } from '../acts/payment/payout.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
+import { defineList } from './list.ts';
+
+const readRows = (tx: Transaction): Promise<PayoutRow[]> => readPayouts(tx);
+
+const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
+  amount === null ? null : Amount.of(amount, currency);
+
+export const payouts = defineList({
+  command: 'payment payouts',
+  summary: "List the processor's payouts to the bank; exit 4 if the payments of one are unknown",
+  title: 'Payouts',
+  one: 'payout',
+  none: 'No payouts yet.',
+  filters: z.strictObject({}),
+  sorts: ['received_on', 'received_on'],
+  columns: {
+    payout_id: { heading: 'Id', type: 'count' },
+    received_on: { heading: 'Received', type: 'date' },
+    account: { heading: 'Our account', type: 'text' },
+    currency: { heading: '', type: 'text' },
+    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.amount, row) },
+    gross: { heading: 'Gross', type: 'amount', value: (row) => of(row.gross, row) },
+    fees: { heading: 'Fees', type: 'amount', value: (row) => of(row.fees, row) },
+    fees_known: { heading: 'Fees', type: 'amount', value: (row) => of(row.fees, row) ?? '?' },
+    of_account: { heading: 'Connected account', type: 'text' },
+    payments: { heading: 'Payments', type: 'text', value: ({ payments }) => payments.join(' ') },
+    brought: {
+      ...{ heading: 'Payments or account', type: 'text', cut: true },
+      value: ({ gross, of_account, payments }) => (gross === null ? 'unknown' : (of_account ?? payments.join(' '))),
+    },
+  },
+  sheet: ['payout_id', 'received_on', 'account', 'currency', 'amount', 'gross', 'fees', 'of_account', 'payments'],
+  terminal: ['payout_id', 'received_on', 'amount', 'currency', 'fees_known', 'brought'],
+  read: readRows,
+  json: async (_tx, rows) => rows.map(payoutJson),
+  attention: (rows) => rows.some(({ gross }) => gross === null),
+});

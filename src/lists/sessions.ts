@@ -1,0 +1,43 @@
+/** Who is signed in to the console: `reckoner user sessions`. */
+import { z } from 'zod';
+import { text } from '../acts/fields.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
+import { userNamed } from '../people/users.ts';
+import { type Asked, defineList } from './list.ts';
+
+const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
+
+/** Refusal: user_unknown. */
+async function readRows(
+  tx: Transaction,
+  { filter: { email }, context }: Asked<z.output<typeof filters>>,
+): Promise<ListedSession[]> {
+  if (email !== undefined) await userNamed(tx, context, email);
+  return readSessions(tx, { ...liveAt(context), login: email ?? null });
+}
+
+export const sessions = defineList({
+  command: 'user sessions',
+  summary: 'List who is signed in, from where and until when',
+  title: 'Sessions',
+  one: 'session',
+  none: 'Nobody is signed in.',
+  filters,
+  words: { arguments: { email: '[email]' } },
+  sorts: ['-last_seen_at', '-last_seen_at'],
+  columns: {
+    login: { heading: 'User', type: 'text', cut: true },
+    method: { heading: 'By', type: 'text' },
+    network: { heading: 'Network', type: 'text', cut: true },
+    browser: { heading: 'Browser', type: 'text' },
+    created_at: { heading: 'Since', type: 'instant' },
+    last_seen_at: { heading: 'Last seen', type: 'instant' },
+    seen: { heading: 'Last seen', type: 'text', value: ({ last_seen_at }) => last_seen_at.slice(11, 16) },
+    ends_at: { heading: 'Ends', type: 'instant' },
+    ends: { heading: 'Ends', type: 'text', value: ({ ends_at }) => ends_at.slice(11, 16) },
+  },
+  sheet: ['login', 'method', 'network', 'browser', 'created_at', 'last_seen_at', 'ends_at'],
+  terminal: ['login', 'method', 'network', 'created_at', 'seen', 'ends'],
+  read: readRows,
+});

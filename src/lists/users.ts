@@ -1,0 +1,84 @@
+/** Who may sign in and act, with which roles: `reckoner user list`, the console's Users. No secret is read. */
+import { z } from 'zod';
+import type { Transaction } from '../database/transaction.ts';
+import { rolesInWords } from '../people/roles.ts';
+import { type ListedUser, readUsers } from '../people/user-queries.ts';
+import { plural } from '../text.ts';
+import { type Asked, defineList, pageOf } from './list.ts';
+
+const keyOf = ({ user_id }: ListedUser): string => String(user_id);
+
+const readRows = async (tx: Transaction, asked: Asked<unknown>): Promise<ListedUser[]> =>
+  pageOf(await readUsers(tx, { now: asked.context.environment.now().toISO() }), asked, keyOf);
+
+export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended_at, ...rest }: ListedUser) => ({
+  ...{ user_id, kind, login, name, roles, created_at: recorded_at, deactivated_at: ended_at, ...rest },
+});
+
+const rolesOf = ({ kind, roles }: ListedUser): string => (kind === 'program' ? 'program' : rolesInWords(roles));
+
+/** A user who has ended has none, and the jobs go on. */
+function remediesOf({ login, kind, ended_at, sessions }: ListedUser) {
+  if (ended_at !== null || kind === 'program') return [];
+  const known = { input: { login }, partner: null };
+  return [
+    { label: 'Change roles', action: 'user.role', ...known },
+    { label: 'New sign-in link', action: 'user.link', ...known },
+    ...(sessions > 0 ? [{ label: 'End all sessions', action: 'user.sign_out', ...known }] : []),
+    { label: 'Deactivate', action: 'user.deactivate', ...known },
+  ];
+}
+
+export const users = defineList({
+  command: 'user list',
+  summary: 'List users with their roles',
+  title: 'Users',
+  one: 'user',
+  none: 'There are no users.',
+  first: { label: 'Make the first one, an administrator,', action: 'user.invite', input: {} },
+  filters: z.strictObject({}),
+  sorts: ['login', 'login'],
+  columns: {
+    login: { heading: 'User', type: 'text', cut: true, to: ({ login }) => ['audit', { by: login }] },
+    name: { heading: 'Name', type: 'text' },
+    own_name: {
+      ...{ heading: 'Name', type: 'text', cut: true },
+      value: ({ login, name }) => (name === login ? '' : name),
+    },
+    kind: { heading: 'Kind', type: 'text' },
+    roles: { heading: 'Roles', type: 'text', value: ({ roles }) => rolesInWords(roles) },
+    roles_now: {
+      ...{ heading: 'Roles', type: 'text', cut: true },
+      value: ({ roles, ended_at }) =>
+        ended_at === null ? rolesInWords(roles) : `deactivated ${ended_at.slice(0, 10)}`,
+    },
+    standing: {
+      ...{ heading: 'Roles', type: 'text' },
+      value: (row) => (row.ended_at === null ? rolesOf(row) : 'deactivated'),
+    },
+    created_at: { heading: 'Since', type: 'text', value: ({ recorded_at }) => recorded_at },
+    since: { heading: 'Since', type: 'date', look: 'soft', value: ({ recorded_at }) => recorded_at },
+    deactivated_at: { heading: 'Deactivated', type: 'text', value: ({ ended_at }) => ended_at },
+    last_seen_at: { heading: 'Last seen', type: 'instant', look: 'soft' },
+    sessions: { heading: 'Sessions', type: 'count' },
+    signed_in: {
+      ...{ heading: 'Signed in', type: 'marks' },
+      value: ({ sessions }) => (sessions > 0 ? [{ text: plural(sessions, 'session'), tone: 'good' }] : []),
+    },
+    passkeys: { heading: 'Passkeys', type: 'count' },
+    changes: {
+      ...{ heading: 'History', type: 'text', value: () => 'Changes' },
+      to: ({ login }) => ['audit', { subject: login }],
+    },
+  },
+  sheet: [
+    ...(['login', 'name', 'kind', 'roles', 'created_at', 'deactivated_at', 'last_seen_at'] as const),
+    ...(['sessions', 'passkeys'] as const),
+  ],
+  terminal: ['login', 'own_name', 'roles_now', 'last_seen_at'],
+  page: ['login', 'own_name', 'standing', 'since', 'last_seen_at', 'signed_in', 'passkeys', 'changes'],
+  remedies: remediesOf,
+  key: keyOf,
+  read: readRows,
+  json: async (_tx, rows) => rows.map(userJson),
+});
