@@ -47,14 +47,19 @@ export interface RequestFilter {
   readonly requestId?: number;
   /** Those that nobody has decided. */
   readonly undecided?: boolean;
+  /** Those that wait for a decision at this instant. */
+  readonly waitingAt?: string | null;
   readonly scope?: Scope;
-  readonly limit?: number;
+  /** Those before this one. */
+  readonly after?: string | null;
+  /** null: all. */
+  readonly limit?: number | null;
 }
 
 /** The latest first. In scope is what touches partners of the scope alone. */
 export function readRequests(
   tx: Transaction,
-  { requestId, undecided = false, scope = null, limit = 1000 }: RequestFilter,
+  { requestId, undecided = false, waitingAt = null, scope = null, after = null, limit = 1000 }: RequestFilter,
 ): Promise<RequestRow[]> {
   return query(
     tx,
@@ -64,9 +69,11 @@ export function readRequests(
      FROM approval_requests r JOIN users u ON u.user_id = r.requested_by
      LEFT JOIN approval_decisions d ON d.request_id = r.request_id LEFT JOIN users b ON b.user_id = d.decided_by
      WHERE (:requestId::bigint IS NULL OR r.request_id = :requestId::bigint) AND (NOT :undecided OR d.decision IS NULL)
+       AND (:waitingAt::timestamptz IS NULL OR (d.decision IS NULL AND r.expires_at > :waitingAt::timestamptz))
        AND (:scope::text[] IS NULL OR r.partner_ids <@ :scope::text[])
+       AND (:after::bigint IS NULL OR r.request_id < :after::bigint)
      ORDER BY r.request_id DESC LIMIT :limit`,
-    { requestId: requestId ?? null, undecided, scope, limit },
+    { requestId: requestId ?? null, undecided, waitingAt, scope, after, limit },
   );
 }
 

@@ -60,7 +60,10 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  const none = await withCommands(list.none ?? `No ${list.one}s found.`, list.first === undefined ? [] : [list.first]);
+  const none =
+    list.none !== undefined && Object.keys(given).length === 0
+      ? await withCommands(list.none, list.first === undefined ? [] : [list.first])
+      : `No ${list.one}s found.`;
   const people = () => [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(totals)])].join('\n\n');
   await present(
     context.output,

@@ -16,9 +16,17 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: [
     'Import and show partners, and how they changed',
-    () => [actCommand(loadAct('partner.import')), import('./commands/partner.ts')],
+    () => [
+      actCommand(loadAct('partner.import')),
+      listCommand(import('../lists/partners.ts').then((lists) => lists.partners)),
+      import('./commands/partner.ts'),
+      listCommand(import('../lists/changes.ts').then((lists) => lists.partnerChanges)),
+    ],
   ],
-  settings: ['Show how settings.json changed', () => [import('./commands/settings.ts')]],
+  settings: [
+    'Show how settings.json changed',
+    () => [listCommand(import('../lists/changes.ts').then((lists) => lists.settingsChanges))],
+  ],
   instructions: ['Put our bank details in force', () => [actCommand(loadAct('instructions.adopt'))]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   opening: [
@@ -32,7 +40,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
   checkpoint: ['Seal what the open month has so far', () => [actCommand(loadAct('checkpoint.take'))]],
-  seal: ['List seals and their letters to the auditor', () => [import('./commands/seal.ts')]],
+  seal: [
+    'List seals and their letters to the auditor',
+    () => [listCommand(import('../lists/seals.ts').then((lists) => lists.seals))],
+  ],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
     'Show, correct and resend documents',
@@ -83,7 +94,11 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   email: [
     'List, resend and dismiss e-mails of every kind',
-    () => [import('./commands/email.ts'), actCommand(loadAct('email.resend')), actCommand(loadAct('email.dismiss'))],
+    () => [
+      listCommand(import('../lists/emails.ts').then((lists) => lists.emails)),
+      actCommand(loadAct('email.resend')),
+      actCommand(loadAct('email.dismiss')),
+    ],
   ],
   mail: [
     'Send a test message, and read what mail servers returned',
@@ -137,7 +152,13 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       actCommand(loadAct('user.sign_out')),
     ],
   ],
-  approval: ['Decide what needs a second person', () => [import('./commands/approval.ts')]],
+  approval: [
+    'Decide what needs a second person',
+    () => [
+      listCommand(import('../lists/approvals.ts').then((lists) => lists.approvals)),
+      import('./commands/approval.ts'),
+    ],
+  ],
   work: [
     'List what waits for a person, and assign it',
     () => [import('./commands/work.ts'), actCommand(loadAct('work.assign'))],
@@ -153,7 +174,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listCommand(import('../lists/webhooks.ts').then((lists) => lists.webhooks)),
     ],
   ],
-  security: ['List refused callers and what changed access', () => [import('./commands/security.ts')]],
+  security: [
+    'List refused callers and what changed access',
+    () => [listCommand(import('../lists/security.ts').then((lists) => lists.securityEvents))],
+  ],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
   export: [
     'Export data for auditors, and journals for the general ledger',

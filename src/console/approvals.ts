@@ -3,19 +3,17 @@ import { actOf, approveRequest, endRequest } from '../acts/approve.ts';
 import { LINE } from '../acts/fields.ts';
 import { DECISIONS } from '../approvals/queries.ts';
 import { refuse } from '../errors/refusals.ts';
+import { approvals } from '../lists/approvals.ts';
 import { doneOf, laterOf } from './acts.ts';
+import { addList } from './list-route.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { approvalHref, approvalScreen, approvalsScreen, readApproval, readApprovals } from './screens/approvals.tsx';
+import { approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
 
 const READ: Access = { role: 'viewer', scope: 'partners' };
 
-export function addApprovals({ screen, act }: Routes): void {
-  screen(
-    '/approvals',
-    READ,
-    (tx, visit) => readApprovals(tx, { scope: visit.scope, waiting: visit.query['all'] !== 'yes', now: nowOf(visit) }),
-    approvalsScreen,
-  );
+export function addApprovals(routes: Routes): void {
+  const { screen, act } = routes;
+  addList(routes, '/approvals', { list: approvals, place: 'queue', title: 'Approvals' });
   screen(
     '/approvals/:id',
     READ,

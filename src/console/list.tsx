@@ -38,7 +38,7 @@ export interface ListView<Row = unknown> {
   readonly next: string | null;
 }
 
-interface Seen {
+export interface Seen {
   readonly scope: Scope;
   readonly today: string;
   readonly context: Installation;
@@ -53,7 +53,12 @@ const askedOf = (list: List, question: Question, { scope, today, context }: Seen
   ...{ scope, today, context, limit: PAGE + 1 },
 });
 
-export async function readList(tx: Transaction, list: List, question: Question, seen: Seen): Promise<ListView> {
+export async function readList<Row>(
+  tx: Transaction,
+  list: List<Row>,
+  question: Question,
+  seen: Seen,
+): Promise<ListView<Row>> {
   const asked = askedOf(list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);

@@ -5,13 +5,17 @@ import { glListSheet } from '../general-ledger/list.ts';
 import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
 import { clients } from '../lists/clients.ts';
+import { emails } from '../lists/emails.ts';
 import { invoices } from '../lists/invoices.ts';
+import { partners } from '../lists/partners.ts';
 import { payments } from '../lists/payments.ts';
+import { seals } from '../lists/seals.ts';
 import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { actHref } from './act-link.tsx';
+import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
 import { placesOf } from './page.tsx';
 import { textAsked } from './parameters.ts';
@@ -20,13 +24,14 @@ import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/account
 import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
+import { AuditMenu } from './screens/audit-menu.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
 import { closeReportScreen, readCloseReport, sheetOfCloseReport } from './screens/close-report.tsx';
 import { coverageScreen, readCoverage, readCoverageSheet } from './screens/coverage.tsx';
 import { generalLedgerScreen, readGeneralLedger } from './screens/general-ledger.tsx';
 import { invoiceScreen, readInScope, readInvoice } from './screens/invoice.tsx';
-import { partnerScreen, readPartner } from './screens/partner.tsx';
+import { partnerScreen, readPartner, readPartnerInScope } from './screens/partner.tsx';
 import { partnerEmailsScreen, readPartnerEmails } from './screens/partner-emails.tsx';
 import {
   fileOfStatement,
@@ -35,11 +40,11 @@ import {
   sheetOfStatement,
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
-import { partnersScreen, readPartners } from './screens/partners.tsx';
+import { PartnerActs } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActs, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
-import { readSeal, readSeals, sealScreen, sealsScreen } from './screens/seals.tsx';
+import { readSeal, SealTheMonth, sealScreen } from './screens/seals.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
@@ -79,8 +84,8 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
   addPayments(routes);
   addReports(routes);
-  addPartners({ screen, file });
-  addAudit(screen);
+  addPartners(routes);
+  addAudit(routes);
   screen(
     '/accounts',
     PARTNERS,
@@ -190,9 +195,10 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
   });
 }
 
-function addPartners({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
+function addPartners(routes: Routes): void {
+  const { screen, file, sheets } = routes;
   const idOf = ({ params }: Visit) => params['id'] ?? '';
-  screen('/partners', PARTNERS, (tx, visit) => readPartners(tx, visit.query, visit), partnersScreen);
+  addList(routes, '/partners', { list: partners, place: 'partners', title: 'Partners', Acts: PartnerActs });
   screen('/partners/:id', PARTNERS, (tx, visit) => readPartner(tx, idOf(visit), visit), partnerScreen);
   screen(
     '/partners/:id/statement',
@@ -213,14 +219,22 @@ function addPartners({ screen, file }: Pick<Routes, 'screen' | 'file'>): void {
   screen(
     '/partners/:id/emails',
     PARTNERS,
-    (tx, visit) => readPartnerEmails(tx, idOf(visit), visit.query, visit),
+    (tx, visit) => readPartnerEmails(tx, idOf(visit), visit),
     partnerEmailsScreen,
   );
+  sheets('/partners/:id/emails', PARTNERS, async (tx, visit) => {
+    const { partner_id } = await readPartnerInScope(tx, idOf(visit), visit.scope);
+    return readListSheet(tx, emails, visit.query, { ...visit, scope: [partner_id] });
+  });
 }
 
-function addAudit(screen: Routes['screen']): void {
+function addAudit(routes: Routes): void {
+  const { screen } = routes;
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
-  screen('/audit/seals', LEDGER, (tx, { query }) => readSeals(tx, query), sealsScreen);
+  addList(routes, '/audit/seals', {
+    ...{ list: seals, place: 'audit', title: 'Audit', lead: 'seals and their chain', access: LEDGER },
+    ...{ Acts: SealTheMonth, Above: () => AuditMenu({ current: 'seals' }) },
+  });
   screen(
     '/audit/seals/:kind/:name',
     LEDGER,

@@ -72,7 +72,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly most?: number;
   /** The command reads from the primary server: it must be current. */
   readonly current?: true;
-  /** What the command prints of no rows, and how to make the first. */
+  /** What the command prints where there are none at all, and how to make the first. */
   readonly none?: string;
   readonly first?: Remedy;
   /** The command exits 4 because of these rows. */

@@ -110,15 +110,16 @@ export interface ListedEmail {
 export function readEmails(
   tx: Transaction,
   filter: {
-    readonly limit: number;
-    readonly unfinished?: boolean;
+    /** null: all. */
+    readonly limit: number | null;
+    readonly unfinished?: boolean | undefined;
     /** Only those that carry no document. */
     readonly withoutDocument?: boolean;
     readonly emailId?: number;
     /** Only those to these partners. */
     readonly scope?: Scope;
-    /** Only those before this one. */
-    readonly before?: number | null;
+    /** Only those that follow this one. */
+    readonly after?: string | null;
   },
 ): Promise<ListedEmail[]> {
   return query(
@@ -133,9 +134,13 @@ export function readEmails(
        AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
        AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
        AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope::text[]))
-       AND (:before::bigint IS NULL OR e.email_id < :before::bigint)
+       AND (:after::bigint IS NULL OR CASE WHEN :unfinished::boolean THEN e.email_id > :after::bigint
+                                           ELSE e.email_id < :after::bigint END)
      ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
-    { unfinished: false, withoutDocument: false, emailId: null, scope: null, before: null, ...filter },
+    {
+      ...{ withoutDocument: false, emailId: null, scope: null, after: null, ...filter },
+      unfinished: filter.unfinished ?? false,
+    },
   );
 }
 

@@ -207,8 +207,8 @@ export async function recordArrangements(tx: Transaction, arrangements: readonly
   );
 }
 
-/** Partners in the shape of partners.json, in order of their ids; all of them, or one. */
-export function readPartners(tx: Transaction, partnerId?: string): Promise<PartnerView[]> {
+/** Partners in the shape of partners.json, in order of their ids; all of them, or these. */
+export function readPartners(tx: Transaction, ids?: string | readonly string[]): Promise<PartnerView[]> {
   return query(
     tx,
     `SELECT p.partner_id, p.name,
@@ -234,9 +234,9 @@ export function readPartners(tx: Transaction, partnerId?: string): Promise<Partn
      FROM partners p
      CROSS JOIN LATERAL (
        SELECT * FROM partner_arrangements a WHERE a.partner_id = p.partner_id ORDER BY a.from_month DESC LIMIT 1) AS a
-     WHERE :id::text IS NULL OR p.partner_id = :id
+     WHERE :ids::text[] IS NULL OR p.partner_id = ANY (:ids::text[])
      ORDER BY p.partner_id`,
-    { id: partnerId ?? null },
+    { ids: ids === undefined ? null : [ids].flat() },
   );
 }
 

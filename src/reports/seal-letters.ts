@@ -1,5 +1,5 @@
 /** Every seal with the letter that told it: what the auditor should hold. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import type { SealName } from '../seals/signature.ts';
 
@@ -35,4 +35,14 @@ export function readSealLetters(tx: Transaction): Promise<SealLetter[]> {
      LEFT JOIN seal_time_stamps t ON t.kind = s.kind AND t.name = s.name
      ORDER BY s.facts_to`,
   );
+}
+
+/** The text whose SHA-256 is the seal. */
+export async function readSealRecord(tx: Transaction, { kind, name }: SealName): Promise<string> {
+  const { record } = await queryOne<{ record: string }>(
+    tx,
+    `SELECT record FROM every_seal WHERE kind = :kind AND name = :name`,
+    { kind, name },
+  );
+  return record;
 }

@@ -17,7 +17,7 @@ export interface SecurityEvent {
 /** The latest of a period, the oldest first. */
 export function readSecurityEvents(
   tx: Transaction,
-  { since, limit }: { since: string | null; limit: number },
+  { since, limit }: { since: string | null; limit: number | null },
 ): Promise<SecurityEvent[]> {
   return query(
     tx,

@@ -1,7 +1,6 @@
 /** The console's audit and settings: events by filter and page, seals with their chain, and nothing secret. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ListPage, readList } from '../../src/console/list.tsx';
 import {
   checksScreen,
   packsScreen,
@@ -10,12 +9,13 @@ import {
   settingsLogScreen,
 } from '../../src/console/screens/audit.tsx';
 import { type AuditQuestion, auditEventsScreen, readAuditEvents } from '../../src/console/screens/audit-events.tsx';
-import { readSeal, readSeals, sealScreen, sealsScreen } from '../../src/console/screens/seals.tsx';
+import { readSeal, sealScreen } from '../../src/console/screens/seals.tsx';
 import { readSettingsView, settingsScreen } from '../../src/console/screens/settings.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { clients } from '../../src/lists/clients.ts';
 import type { List } from '../../src/lists/list.ts';
+import { seals } from '../../src/lists/seals.ts';
 import { users } from '../../src/lists/users.ts';
 import { noteClientUse, readClients } from '../../src/partners/client-queries.ts';
 import { createClient } from '../../src/partners/clients.ts';
@@ -26,7 +26,7 @@ import { recordAttention } from '../../src/reports/job-attention.ts';
 import { readSealLetters } from '../../src/reports/seal-letters.ts';
 import { recordJobRun } from '../../src/reports/status.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
-import { type ConsoleBooks, FINANCE, html, openConsole, READER, SCRIPT, textOf } from './books.ts';
+import { type ConsoleBooks, FINANCE, html, listed, openConsole, READER, SCRIPT, textOf } from './books.ts';
 
 const READS = { ...FINANCE, reader: READER };
 
@@ -94,11 +94,11 @@ describe('audit events', () => {
 describe('seals', () => {
   test('are those of the command, each with the one before it', async () => {
     const letters = await reading(readSealLetters);
-    const view = await reading((tx) => readSeals(tx, {}));
+    const view = await listed(books, seals, { kind: 'month' });
     const months = letters.filter(({ kind }) => kind === 'month').reverse();
-    expect(view?.seals.map(({ name, seal }) => [name, seal])).toEqual(months.map(({ name, seal }) => [name, seal]));
-    expect(view?.seals.map(({ previous }) => previous?.name ?? null)).toEqual(['2026-07', null]);
-    expect(html(sealsScreen(view, FINANCE))).toContain('href="/console/audit/seals/month/2026-08"');
+    expect(view.rows.map(({ name, seal }) => [name, seal])).toEqual(months.map(({ name, seal }) => [name, seal]));
+    expect(view.rows.map(({ previous }) => previous?.name ?? null)).toEqual(['2026-07', null]);
+    expect(html(view.screen)).toContain('href="/console/audit/seals/month/2026-08"');
   });
 
   test('show the record whose hash they are', async () => {
@@ -153,13 +153,9 @@ test('settings show bank details as printed and no secret', async () => {
 test('users are listed with their roles, and clients with their last use', async () => {
   await invite(books, ADMINISTRATOR, { name: SCRIPT });
   await invite(books, 'kim@auditor.example', { roles: ['viewer'], partnerId: 'p-2' });
-  const listed = async (list: List) => {
-    const seen = { scope: null, today: '2026-10-15', context: books.seen() };
-    const view = await reading((tx) => readList(tx, list, {}, seen));
-    return { place: null, title: list.title, content: ListPage({ view, path: '/console', user: FINANCE.user }) };
-  };
-  expect(textOf(await listed(users))).toMatch(/kim@auditor.example viewer of p-2 /);
-  expect(html(await listed(users))).not.toContain(SCRIPT);
+  const page = async (list: List) => (await listed(books, list)).screen;
+  expect(textOf(await page(users))).toMatch(/kim@auditor.example viewer of p-2 /);
+  expect(html(await page(users))).not.toContain(SCRIPT);
   const { environment, actor } = books;
   const now = environment.now();
   const { client_id: clientId, client_secret: secret } = await books.database.transaction((tx) =>
@@ -168,11 +164,11 @@ test('users are listed with their roles, and clients with their last use', async
   const note = (at: string) =>
     books.database.transaction((tx) => noteClientUse(tx, { clientId, now: at, atMostEverySeconds: 300 }));
   const lastUse = async () => (await reading((tx) => readClients(tx, { now: now.toISO() })))[0]?.last_used_at;
-  expect(textOf(await listed(clients))).toMatch(/p-1 2026-10-15 never 1 valid/);
+  expect(textOf(await page(clients))).toMatch(/p-1 2026-10-15 never 1 valid/);
   await note('2026-10-15T15:00:00Z');
   await note('2026-10-15T15:04:59Z');
   expect(await lastUse()).toMatch(/15:00:00/);
   await note('2026-10-15T15:05:01Z');
   expect(await lastUse()).toMatch(/15:05:01/);
-  expect(html(await listed(clients))).not.toContain(secret);
+  expect(html(await page(clients))).not.toContain(secret);
 });

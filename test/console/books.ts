@@ -1,6 +1,9 @@
 /** Two closed months of two partners, one of them named like a script, with payments: what the console's screens show. */
+
 import { render } from 'preact-render-to-string';
+import { ListPage, type ListView, readList } from '../../src/console/list.tsx';
 import { page, type Reader, type Screen } from '../../src/console/page.tsx';
+import type { List } from '../../src/lists/list.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
@@ -57,6 +60,18 @@ export const READER: Reader = {
 
 /** A user who may do what finance may, for all partners. */
 export const FINANCE = { user: { roles: [{ role: 'finance', partner_id: null }] } } as const;
+
+/** A list as finance sees it: its rows, and its page. */
+export async function listed<Row>(
+  { database, environment, settings }: ConsoleBooks,
+  list: List<Row>,
+  question: Readonly<Record<string, string>> = {},
+  scope: Scope = null,
+): Promise<ListView<Row> & { readonly screen: Screen }> {
+  const seen = { scope, today: TODAY, context: { environment, settings } };
+  const view = await database.reading((tx) => readList(tx, list, question, seen));
+  return { ...view, screen: { place: null, title: '', content: ListPage({ view, path: '/console', ...FINANCE }) } };
+}
 
 /** The whole page of a screen. */
 export const html = (screen: Screen): string => page(READER, screen);

@@ -8,16 +8,16 @@ import {
   sheetOfStatement,
 } from '../../src/console/screens/partner-statement.tsx';
 import { partnerTermsScreen, percent, readPartnerTerms } from '../../src/console/screens/partner-terms.tsx';
-import { type PartnersQuestion, partnersScreen, readPartners } from '../../src/console/screens/partners.tsx';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import { partners } from '../../src/lists/partners.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import type { Scope } from '../../src/people/scope.ts';
 import { readAging } from '../../src/reports/aging.ts';
 import { csvOf } from '../../src/sheet.ts';
 import { reckoner } from '../support/program.ts';
 import { partner } from '../support/world.ts';
-import { type ConsoleBooks, FINANCE, html, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
+import { type ConsoleBooks, FINANCE, html, listed, openConsole, SCRIPT, TODAY, textOf } from './books.ts';
 
 let books: ConsoleBooks;
 let secret: string;
@@ -34,22 +34,22 @@ beforeAll(async () => {
 afterAll(() => books.end());
 
 const reading = <Result>(read: (tx: Transaction) => Promise<Result>): Promise<Result> => books.database.reading(read);
-const listed = (asked: PartnersQuestion = {}, scope: Scope = null) =>
-  reading((tx) => readPartners(tx, asked, books.seen(scope)));
-const idsOf = async (...given: Parameters<typeof listed>) =>
-  (await listed(...given)).lines.map(({ partner_id }) => partner_id);
+const listedPartners = (question: Readonly<Record<string, string>> = {}, scope: Scope = null) =>
+  listed(books, partners, question, scope);
+const idsOf = async (...given: Parameters<typeof listedPartners>) =>
+  (await listedPartners(...given)).rows.map(({ partner_id }) => partner_id);
 
 test('the list has the balances of the aging, by name', async () => {
-  const { partners } = await reading((tx) => readAging(tx, { today: TODAY }));
-  const { lines } = await listed();
+  const aging = await reading((tx) => readAging(tx, { today: TODAY }));
+  const { rows: lines } = await listedPartners();
   expect(lines.map(({ partner_id }) => partner_id)).toEqual(['p-2', 'p-1']);
   const balances = lines
     .flatMap((line) => line.balances)
     .sort((one, other) => (one.partner_id < other.partner_id ? -1 : 1));
   expect(balances.map(({ partner_id, currency, net }) => ({ partner_id, currency, net }))).toEqual(
-    partners.map(({ partner_id, currency, net }) => ({ partner_id, currency, net })),
+    aging.partners.map(({ partner_id, currency, net }) => ({ partner_id, currency, net })),
   );
-  for (const row of partners) {
+  for (const row of aging.partners) {
     const own = balances.find((each) => each.partner_id === row.partner_id && each.currency === row.currency);
     const overdue = [row.days_1_30, row.days_31_60, row.days_61_90, row.over_90].reduce(
       (sum, each) => sum + Number(each),
@@ -60,29 +60,29 @@ test('the list has the balances of the aging, by name', async () => {
 });
 
 test('partners are found by name, id and contact, and those that no e-mail reaches are named', async () => {
-  expect(await idsOf({ q: 'HARBOUR' })).toEqual(['p-1']);
-  expect(await idsOf({ q: 'ap@partner' })).toEqual(['p-1']);
-  expect(await idsOf({ q: 'nobody' })).toEqual([]);
-  expect(await idsOf({ show: 'inactive' })).toEqual([]);
-  expect(await idsOf({ show: 'contact' })).toContain('p-2');
-  expect(textOf(partnersScreen(await listed(), FINANCE))).toContain('no e-mail address');
-  expect(textOf(partnersScreen(await listed({ q: 'nobody' }), FINANCE))).toContain('No partner matches.');
+  expect(await idsOf({ text: 'HARBOUR' })).toEqual(['p-1']);
+  expect(await idsOf({ text: 'ap@partner' })).toEqual(['p-1']);
+  expect(await idsOf({ text: 'nobody' })).toEqual([]);
+  expect(await idsOf({ status: 'inactive' })).toEqual([]);
+  expect(await idsOf({ status: 'contact' })).toContain('p-2');
+  expect(textOf((await listedPartners()).screen)).toContain('no e-mail address');
+  expect(textOf((await listedPartners({ text: 'nobody' })).screen)).toContain('No partners match.');
 });
 
 test('a list of more than 50 is read page by page, each partner once', async () => {
   const many = Array.from({ length: 60 }, (_, at) => partner({ partner_id: `z-${at}`, name: `Same name ${at % 7}` }));
   await books.partners(many);
-  const first = await listed();
-  expect(first.lines).toHaveLength(50);
+  const first = await listedPartners();
+  expect(first.rows).toHaveLength(50);
   const second = await idsOf({ after: first.next as string });
-  const ids = [...first.lines.map(({ partner_id }) => partner_id), ...second];
+  const ids = [...first.rows.map(({ partner_id }) => partner_id), ...second];
   expect(new Set(ids).size).toBe(62);
 });
 
 describe('a reader of some partners', () => {
   test('lists these alone', async () => {
     expect(await idsOf({}, ['p-2'])).toEqual(['p-2']);
-    expect(await idsOf({ q: 'harbour' }, ['p-2'])).toEqual([]);
+    expect(await idsOf({ text: 'harbour' }, ['p-2'])).toEqual([]);
   });
 
   test('gets the same answer for another partner as for one that does not exist', async () => {
@@ -92,7 +92,9 @@ describe('a reader of some partners', () => {
       await expect(reading((tx) => readPartner(tx, id, seen))).rejects.toMatchObject(refused);
       await expect(reading((tx) => readPartnerStatement(tx, id, {}, seen))).rejects.toMatchObject(refused);
       await expect(reading((tx) => readPartnerTerms(tx, id, seen))).rejects.toMatchObject(refused);
-      await expect(reading((tx) => readPartnerEmails(tx, id, {}, seen))).rejects.toMatchObject(refused);
+      await expect(
+        reading((tx) => readPartnerEmails(tx, id, { ...seen, query: {}, context: seen })),
+      ).rejects.toMatchObject(refused);
     }
   });
 });
@@ -140,11 +142,14 @@ test('a rate is shown in percent without being calculated', () => {
 
 test('a partner named like a script is text on every screen', async () => {
   const screens = [
-    partnersScreen(await listed(), FINANCE),
+    (await listedPartners()).screen,
     partnerScreen(await reading((tx) => readPartner(tx, 'p-2', books.seen())), FINANCE),
     partnerStatementScreen(await reading((tx) => readPartnerStatement(tx, 'p-2', {}, books.seen())), FINANCE),
     partnerTermsScreen(await reading((tx) => readPartnerTerms(tx, 'p-2', books.seen())), FINANCE),
-    partnerEmailsScreen(await reading((tx) => readPartnerEmails(tx, 'p-2', {}, books.seen()))),
+    partnerEmailsScreen(
+      await reading((tx) => readPartnerEmails(tx, 'p-2', { ...books.seen(), query: {}, context: books.seen() })),
+      FINANCE,
+    ),
   ];
   for (const screen of screens) {
     expect(html(screen)).toContain('&lt;script>alert(1)');

@@ -74,7 +74,7 @@ const EXCEPTIONS: readonly Exception[] = [
     because: 'a gap is found by every document of every month',
   },
   {
-    path: /^\/partners(\/:id(\/(statement(\.\w+)?|emails))?)?$/,
+    path: /^\/partners(\/:id(\/(statement|emails)(\.\w+)?)?)?$/,
     whole: { documents: 3.5, emails: 1.5, payments: 3.5 },
     because: 'what a partner owes is a sum over everything that was ever settled',
   },
@@ -83,7 +83,11 @@ const EXCEPTIONS: readonly Exception[] = [
     whole: { documents: 1.5, emails: 2.5 },
     because: 'the months that have statements, and how the mail fares, are found in whole tables',
   },
-  { path: /^\/audit\/seals(\/:kind\/:name)?$/, whole: { emails: 1.5 }, because: 'the letters of seals are e-mails' },
+  {
+    path: /^\/audit\/seals(\.\w+|\/:kind\/:name)?$/,
+    whole: { emails: 1.5 },
+    because: 'the letters of seals are e-mails',
+  },
 ];
 
 let books: Books;

@@ -1,29 +1,21 @@
 /** `reckoner approval`: what waits for a second person, and what that person decides. */
 import { actOf, approveRequest, endRequest, previewRequest } from '../../acts/approve.ts';
 import { type Change, digestOf } from '../../acts/consequence.ts';
-import { type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
+import { type RequestRow, readApprovers } from '../../approvals/queries.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
-import type { Sheet } from '../../sheet.ts';
+import { requestJson } from '../../lists/approvals.ts';
 import { minuteOf } from '../../text.ts';
 import { idArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
-import { acting, type CommandContext, type Definition, NO_DELIVER, REASON, reading } from '../define.ts';
-import { money, type Output, outputWidth, printable, table } from '../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { acting, type CommandContext, type Definition, NO_DELIVER, REASON } from '../define.ts';
+import { type Output, outputWidth, printable, table } from '../output.ts';
 import { inFull } from '../remedies.ts';
 import { withNotes } from '../run-act.ts';
 
 const NUMBER = ['<request>', 'the number of the request', idArgument('<request>')] as const;
 
 export const define: Definition = (approval, act) => {
-  approval
-    .command('list')
-    .description('List requests for approval, the latest first')
-    .option('--waiting', 'only those that wait for a decision')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(act(reading(list)));
   approval
     .command('show')
     .argument(...NUMBER)
@@ -50,55 +42,8 @@ export const define: Definition = (approval, act) => {
     .action(act(acting(withdraw)));
 };
 
-const listed = ({ environment }: CommandContext, request: RequestRow) => ({
-  request_id: request.request_id,
-  status: statusOf(request, environment.now().toMillis()),
-  act: request.act,
-  subject: request.subject,
-  amounts: request.preview.amounts,
-  requested_by: request.requester,
-  requested_at: request.requested_at,
-  reason: request.reason,
-  expires_at: request.expires_at,
-  decided_by: request.decided_by,
-  decided_at: request.decided_at,
-  decision_reason: request.decision_reason,
-});
-
-const amountsText = ({ preview: { amounts } }: RequestRow): string =>
-  amounts.map(({ currency, amount }) => money(amount, currency)).join(', ');
-
-async function list(context: CommandContext, options: PresentOptions & { waiting?: boolean }): Promise<void> {
-  const { database, output } = context;
-  const { waiting = false } = options;
-  const all = await database.reading((tx) => readRequests(tx, { undecided: waiting }));
-  const requests = all.filter((each) => !waiting || listed(context, each).status === 'waiting');
-  const sheet = (): Sheet => ({
-    name: 'Approvals',
-    columns: {
-      ...({ request_id: 'count', status: 'text', act: 'text', subject: 'text', amounts: 'text' } as const),
-      ...({ requested_by: 'text', requested_at: 'text', reason: 'text', expires_at: 'text' } as const),
-      ...({ decided_by: 'text', decided_at: 'text', decision_reason: 'text' } as const),
-    },
-    rows: requests.map((each) => ({ ...listed(context, each), amounts: amountsText(each) })),
-  });
-  await present(
-    output,
-    options,
-    requests.map((each) => listed(context, each)),
-    sheet,
-    () =>
-      requests.length === 0
-        ? `No request ${waiting ? 'waits' : 'was made'} for approval.`
-        : table(
-            ['>request', 'status', 'act', '~subject', '~amounts', '~asked by', 'asked (UTC)'],
-            requests.map((each) => [
-              ...[each.request_id, listed(context, each).status, each.act, printable(each.subject), amountsText(each)],
-              ...[each.requester, each.requested_at.slice(0, 16).replace('T', ' ')],
-            ]),
-          ),
-  );
-}
+const listed = ({ environment }: CommandContext, request: RequestRow) =>
+  requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
 /** The preview of now needs the primary server, in a transaction that is undone. */
 const show = (output: Output, requestId: number): Promise<void> =>

@@ -1,127 +1,29 @@
-/** `reckoner partner list|show|history`. */
+/** `reckoner partner show`. */
 import type { Transaction } from '../../database/transaction.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
 import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
-import { readPartnerChanges } from '../../partners/changes.ts';
 import { type PartnerView, readPartners } from '../../partners/queries.ts';
 import { readPayments } from '../../payments/queries.ts';
-import type { Sheet } from '../../sheet.ts';
-import { presentChanges } from '../changes.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { money, printable, table } from '../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 
 export const define: Definition = (partner, act) => {
-  partner
-    .command('list')
-    .description('List all partners')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(act(reading(partnerList)));
   partner
     .command('show <id>')
     .description('Show a partner with its balance, open documents and policies')
     .action(act(reading(partnerShow)));
-  partner
-    .command('history <id>')
-    .description('Show which fields of a partner changed, when and by whom')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(act(reading(partnerHistory)));
 };
-
-async function partnerHistory({ database, output }: CommandContext, partnerId: string, options: PresentOptions) {
-  const events = await database.reading(async (tx) => {
-    if ((await readPartners(tx, partnerId))[0] === undefined)
-      throw refuse('partner_unknown', { partner_id: partnerId });
-    return readPartnerChanges(tx, partnerId);
-  });
-  await presentChanges(output, options, events, `No change of ${partnerId} is recorded.`);
-}
-
-async function partnerList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
-  const partners = await database.reading((tx) => readPartners(tx));
-  await present(
-    output,
-    options,
-    partners.map(asFile),
-    () => sheetOf(partners),
-    () => (partners.length === 0 ? "No partners yet. Add them with 'reckoner partner import FILE'." : listed(partners)),
-  );
-}
-
-const sheetOf = (partners: readonly PartnerView[]): Sheet => ({
-  name: 'Partners',
-  columns: {
-    partner_id: 'text',
-    name: 'text',
-    ...ADDRESS,
-    contact: 'text',
-    email: 'text',
-    cc: 'text',
-    currency: 'text',
-    time_zone: 'text',
-    payment_terms_days: 'count',
-    tax_id: 'text',
-    purchase_order: 'text',
-    arrangement: 'text',
-    policies: 'count',
-    active: 'text',
-  },
-  rows: partners.map(({ invoicing_contact: contact, address, ...partner }) => ({
-    ...partner,
-    ...address,
-    contact: contact.name,
-    email: contact.email,
-    cc: contact.cc.join(' '),
-    policies: partner.policies.filter((policy) => policy.active).length,
-    active: partner.active ? 'yes' : 'no',
-  })),
-});
-
-const ADDRESS = {
-  line1: 'text',
-  line2: 'text',
-  city: 'text',
-  region: 'text',
-  postal_code: 'text',
-  country: 'text',
-} as const;
-
-function listed(partners: readonly PartnerView[]): string {
-  return table(
-    ['~partner', '~name', 'currency', 'time zone', 'policies', ''],
-    partners.map((partner) => [
-      partner.partner_id,
-      partner.name,
-      partner.currency,
-      partner.time_zone,
-      partner.policies.filter((policy) => policy.active).length,
-      partner.active ? '' : 'inactive',
-    ]),
-  );
-}
 
 async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {
   const [partner, account] = await database.reading(
     async (tx) => [(await readPartners(tx, partnerId))[0], await readAccount(tx, partnerId)] as const,
   );
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
-  output.print({ ...asFile(partner), account: account.map(accountJson) }, () => describe(partner, account));
-}
-
-/** The shape of partners.json, without fields that do not apply. */
-function asFile(partner: PartnerView): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries({
-      ...partner,
-      account_statement: partner.account_statement === 'none' ? null : partner.account_statement,
-      policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
-    }).filter(([, value]) => value !== null),
-  );
+  output.print({ ...partnerJson(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
 
 /** What is open of a partner in one currency. */

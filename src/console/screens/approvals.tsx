@@ -1,46 +1,17 @@
-/** Requests for approval: what waits for a second person, and one request with what its act would do. */
+/** One request for approval, with what its act would do. */
 import { actOf } from '../../acts/approve.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
-import { PAST, type RequestStatus, statusOf } from '../../approvals/requests.ts';
+import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
-import { plural } from '../../text.ts';
 import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '../kit.tsx';
+import { Card, type Column, DataTable, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { ReportText } from './act.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
-
-interface Listed extends RequestRow {
-  readonly status: RequestStatus;
-}
-
-export interface ApprovalsView {
-  readonly waiting: boolean;
-  readonly requests: readonly Listed[];
-}
-
-const LISTED = 200;
-
-/** Those that wait, or the latest of all. `now` is in milliseconds. */
-export async function readApprovals(
-  tx: Transaction,
-  { scope, waiting, now }: { scope: Scope; waiting: boolean; now: number },
-): Promise<ApprovalsView> {
-  const all = await readRequests(tx, { undecided: waiting, scope, limit: LISTED });
-  const requests = all.map((each) => ({ ...each, status: statusOf(each, now) }));
-  return { waiting, requests: requests.filter(({ status }) => !waiting || status === 'waiting') };
-}
-
-const TONES: Readonly<Record<RequestStatus, Tone>> = {
-  waiting: 'warn',
-  expired: 'plain',
-  approved: 'good',
-  rejected: 'bad',
-  withdrawn: 'plain',
-};
 
 const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
   amounts.map(({ amount, currency }, at) => (
@@ -50,55 +21,8 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
     </>
   ));
 
-const requestColumns: readonly Column<Listed>[] = [
-  {
-    heading: 'Request',
-    cell: ({ request_id }) => (
-      <a class="row number" href={approvalHref(request_id)}>
-        {request_id}
-      </a>
-    ),
-  },
-  { heading: 'Status', cell: ({ status }) => <Chip tone={TONES[status]}>{status}</Chip> },
-  { heading: 'Act', cell: (request) => actOf(request).title },
-  { heading: 'To', cell: ({ subject }) => subject },
-  { heading: 'Asked by', cell: ({ requester }) => <span class="soft">{requester}</span> },
-  { heading: 'Asked at', cell: ({ requested_at }) => <Instant at={requested_at} /> },
-  { heading: 'Amount', number: true, cell: ({ preview }) => <Amounts amounts={preview.amounts} /> },
-];
-
-export const approvalsScreen = ({ waiting, requests }: ApprovalsView): Screen => ({
-  place: 'queue',
-  title: 'Approvals',
-  lead: waiting ? `${plural(requests.length, 'request')} to decide` : 'all requests, the latest first',
-  content: (
-    <>
-      <ul class="tabs">
-        <li>
-          <a href="/console/approvals" aria-current={waiting ? 'page' : undefined}>
-            Waiting
-          </a>
-        </li>
-        <li>
-          <a href="/console/approvals?all=yes" aria-current={waiting ? undefined : 'page'}>
-            All
-          </a>
-        </li>
-      </ul>
-      <Card title={plural(requests.length, 'request')} flush>
-        <DataTable
-          columns={requestColumns}
-          rows={requests}
-          nothing="Nobody has asked for approval."
-          caption="Requests for approval"
-        />
-      </Card>
-    </>
-  ),
-});
-
 export interface ApprovalView {
-  readonly request: Listed;
+  readonly request: ListedRequest;
   readonly approvers: readonly { readonly login: string; readonly name: string }[];
 }
 
@@ -130,8 +54,8 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
   return {
     place: 'queue',
     title: `${actOf(request).title}: ${subject}`,
-    crumbs: [{ name: 'Approvals', href: '/console/approvals' }],
-    lead: <Chip tone={TONES[status]}>{status}</Chip>,
+    crumbs: [{ name: 'Approvals', href: '/console/approvals?waiting=yes' }],
+    lead: <Marks marks={[requestMark(status)]} />,
     content: (
       <div class="narrow stack">
         <Card title={`Request ${request_id}`}>

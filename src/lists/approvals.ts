@@ -1,0 +1,86 @@
+/** Requests for a second person's approval: `reckoner approval list`, the console's Approvals. */
+import { z } from 'zod';
+import { flag } from '../acts/fields.ts';
+import { type RequestRow, readRequests } from '../approvals/queries.ts';
+import { type RequestStatus, statusOf } from '../approvals/requests.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { type Asked, defineList, type Mark } from './list.ts';
+
+export interface ListedRequest extends RequestRow {
+  readonly status: RequestStatus;
+}
+
+const filters = z.strictObject({
+  waiting: flag('Waiting', 'Only those that wait for a decision.').optional(),
+});
+
+async function readRows(
+  tx: Transaction,
+  { filter: { waiting = false }, scope, after, limit, context }: Asked<z.output<typeof filters>>,
+): Promise<ListedRequest[]> {
+  const now = context.environment.now();
+  const waitingAt = waiting ? now.toISO() : null;
+  const requests = await readRequests(tx, { waitingAt, scope, after, limit });
+  return requests.map((each) => ({ ...each, status: statusOf(each, now.toMillis()) }));
+}
+
+export const requestJson = (request: ListedRequest) => ({
+  request_id: request.request_id,
+  status: request.status,
+  act: request.act,
+  subject: request.subject,
+  amounts: request.preview.amounts,
+  requested_by: request.requester,
+  requested_at: request.requested_at,
+  reason: request.reason,
+  expires_at: request.expires_at,
+  decided_by: request.decided_by,
+  decided_at: request.decided_at,
+  decision_reason: request.decision_reason,
+});
+
+const TONES = { waiting: 'warn', expired: 'plain', approved: 'good', rejected: 'bad', withdrawn: 'plain' } as const;
+export const requestMark = (status: RequestStatus): Mark => ({ text: status, tone: TONES[status] });
+
+export const approvals = defineList({
+  command: 'approval list',
+  summary: 'List requests for approval, the latest first',
+  title: 'Approvals',
+  one: 'request',
+  none: 'No request was made for approval.',
+  filters,
+  views: [
+    ['Waiting', { waiting: 'yes' }],
+    ['All', {}],
+  ],
+  sorts: ['-request_id', '-request_id'],
+  columns: {
+    request_id: { heading: 'Request', type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
+    status: { heading: 'Status', type: 'text' },
+    standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
+    act: { heading: 'Act', type: 'text' },
+    title: { heading: 'Act', type: 'text', value: ({ preview }) => preview.title },
+    subject: { heading: 'Subject', type: 'text', cut: true },
+    amounts: {
+      ...{ heading: 'Amounts', type: 'text', cut: true },
+      value: ({ preview }) => preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency)),
+    },
+    requested_by: { heading: 'Asked by', type: 'text', cut: true, look: 'soft', value: ({ requester }) => requester },
+    requested_at: { heading: 'Asked', type: 'instant' },
+    reason: { heading: 'Reason', type: 'text' },
+    expires_at: { heading: 'Expires', type: 'instant' },
+    decided_by: { heading: 'Decided by', type: 'text' },
+    decided_at: { heading: 'Decided', type: 'instant' },
+    decision_reason: { heading: 'Reason of the decision', type: 'text' },
+  },
+  sheet: [
+    ...(['request_id', 'status', 'act', 'subject', 'amounts', 'requested_by', 'requested_at', 'reason'] as const),
+    ...(['expires_at', 'decided_by', 'decided_at', 'decision_reason'] as const),
+  ],
+  terminal: ['request_id', 'status', 'act', 'subject', 'amounts', 'requested_by', 'requested_at'],
+  page: ['request_id', 'standing', 'title', 'subject', 'requested_by', 'requested_at', 'amounts'],
+  key: ({ request_id }) => String(request_id),
+  read: readRows,
+  json: async (_tx, rows) => rows.map(requestJson),
+});

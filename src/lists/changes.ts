@@ -1,0 +1,85 @@
+/** Field by field, how the settings and a partner changed: `reckoner settings history` and `reckoner partner history`. */
+import { z } from 'zod';
+import { text } from '../acts/fields.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { readPartnerChanges } from '../partners/changes.ts';
+import { readPartners } from '../partners/queries.ts';
+import { type ChangeEvent, changeCells } from '../people/field-changes.ts';
+import { readSettingsChanges } from '../people/settings-changes.ts';
+import { type Asked, type Column, defineList } from './list.ts';
+
+/** A field, with the event that changed it. */
+interface Change extends ChangeEvent {
+  readonly field: string;
+  readonly old: string;
+  readonly new: string;
+  readonly event: ChangeEvent;
+  /** The fields of one event follow each other: the first has its time. */
+  readonly is_first: boolean;
+}
+
+const changesOf = (events: readonly ChangeEvent[]): Change[] =>
+  events.flatMap((event) =>
+    event.changes.map((change, at) => {
+      const [field, old, after] = changeCells(change);
+      return { ...event, field, old, new: after, event, is_first: at === 0 };
+    }),
+  );
+
+const columns = {
+  event_id: { heading: 'Event', type: 'count' },
+  occurred_at: { heading: 'When', type: 'instant' },
+  when: { heading: 'When', type: 'instant', value: (row) => (row.is_first ? row.occurred_at : '') },
+  action: { heading: 'Action', type: 'text' },
+  field: { heading: 'Field', type: 'text' },
+  old: { heading: 'Old', type: 'text', cut: true },
+  new: { heading: 'New', type: 'text', cut: true },
+  by: { heading: 'By', type: 'text', value: (row) => (row.is_first ? (row.claimed_by ?? row.os_user) : '') },
+  claimed_by: { heading: 'By', type: 'text' },
+  os_user: { heading: 'System user', type: 'text' },
+  host: { heading: 'Host', type: 'text' },
+  via: { heading: 'Via', type: 'text' },
+} satisfies Record<string, Column<Change>>;
+
+const FACES = {
+  title: 'Changes',
+  one: 'change',
+  columns,
+  sorts: ['event_id', 'event_id'],
+  terminal: ['when', 'field', 'old', 'new', 'by'],
+  sheet: ['event_id', 'occurred_at', 'action', 'field', 'old', 'new', 'claimed_by', 'os_user', 'host', 'via'],
+  /** Events, each with its fields. */
+  json: async (_tx: Transaction, rows: readonly Change[]) => [...new Set(rows.map(({ event }) => event))],
+} as const;
+
+const readOfSettings = async (tx: Transaction): Promise<Change[]> => changesOf(await readSettingsChanges(tx));
+
+export const settingsChanges = defineList({
+  ...FACES,
+  command: 'settings history',
+  summary: 'Show which settings changed, when, and which command saw it',
+  none: 'No settings are recorded yet.',
+  filters: z.strictObject({}),
+  read: readOfSettings,
+});
+
+const ofPartner = z.strictObject({ id: text('Partner', 'The partner.').optional() });
+
+/** Refusal: partner_unknown. */
+async function readOfPartner(
+  tx: Transaction,
+  { filter: { id = '' } }: Asked<z.output<typeof ofPartner>>,
+): Promise<Change[]> {
+  if ((await readPartners(tx, [id])).length === 0) throw refuse('partner_unknown', { partner_id: id });
+  return changesOf(await readPartnerChanges(tx, id));
+}
+
+export const partnerChanges = defineList({
+  ...FACES,
+  command: 'partner history',
+  summary: 'Show which fields of a partner changed, when and by whom',
+  filters: ofPartner,
+  words: { arguments: { id: '<id>' } },
+  read: readOfPartner,
+});

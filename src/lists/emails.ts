@@ -1,0 +1,87 @@
+/** The e-mails of every kind: `reckoner email list`, and those to a partner in the console. */
+import { z } from 'zod';
+import { emailJson } from '../acts/email.ts';
+import { flag } from '../acts/fields.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { EmailStatus } from '../mail/email.ts';
+import { type ListedEmail, nameOf, readEmails } from '../mail/log.ts';
+import { type Asked, defineList, type Mark } from './list.ts';
+
+const filters = z.strictObject({
+  unfinished: flag('Unfinished', 'Only those still to be sent or dealt with, oldest first.').optional(),
+});
+
+const readRows = (
+  tx: Transaction,
+  { filter: { unfinished }, scope, after, limit }: Asked<z.output<typeof filters>>,
+): Promise<ListedEmail[]> => readEmails(tx, { unfinished, scope, after, limit });
+
+const TONES: Readonly<Partial<Record<EmailStatus, Mark['tone']>>> = {
+  ...{ sent: 'good', failed: 'bad', bounced: 'bad', held: 'warn', uncertain: 'warn' },
+};
+export const emailMark = (status: EmailStatus): Mark => ({ text: status, tone: TONES[status] ?? 'plain' });
+
+const sinceOf = ({ sent_at, attempted_at, queued_at }: ListedEmail): string => sent_at ?? attempted_at ?? queued_at;
+
+export const emails = defineList({
+  command: 'email list',
+  summary: 'List e-mails with how each stands, newest first',
+  most: 100,
+  title: 'E-mails',
+  one: 'e-mail',
+  none: 'There are no e-mails.',
+  filters,
+  views: [
+    ['All', {}],
+    ['Unfinished', { unfinished: 'yes' }],
+  ],
+  sorts: ['-number', '-number'],
+  columns: {
+    number: { heading: 'E-mail', type: 'count', value: ({ email_id }) => email_id },
+    kind: { heading: 'Kind', type: 'text' },
+    about: {
+      ...{ heading: 'About', type: 'text', value: nameOf },
+      to: ({ document }) => (document === null ? null : ['invoices', document]),
+    },
+    partner_id: { heading: 'Partner', type: 'text' },
+    to: { heading: 'To', type: 'text', value: ({ to }) => to?.join(' ') ?? null },
+    recipients: { heading: 'To', type: 'text', look: 'wrap', cut: true, value: ({ to }) => to?.join(', ') ?? null },
+    status: { heading: 'Status', type: 'text' },
+    state: {
+      ...{ heading: 'State', type: 'text' },
+      value: ({ status, dismissal_reason }) => (dismissal_reason === null ? status : `${status}, dismissed`),
+    },
+    standing: {
+      ...{ heading: 'Status', type: 'marks' },
+      value: ({ status, dismissal_reason: dismissed }) => [
+        emailMark(status),
+        ...(dismissed === null ? [] : [{ text: 'dismissed', tone: 'plain' } as const]),
+      ],
+    },
+    attempts: { heading: 'Attempts', type: 'count' },
+    since: { heading: 'Since', type: 'instant', look: 'soft', value: sinceOf },
+    queued_at: { heading: 'Queued', type: 'instant' },
+    attempted_at: { heading: 'Attempted', type: 'instant' },
+    sent_at: { heading: 'Sent', type: 'instant' },
+    reason: { heading: 'Reason', type: 'text' },
+    why: {
+      ...{ heading: 'Reason', type: 'text', cut: true },
+      value: ({ dismissal_reason, reason }) => dismissal_reason ?? reason,
+    },
+    why_not: {
+      ...{ heading: 'Reason', type: 'text', look: 'wrap' },
+      value: ({ status, dismissal_reason, reason }) => dismissal_reason ?? (status === 'sent' ? null : reason),
+    },
+    dismissal_reason: { heading: 'Dismissed', type: 'text' },
+    message_id: { heading: 'Message-ID', type: 'text' },
+  },
+  sheet: [
+    ...(['number', 'kind', 'about', 'partner_id', 'to', 'status', 'attempts', 'queued_at', 'attempted_at'] as const),
+    ...(['sent_at', 'reason', 'dismissal_reason', 'message_id'] as const),
+  ],
+  terminal: ['number', 'about', 'recipients', 'state', 'since', 'why'],
+  page: ['about', 'standing', 'recipients', 'since', 'why_not'],
+  key: ({ email_id }) => String(email_id),
+  read: readRows,
+  json: async (_tx, rows) => rows.map(emailJson),
+});

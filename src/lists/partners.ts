@@ -1,0 +1,175 @@
+/**
+ * The partners: `reckoner partner list`, and in the console's Partners what each owes, what of it is overdue, when it was
+ * billed last, and whether it can be reached.
+ */
+import { z } from 'zod';
+import { choice, soughtText } from '../acts/fields.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import type { Month } from '../month.ts';
+import { type PartnerView, readPartners } from '../partners/queries.ts';
+import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
+import { plural } from '../text.ts';
+import { type Asked, defineList, given, type Mark } from './list.ts';
+
+interface Line {
+  readonly partner_id: string;
+  /** The latest month with documents of it. */
+  readonly last_billed: Month | null;
+  /** Unfinished e-mails to it by their status. */
+  readonly troubled: Readonly<Partial<Record<'held' | 'failed' | 'uncertain' | 'bounced', number>>>;
+}
+
+interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
+  /** Of a page; no file has them. */
+  readonly balances: readonly PartnerBalance[];
+}
+
+const filters = z.strictObject({
+  text: soughtText(
+    'Name, id, contact, tax id',
+    'Only those with this text in the name, id, contact or tax id.',
+  ).optional(),
+  status: choice('Status', 'Active, inactive, or contact: its contact has problems.', [
+    'active',
+    'inactive',
+    'contact',
+  ]).optional(),
+});
+type PartnerFilter = z.output<typeof filters>;
+
+const found = (by: string) => `
+     WITH troubled AS (
+       SELECT partner_id, json_object_agg(status, emails) AS troubled
+       FROM (
+         SELECT coalesce(e.partner_id, d.partner_id) AS partner_id, e.status, count(*) AS emails
+         FROM unfinished_emails u JOIN emails e USING (email_id) LEFT JOIN documents d ON d.document_id = e.document_id
+         WHERE e.status IN ('held', 'failed', 'uncertain', 'bounced')
+         GROUP BY coalesce(e.partner_id, d.partner_id), e.status) AS counted
+       WHERE partner_id IS NOT NULL GROUP BY partner_id
+     )
+     SELECT p.partner_id,
+            (SELECT max(d.month) FROM documents d
+             WHERE d.partner_id = p.partner_id AND d.purpose = 'month' AND d.replaces IS NULL) AS last_billed,
+            coalesce(t.troubled, '{}') AS troubled
+     FROM partners p LEFT JOIN troubled t USING (partner_id)
+     WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
+       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.partner_id, p.name, p.contact_name,
+              p.contact_email, array_to_string(p.contact_cc, E'\\n'), p.tax_id)), lower(:text)) > 0)
+       AND (:status::text IS NULL OR CASE :status
+              WHEN 'active' THEN p.inactive_since IS NULL
+              WHEN 'inactive' THEN p.inactive_since IS NOT NULL
+              ELSE p.contact_email = '' OR t.partner_id IS NOT NULL END)
+       AND (:after::text IS NULL OR (${by}, p.partner_id) > (
+              SELECT ${by}, p.partner_id FROM partners p WHERE p.partner_id = :after))
+     ORDER BY ${by}, p.partner_id LIMIT :limit`;
+
+const SORTED = { name: found('lower(p.name)'), partner_id: found('p.partner_id') } as const;
+
+async function readRows(tx: Transaction, asked: Asked<PartnerFilter, keyof typeof SORTED>): Promise<PartnerRow[]> {
+  const { scope, after, limit, today } = asked;
+  const lines = await query<Line>(tx, SORTED[asked.sort], { ...given(filters, asked.filter), scope, after, limit });
+  const ids = lines.map(({ partner_id }) => partner_id);
+  const partners = new Map((await readPartners(tx, ids)).map((each) => [each.partner_id, each]));
+  const { balances } = limit === null ? { balances: [] } : await readPartnerBalances(tx, { today, scope: ids });
+  return lines.map((line) => ({
+    ...(partners.get(line.partner_id) as PartnerView),
+    ...line,
+    balances: balances.filter(({ partner_id }) => partner_id === line.partner_id),
+  }));
+}
+
+/** The shape of partners.json, without fields that do not apply. */
+export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries({
+      ...partner,
+      account_statement: partner.account_statement === 'none' ? null : partner.account_statement,
+      policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
+    }).filter(([, value]) => value !== null),
+  );
+
+/** What is not zero, by currency. */
+const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net'): Amount[] =>
+  balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());
+
+const TROUBLES = [
+  ['bounced', 'bad'],
+  ['failed', 'bad'],
+  ['uncertain', 'warn'],
+  ['held', 'warn'],
+] as const;
+
+/** What keeps e-mails from it. */
+const troublesOf = ({ invoicing_contact: { email }, troubled }: PartnerRow): Mark[] => [
+  ...(email === '' ? [{ text: 'no e-mail address', tone: 'bad' } as const] : []),
+  ...TROUBLES.flatMap(([status, tone]) => {
+    const count = troubled[status];
+    return count === undefined ? [] : [{ text: `${plural(count, 'e-mail')} ${status}`, tone }];
+  }),
+];
+
+export const partners = defineList({
+  command: 'partner list',
+  summary: 'List all partners',
+  title: 'Partners',
+  one: 'partner',
+  none: 'No partners yet.',
+  first: { label: 'Add them', action: 'partner.import', input: {} },
+  filters,
+  views: [
+    ['All', {}],
+    ['Active', { status: 'active' }],
+    ['Contact problems', { status: 'contact' }],
+    ['Inactive', { status: 'inactive' }],
+  ],
+  sorts: ['name', 'partner_id'],
+  columns: {
+    partner_id: { heading: 'Partner', type: 'text', cut: true, look: 'soft' },
+    name: { heading: 'Name', type: 'text', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    line1: { heading: 'Address', type: 'text', value: ({ address }) => address.line1 },
+    line2: { heading: 'Address', type: 'text', value: ({ address }) => address.line2 },
+    city: { heading: 'City', type: 'text', value: ({ address }) => address.city },
+    region: { heading: 'Region', type: 'text', value: ({ address }) => address.region },
+    postal_code: { heading: 'Postal code', type: 'text', value: ({ address }) => address.postal_code },
+    country: { heading: 'Country', type: 'text', value: ({ address }) => address.country },
+    contact: { heading: 'Contact', type: 'text', value: ({ invoicing_contact: { name } }) => name },
+    email: { heading: 'E-mail', type: 'text', look: 'wrap', value: ({ invoicing_contact: { email } }) => email },
+    cc: { heading: 'Cc', type: 'text', value: ({ invoicing_contact: { cc } }) => cc.join(' ') },
+    troubles: {
+      ...{ heading: 'Contact problems', type: 'marks', value: troublesOf },
+      to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'emails'],
+    },
+    currency: { heading: 'Currency', type: 'text' },
+    time_zone: { heading: 'Time zone', type: 'text' },
+    payment_terms_days: { heading: 'Terms', type: 'count' },
+    tax_id: { heading: 'Tax id', type: 'text' },
+    purchase_order: { heading: 'Purchase order', type: 'text' },
+    arrangement: { heading: 'Arrangement', type: 'text' },
+    policies: {
+      ...{ heading: 'Policies', type: 'count' },
+      value: ({ policies }) => policies.filter(({ active }) => active).length,
+    },
+    active: { heading: 'Active', type: 'text', value: ({ active }) => (active ? 'yes' : 'no') },
+    inactive: { heading: '', type: 'text', value: ({ active }) => (active ? '' : 'inactive') },
+    standing: {
+      ...{ heading: 'Status', type: 'marks' },
+      value: ({ active }) => (active ? [] : [{ text: 'inactive', tone: 'plain' }]),
+    },
+    last_billed: { heading: 'Last close', type: 'text', look: 'soft' },
+    overdue: { heading: 'Overdue', type: 'amount', value: (row) => byCurrency(row, 'overdue') },
+    balance: { heading: 'Balance', type: 'amount', value: (row) => byCurrency(row, 'net') },
+  },
+  sheet: [
+    ...(['partner_id', 'name', 'line1', 'line2', 'city', 'region', 'postal_code', 'country', 'contact'] as const),
+    ...(['email', 'cc', 'currency', 'time_zone', 'payment_terms_days', 'tax_id', 'purchase_order'] as const),
+    ...(['arrangement', 'policies', 'active'] as const),
+  ],
+  terminal: ['partner_id', 'name', 'currency', 'time_zone', 'policies', 'inactive'],
+  page: ['name', 'standing', 'email', 'troubles', 'last_billed', 'overdue', 'balance'],
+  key: ({ partner_id }) => partner_id,
+  keyed: 'text',
+  read: readRows,
+  json: async (_tx, rows) =>
+    rows.map(({ last_billed: _last, troubled: _troubled, balances: _balances, ...partner }) => partnerJson(partner)),
+});

@@ -1,0 +1,45 @@
+/** Refused callers, and what changed access: `reckoner security list`. */
+import { z } from 'zod';
+import { date } from '../acts/fields.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { readSecurityEvents, type SecurityEvent } from '../reports/security.ts';
+import { type Asked, defineList } from './list.ts';
+
+const filters = z.strictObject({ since: date('Since', 'From this day on, in UTC.').optional() });
+
+const readRows = (
+  tx: Transaction,
+  { filter: { since }, limit }: Asked<z.output<typeof filters>>,
+): Promise<SecurityEvent[]> =>
+  readSecurityEvents(tx, { since: since === undefined ? null : `${since}T00:00:00Z`, limit });
+
+export const securityEvents = defineList({
+  command: 'security list',
+  summary: 'List refused callers and what changed access, the latest last',
+  help: `Refused token exchanges, webhooks with a bad signature and callers over a limit
+are counted by network and client within an hour. Changes of clients, webhooks,
+settings and keys, and backups and restores, are audit events.`,
+  most: 500,
+  title: 'Security',
+  one: 'security event',
+  none: 'Nothing was refused or changed.',
+  filters,
+  sorts: ['at', 'at'],
+  columns: {
+    at: { heading: 'At', type: 'instant' },
+    event: { heading: 'Event', type: 'text' },
+    subject: { heading: 'Subject', type: 'text' },
+    network: { heading: 'Network', type: 'text' },
+    client_id: { heading: 'Client', type: 'text' },
+    of: {
+      ...{ heading: 'Of', type: 'text', cut: true },
+      value: ({ subject, network, client_id }) => subject ?? [network, client_id].filter(Boolean).join(' '),
+    },
+    tries: { heading: 'Tries', type: 'count' },
+    by: { heading: 'By', type: 'text', cut: true },
+    host: { heading: 'Host', type: 'text' },
+  },
+  sheet: ['at', 'event', 'subject', 'network', 'client_id', 'tries', 'by', 'host'],
+  terminal: ['at', 'event', 'of', 'tries', 'by'],
+  read: readRows,
+});
