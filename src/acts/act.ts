@@ -30,6 +30,7 @@
 import { z } from 'zod';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
+import type { NameOf } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { ActorContext } from '../people/audit-events.ts';
@@ -42,6 +43,8 @@ export interface ActContext extends ActorContext {
   readonly database: Database;
   /** The columns of the terminal that shows the report; without it, nothing in a table is shortened. */
   readonly width?: number | undefined;
+  /** How whoever shows the report or the refusal calls the fields. Default: as the act's command. */
+  readonly namesOf?: ((act: Pick<Act, 'input' | 'command'>) => NameOf) | undefined;
   /** A preview: the transaction is undone. */
   readonly undone?: true | undefined;
   /** A dry run of a command, which also shows what cannot be done yet, such as the close of a running month. */

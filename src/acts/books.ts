@@ -1,9 +1,11 @@
 /** Closing the books of a month (close/books.ts). */
+
 import { DateTime } from 'luxon';
 import { type BooksRequest, closeBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { groupThousands } from '../money.ts';
 import { lastDay, type Month, monthName } from '../month.ts';
 import { type BooksReport, readBooksReport } from '../reports/books.ts';
@@ -65,7 +67,7 @@ const requestOf = ({ month, without: accounts, reason }: BooksInput): BooksReque
 
 export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void {
   if ((without === undefined) !== (reason === undefined)) {
-    throw refuse('usage', { reason: '--without ACCOUNT and --reason R go together' });
+    throw refuse('usage', { reason: `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')} go together` });
   }
 }
 

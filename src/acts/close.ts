@@ -1,4 +1,5 @@
 /** Closing months: issuing their documents and delivering them (close/run.ts, month-end/month-end.ts). */
+
 import { decisionFor } from '../close/close.ts';
 import {
   type FeedDecision,
@@ -27,6 +28,7 @@ import { documentJson } from '../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { countNeedingAttention } from '../mail/queries.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -67,7 +69,9 @@ export const monthClose = defineAct({
   },
   check({ month, without, allowEmpty }) {
     if (month === undefined && (without !== undefined || allowEmpty)) {
-      throw refuse('usage', { reason: '--without and --allow-empty need the month that they are about' });
+      throw refuse('usage', {
+        reason: `${fieldName('without')} and ${fieldName('allowEmpty')} need the month that they are about`,
+      });
     }
   },
   subject: ({ month }) => month ?? 'due months',

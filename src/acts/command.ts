@@ -1,5 +1,6 @@
 /** How an act is typed, of its fields and of what it says of its command. */
 import type { z } from 'zod';
+import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
 import { type Field, fieldsOf } from './fields.ts';
 
 /** What a command says otherwise than its fields. */
@@ -39,26 +40,22 @@ const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
   ...{ amount: 'amount', date: 'date', instant: 'time', month: 'month', file: 'file' },
 };
 
-/** `creditNote` is `credit-note`. */
-export const inKebab = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
-
 /** `--reason <reason>`, `--partner <id>` */
 export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
   if (options[name] !== undefined) return options[name];
   const what = inKebab(name);
   if (kind === 'flag') return `--${what}`;
-  // An id is asked for by what it is of.
-  return what.endsWith('-id') ? `--${what.slice(0, -3)} <id>` : `--${what} <${value ?? PLACEHOLDERS[kind] ?? what}>`;
+  return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? what))}>`;
 }
 
-/** How a field is named to whoever typed it: `<number>` or `--invoice`. */
+/** How a field is named to whoever typed it: `number` or `--invoice`. */
 export const namesOf =
-  (input: z.ZodObject, words: CommandWords = {}) =>
-  (name: string): string => {
+  ({ input, command = {} }: Pick<Typed, 'input' | 'command'>): NameOf =>
+  (name, value) => {
     const field = fieldsOf(input).find((each) => each.name === name);
-    if (field === undefined) return name;
-    return words.arguments?.[name]?.replaceAll(/[<[\].>]/g, '') ?? flagsOf(field, words).replace(/ .*/, '');
+    if (field === undefined) return asOption(name, value);
+    const argument = command.arguments?.[name]?.replaceAll(/[<[\].>]/g, '');
+    return argument ?? withValue(flagsOf(field, command).replace(/ .*/, ''), value);
   };
 
 /** An input, or what is known of one. */

@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto';
 import type { PreviewedChange, StoredPreview } from '../approvals/queries.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
+import { inNames } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
 import { printable } from '../text-table.ts';
-import type { Act, ActContext, Facts, Report, Seen } from './act.ts';
+import type { Act, ActContext, Done, Facts, Report, Seen } from './act.ts';
+import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
 /** What an act changes, as it is compared: with what was confirmed, and with what was approved. */
@@ -31,7 +33,18 @@ export async function consequenceOf<Input, Result, Followed, Json>(
   const undone: ActContext = { ...context, undone: true };
   const { result, ...figures } = await performSeen(tx, undone, act, input);
   const tried = { input, result, delivered: false, followed: undefined, preview: true };
-  return { ...figures, report: await act.report(tx, undone, tried) };
+  return { ...figures, report: await reportOf(tx, undone, act, tried) };
+}
+
+/** What the act says of itself, with its fields as the face of the context calls them. */
+export async function reportOf<Input, Result, Followed, Json>(
+  tx: Transaction,
+  context: ActContext,
+  act: Act<Input, Result, Followed, Json>,
+  done: Done<Input, Result, Followed>,
+): Promise<Report<Json>> {
+  const report = await act.report(tx, context, done);
+  return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(act)) };
 }
 
 /** Does the act, and gives what it changed. */

@@ -9,6 +9,7 @@ import { DateTime } from 'luxon';
 import { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
+import { asOption, fieldName, type NameOf } from '../field-names.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
 
 export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whole' | 'choice' | 'flag' | 'file';
@@ -163,12 +164,8 @@ export const onLatestDate = () =>
     'Date it as the latest document, if a clock that ran ahead dated that one.',
   ).optional();
 
-/** Reads what was given for fields. Refuses what they do, by the name that the caller gives a field: argument_invalid. */
-export function readFields<Value>(
-  fields: z.ZodType<Value>,
-  given: unknown,
-  nameOf: (field: string) => string = (field) => field,
-): Value {
+/** Reads what was given for fields. Refusal: argument_invalid. */
+export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption): Value {
   const read = fields.safeParse(given);
   if (read.success) return read.data;
   const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
@@ -176,11 +173,8 @@ export function readFields<Value>(
   const [field = '', at = ''] = path.split('.');
   const value = (given as Record<string, unknown> | null)?.[field];
   const wrong = Array.isArray(value) ? value[Number(at)] : value;
-  throw refuse('argument_invalid', {
-    argument: nameOf(field),
-    value: wrong === undefined ? '' : String(wrong),
-    reason,
-  });
+  const refusal = refuse('argument_invalid', { argument: fieldName(field), value: String(wrong ?? ''), reason });
+  throw refusal.named(nameOf);
 }
 
 /** The fields of an input in their order. Throws for a field that is not described: that is a bug. */

@@ -1,6 +1,8 @@
 /** Exporting a month's journal for the general ledger (general-ledger/export.ts). */
+
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { GL_FORMATS } from '../general-ledger/accounts.ts';
 import { exportGl, type GlExported } from '../general-ledger/export.ts';
 import { externalId } from '../general-ledger/files.ts';
@@ -109,6 +111,6 @@ function describeMovable({ movable }: GlExported): string[] {
   return [
     `accounts.json has changed: it would now send ${accounts.slice(0, 5).join(', ')}` +
       `${accounts.length > 5 ? ` and ${accounts.length - 5} more` : ''} elsewhere. What was exported stays where it went; ` +
-      'to move it, export with --reclassify.',
+      `to move it, export with ${fieldName('reclassify')}.`,
   ];
 }

@@ -1,6 +1,8 @@
 /** Importing ledger rows (ledger/import.ts). The command reads files of any size as a stream; this takes them whole. */
+
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat } from '../ledger/read.ts';
@@ -86,7 +88,7 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
   }
   if (refused) {
     lines.push(`Nothing ${recorded}: ${plural(rejected, 'invalid row')}, ${plural(duplicates, 'duplicate')}.`);
-    lines.push('Correct them, or record only the valid rows with --skip-invalid --rejects FILE.');
+    lines.push(`Correct them, or record only the valid rows with ${fieldName('skipInvalid')}.`);
     return lines.join('\n');
   }
   lines.push(`${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}, ${rejected} rejected.`);

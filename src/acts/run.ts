@@ -6,7 +6,7 @@ import { Refusal } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Act, ActContext, Report } from './act.ts';
 import { namesOf } from './command.ts';
-import { type Consequence, consequenceOf, digestOf, performSeen } from './consequence.ts';
+import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
 import { readFields } from './fields.ts';
 import { type Agreed, admit, OutdatedPreview, permit } from './permit.ts';
 
@@ -27,7 +27,26 @@ export async function runAct<Input, Result, Followed, Json>(
   context: ActContext,
   act: Act<Input, Result, Followed, Json>,
   given: Input,
-  { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions = {},
+  options: RunOptions = {},
+): Promise<Report<Json>> {
+  return naming(context, act, () => runNamed(context, act, given, options));
+}
+
+/** Says the fields in a refusal as the act's command does, or the face of the context. */
+async function naming<Given>(context: ActContext, act: Naming, work: () => Promise<Given>): Promise<Given> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof Refusal ? error.named((context.namesOf ?? namesOf)(act)) : error;
+  }
+}
+type Naming = Pick<Act, 'input' | 'command'>;
+
+async function runNamed<Input, Result, Followed, Json>(
+  context: ActContext,
+  act: Act<Input, Result, Followed, Json>,
+  given: Input,
+  { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions,
 ): Promise<Report<Json>> {
   const input = readInput(act, given);
   await readFiles(context, act, input, { isAsked: approval !== undefined });
@@ -43,7 +62,7 @@ export async function runAct<Input, Result, Followed, Json>(
   if (follows) later?.(async () => act.after?.(heard, { input, result }));
   const followed = deliver ? await act.after?.(heard, { input, result }) : undefined;
   const done = { input, result, delivered: deliver, followed, preview: false };
-  return context.database.reading((tx) => act.report(tx, context, done));
+  return context.database.reading((tx) => reportOf(tx, context, act, done));
 }
 
 /** How often an act is begun again because others changed what it does while it was compared. */
@@ -97,11 +116,13 @@ export async function previewAct<Input, Result, Followed, Json>(
   given: Input,
   { isAsked = false }: { isAsked?: boolean } = {},
 ): Promise<Consequence<Json>> {
-  const input = readInput(act, given);
-  await readFiles(context, act, input, { isAsked });
-  return context.database.preview(async (tx) => {
-    await admit(tx, context, act, input, { isAsked });
-    return consequenceOf(tx, context, act, input);
+  return naming(context, act, async () => {
+    const input = readInput(act, given);
+    await readFiles(context, act, input, { isAsked });
+    return context.database.preview(async (tx) => {
+      await admit(tx, context, act, input, { isAsked });
+      return consequenceOf(tx, context, act, input);
+    });
   });
 }
 
@@ -117,9 +138,9 @@ async function readFiles<Input>(
   await act.read(context, input);
 }
 
-/** The input as the act takes it. Refuses what cannot be read by the name of its option. */
-export function readInput<Input>(act: Act<Input>, given: unknown, nameOf = namesOf(act.input)): Input {
-  const input = readFields(act.input, given, nameOf);
+/** The input as the act takes it. Refusals: argument_invalid, and those of the act's check. */
+export function readInput<Input>(act: Act<Input>, given: unknown): Input {
+  const input = readFields(act.input, given);
   act.check?.(input);
   return input;
 }

@@ -2,10 +2,12 @@
  * Users: invited, given another sign-in link, given and taken roles, deactivated, signed out (people/users.ts). A link is shown
  * once, to whoever did the act or approved it; previews, requests, events and logs do not have it.
  */
+
 import { publicAddress } from '../config/settings.ts';
 import { emailAddress } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
 import { partnerExists } from '../partners/client-queries.ts';
 import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
@@ -57,7 +59,11 @@ export const userInvite = defineAct({
   check({ login, roles, partnerId }) {
     checkNotNarrowed(roles, partnerId);
     if (!emailAddress.safeParse(login).success)
-      throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is not one e-mail address' });
+      throw refuse('argument_invalid', {
+        argument: fieldName('login'),
+        value: login,
+        reason: 'is not one e-mail address',
+      });
   },
   subject: ({ login }) => loginOf(login),
   partners: ofAll,
@@ -161,7 +167,11 @@ export const userRole = defineAct({
   },
   check({ grant = [], revoke = [], partnerId }) {
     checkNotNarrowed(grant, partnerId);
-    const missing = { argument: '--grant', value: '', reason: 'names no role, and neither does --revoke' };
+    const missing = {
+      argument: fieldName('grant'),
+      value: '',
+      reason: `names no role, and neither does ${fieldName('revoke')}`,
+    };
     if (grant.length + revoke.length === 0) throw refuse('argument_invalid', missing);
   },
   subject: ({ login }) => loginOf(login),
@@ -188,7 +198,7 @@ export const userRole = defineAct({
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot narrow the role administrator, which is for all partners';
-  throw refuse('argument_invalid', { argument: '--partner', value: partnerId, reason });
+  throw refuse('argument_invalid', { argument: fieldName('partnerId'), value: partnerId, reason });
 }
 
 async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {

@@ -1,8 +1,9 @@
 /** The arguments and options of a command, of the fields of an act's input or of a list's filters. */
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-import { type CommandWords, flagsOf, inKebab } from '../acts/command.ts';
+import { type CommandWords, flagsOf } from '../acts/command.ts';
 import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../acts/fields.ts';
+import { inKebab } from '../field-names.ts';
 import { repeatedArgument } from './arguments.ts';
 import { readInput } from './input.ts';
 
@@ -11,7 +12,7 @@ export function addFields(command: Command, input: z.ZodObject, words: CommandWo
     const argument = words.arguments?.[field.name];
     // A text that is called as its field says what it is.
     if (argument !== undefined) {
-      const isClear = field.kind === 'text' && argument.includes(inKebab(field.name).replace(/-id$/, ''));
+      const isClear = field.kind === 'text' && argument.includes(inKebab(field.name));
       command.argument(argument, isClear ? '' : helpOf(field));
       continue;
     }

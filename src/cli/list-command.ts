@@ -49,7 +49,12 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);
   const asked: Asked<unknown> = {
-    ...{ filter: readFields(list.filters, given, namesOf(list.filters, list.words)), scope: null, today, context },
+    ...{
+      filter: readFields(list.filters, given, namesOf({ input: list.filters, command: list.words })),
+      scope: null,
+      today,
+      context,
+    },
     ...{ sort: list.sorts[1], after: null, limit: options.limit ?? list.most ?? null },
   };
   const { rows, json, totals } = await context.database.reading(async (tx) => {

@@ -21,6 +21,7 @@ import type { Scope } from '../people/scope.ts';
 import { plural } from '../text.ts';
 import { ActLink, actHref, MoreActs, mayDo, type Seer } from './act-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
 
 const PAGE = 50;
@@ -47,7 +48,11 @@ export interface Seen {
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
 const askedOf = (list: List, question: Question, { scope, today, context }: Seen): Asked<unknown> => ({
-  filter: readFields(list.filters, inputOfForm(list.filters, new URLSearchParams(question))),
+  filter: readFields(
+    list.filters,
+    inputOfForm(list.filters, new URLSearchParams(question)),
+    labelsOf({ input: list.filters }),
+  ),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
   after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
   ...{ scope, today, context, limit: PAGE + 1 },

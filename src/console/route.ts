@@ -24,6 +24,7 @@ import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
+import { labelsOf } from './labels.ts';
 import { page, type Reader, type Screen } from './page.tsx';
 import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './session.ts';
 
@@ -265,7 +266,8 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   if (changes && settings !== shared.settings) {
     await recordSettingsChanges(database, { environment, actor, settings });
   }
-  const context = { environment, database, actor, settings: await settingsInForce(database, settings) };
+  const inForce = await settingsInForce(database, settings);
+  const context = { environment, database, actor, settings: inForce, namesOf: labelsOf };
   return {
     ...{ user, session, scope, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),

@@ -1,6 +1,6 @@
 /**
- * Sentences that the command line prints too, as the console says them: a command is the act that it does, an option is the
- * field of the act's form, and a document's number stays on one line.
+ * Sentences that the command line prints too, as the console says them: a command is the act that it does, and a document's
+ * number stays on one line.
  */
 import type { ComponentChildren } from 'preact';
 import type { Act } from '../acts/act.ts';
@@ -71,37 +71,16 @@ function inputOf(act: Act, command: string): [name: string, value: string][] {
   return [...subjects, ...options].filter(([, value]) => value !== '' && !isPlaceholder(value));
 }
 
-/** Options as the fields of a form: `--without ACCOUNT --reason R` becomes “Without” and “Reason”. */
-export function inFields(text: string, { input }: Pick<Act, 'input'>): string {
-  const fields = fieldsOf(input);
-  return text
-    .replaceAll(
-      /'?(--[a-z][a-z-]*)(?: (\w+))?('?)/g,
-      (whole, option: string, word: string | undefined, quote: string) => {
-        const field = fieldOf(fields, option);
-        if (field === undefined) return whole;
-        const { label, choices = [] } = field;
-        if (word === undefined) return `“${label}”`;
-        if (isPlaceholder(word)) return `“${label}”`;
-        return choices.includes(word) ? `“${label}: ${word.replaceAll('_', ' ')}”` : `“${label}” ${word}${quote}`;
-      },
-    )
-    .replaceAll(/(?<=”)(?: --[a-z-]+(?: [A-Z]+\b)?)+/g, '')
-    .replaceAll('” “', '” and “');
-}
-
 interface WordsProps {
   readonly children: string;
   readonly user: Seer;
-  /** Whose form the words stand above. */
-  readonly act?: Pick<Act, 'input'> | undefined;
 }
 
-export const Words = ({ children: text, user, act }: WordsProps) => (
+export const Words = ({ children: text, user }: WordsProps) => (
   <>
     {text.split(/'(reckoner [a-z][^'\n]*)'/).map((part, at) => {
       if (at % 2 === 1) return <Command user={user} command={part.slice('reckoner '.length)} />;
-      return inOneLine(act === undefined ? part : inFields(part, act));
+      return inOneLine(part);
     })}
   </>
 );

@@ -4,11 +4,13 @@
  * Refusals: document_unknown, document_void, not_an_invoice, amount_invalid, invoice_disputed, invoice_not_disputed,
  * dispute_exceeds_balance, argument_invalid (a promised date in the past).
  */
+
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
@@ -46,7 +48,7 @@ export async function openDispute(
   const today = todayOf(context);
   if (promisedOn !== undefined && promisedOn < today) {
     throw refuse('argument_invalid', {
-      argument: '--promised-on',
+      argument: fieldName('promisedOn'),
       value: promisedOn,
       reason: `is before today, ${today}`,
     });

@@ -1,9 +1,10 @@
 /** Amounts in arguments. Refusals: currency_unknown, amount_invalid. */
+import { fieldName } from '../field-names.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import { refuse } from './refusals.ts';
 
-/** The amount of a text in a currency, which must be above zero. `argument` names the argument: `--amount`. */
-export function positiveAmount(value: string, currency: string, argument = '--amount'): Amount {
+/** The amount of a text in a currency, which must be above zero. `argument` names the field. */
+export function positiveAmount(value: string, currency: string, argument = fieldName('amount')): Amount {
   const amount = typedAmount(value, currency, argument);
   if (amount.isPositive()) return amount;
   const reason = 'must be above zero';
@@ -11,9 +12,9 @@ export function positiveAmount(value: string, currency: string, argument = '--am
 }
 
 /** The amount of a text in a currency, of either sign. */
-export function typedAmount(value: string, currency: string, argument = '--amount'): Amount {
+export function typedAmount(value: string, currency: string, argument = fieldName('amount')): Amount {
   const digits = minorDigits(currency);
-  if (digits === undefined) throw refuse('currency_unknown', { argument: '--currency', value: currency });
+  if (digits === undefined) throw refuse('currency_unknown', { argument: fieldName('currency'), value: currency });
   const problem = amountProblem(value, digits);
   if (problem === undefined) return Amount.of(value, currency);
   throw refuse('amount_invalid', { argument, value, currency, problem: problem.code, reason: problem.reason });

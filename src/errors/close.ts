@@ -1,4 +1,5 @@
 /** Refusals about ledger rows, the month close and verification. */
+import { fieldName } from '../field-names.ts';
 import { plural } from '../text.ts';
 import { badInput, refused, undecided } from './definition.ts';
 
@@ -71,7 +72,8 @@ export const CLOSE = {
       `cannot change. Set "we_are" to "${f.recorded}". Only a ledger without rows can be ${f.asked}.`,
   ),
   first_month_fixed: refused<{ asked: string; fixed: string }>(
-    (f) => `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit --first-month.`,
+    (f) =>
+      `The first close set the first month to ${f.fixed}; it cannot change to ${f.asked}. Omit ${fieldName('firstMonth')}.`,
   ),
   before_first_month: refused<{ month: string; first: string }>(
     (f) => `${f.month} is before the first month, ${f.first}. Its rows are billed in ${f.first} or later.`,
@@ -89,8 +91,8 @@ export const CLOSE = {
     (f) =>
       `The books of ${f.month} cannot be closed before the bank has reported to ${f.ends_on}: ` +
       `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
-      `Import the missing files with 'reckoner payment import FILE'. For an account that reports no more, use --without ` +
-      'ACCOUNT --reason R, or name it in ended_bank_accounts of settings.json.',
+      `Import the missing files with 'reckoner payment import FILE'. For an account that reports no more, use ` +
+      `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')}, or name it in ended_bank_accounts of settings.json.`,
   ),
   bank_feed_gap: refused<{
     month: string;
@@ -139,7 +141,7 @@ export const CLOSE = {
   feed_not_missing: refused<{ month: string; partner_id: string }>(
     (f) =>
       `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
-      `expected. Omit --without ${f.partner_id}. 'reckoner close ${f.month} --dry-run' lists the missing feeds.`,
+      `expected. Omit ${fieldName('without', f.partner_id)}. 'reckoner close ${f.month} --dry-run' lists the missing feeds.`,
   ),
   month_not_closed: refused<{ month: string }>(
     (f) =>
@@ -157,7 +159,7 @@ export const CLOSE = {
     (f) =>
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.act} on ${f.latest}. ` +
       'Nothing can be dated before an earlier event. Correct the clock and run the command again. If this clock is right, ' +
-      `one that ran ahead dated ${f.number}: the commands that correct documents take --on-latest-date, which dates the ` +
+      `one that ran ahead dated ${f.number}: the commands that correct documents take ${fieldName('onLatestDate')}, which dates the ` +
       `correction on ${f.latest}.`,
   ),
 } as const;

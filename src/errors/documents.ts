@@ -1,4 +1,5 @@
 /** Refusals about documents, their corrections and their e-mails. */
+import { fieldName } from '../field-names.ts';
 import { badInput, refused } from './definition.ts';
 
 /** Characters of a field that no font has. */
@@ -114,7 +115,7 @@ export const DOCUMENTS = {
   credit_repeated: refused<{ number: string; amount: string; by: string; on: string }>(
     (f) =>
       `${f.number} was already credited ${f.amount} for the same reason, by ${f.by} on ${f.on}. ` +
-      'To issue another credit note, add --again.',
+      `To issue another credit note, add ${fieldName('again')}.`,
   ),
   credit_exceeds_invoice: refused<{ number: string; amount: string; left: string }>(
     (f) =>

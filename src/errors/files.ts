@@ -1,4 +1,5 @@
 /** Refusals about arguments, files, backups and exports. */
+import { fieldName } from '../field-names.ts';
 import type { AmountProblem } from '../money.ts';
 import { badInput, COMMAND_SECONDS, failed, refused, someOf } from './definition.ts';
 
@@ -51,7 +52,8 @@ export const FILES = {
     (f) => `Cannot write ${f.file}: ${f.reason}. Check the path, its permissions and the free space.`,
   ),
   file_format_unknown: badInput<{ file: string }>(
-    (f) => `Cannot tell the format of ${f.file} from its name. Add --format csv or --format ndjson.`,
+    (f) =>
+      `Cannot tell the format of ${f.file} from its name. Add ${fieldName('format', 'csv')} or ${fieldName('format', 'ndjson')}.`,
   ),
   database_not_empty: refused<{ tables: readonly string[] }>(
     (f) =>

@@ -1,4 +1,5 @@
 /** Refusals of the general-ledger hand-off. */
+import { fieldName } from '../field-names.ts';
 import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
 export const GENERAL_LEDGER = {
@@ -19,13 +20,13 @@ export const GENERAL_LEDGER = {
   books_open: refused<{ month: string }>(
     (f) =>
       `The books of ${f.month} are open, so its journal can still change. Run 'reckoner books close ${f.month}' first. ` +
-      'Or export it with --preliminary: once the books are closed, another export gives what changed.',
+      `Or export it with ${fieldName('preliminary')}: once the books are closed, another export gives what changed.`,
   ),
   gl_decimals_unsupported: badInput<{ month: string; format: string; currencies: readonly string[] }>(
     (f) =>
       `Nothing of ${f.month} was exported: these currencies have more than two decimals: ${f.currencies.join(', ')}. NetSuite takes ` +
       'two in every currency (its setting "Currency Precision"), so the import would fail or round. Export the month with ' +
-      "'--format generic', which has the exact amounts, and enter the amounts of these currencies as your accountant decides.",
+      `${fieldName('format', 'generic')}, which has the exact amounts, and enter the amounts of these currencies as your accountant decides.`,
   ),
   gl_name_unusable: refused<{ partners: readonly string[] }>(
     (f) =>
@@ -41,7 +42,7 @@ export const GENERAL_LEDGER = {
   gl_not_exported: refused<{ month: string; format: string }>(
     (f) =>
       `${f.month} was never exported as ${f.format}, so nothing can move to other accounts. Run the command without ` +
-      '--reclassify.',
+      `${fieldName('reclassify')}.`,
   ),
   gl_part_unknown: badInput<{ month: string; format: string; part: number; parts: number }>(
     (f) =>

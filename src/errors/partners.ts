@@ -1,4 +1,5 @@
 /** Refusals about partners, their API clients and their webhooks. */
+import { fieldName } from '../field-names.ts';
 import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
 export const PARTNERS = {
@@ -46,6 +47,6 @@ export const PARTNERS = {
   client_secrets_live: refused<{ client_id: string; ends_at: string }>(
     (f) =>
       `Client ${f.client_id} already has two valid secrets; the older one expires at ${f.ends_at}. ` +
-      'Rotate again after that, or now with --overlap-days 0, which revokes all older secrets immediately.',
+      `Rotate again after that, or now with ${fieldName('overlapDays', '0')}, which revokes all older secrets immediately.`,
   ),
 } as const;

@@ -1,11 +1,12 @@
 /** Refusals about bank files, payments, payouts and processor events. */
+import { fieldName } from '../field-names.ts';
 import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
 export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
-    (f) => `Cannot recognize the format of ${f.file}. Choose one with --format: ${f.formats.join(', ')}.`,
+    (f) => `Cannot recognize the format of ${f.file}. Choose one with ${fieldName('format')}: ${f.formats.join(', ')}.`,
   ),
   bank_format_not_read: badInput<{ file: string; format: string; instead: string }>(
     (f) => `Nothing was recorded: ${f.file} is ${f.format}, and Reckoner does not read these. ${f.instead}`,
@@ -13,7 +14,7 @@ export const PAYMENTS = {
   bank_map_unknown: badInput<{ file: string; map: string; maps: readonly string[] }>(
     (f) =>
       `Cannot read ${f.file}: ${f.map === '' ? 'several column maps are defined' : `no column map '${f.map}'`} ` +
-      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with --map, or add it.`,
+      `under "bank_csv" in the settings (${f.maps.join(', ') || 'none'}). Choose one with ${fieldName('map')}, or add it.`,
   ),
   bank_columns_missing: badInput<{
     file: string;
@@ -25,7 +26,7 @@ export const PAYMENTS = {
     (f) =>
       `Nothing was recorded: the columns of ${f.file} do not fit the column map '${f.map}'. Line ${f.line} has no column ` +
       `${quoted(f.missing)}; it has ${quoted(f.columns)}.\nDescribe the columns of this bank under "bank_csv" in ` +
-      'settings.json (docs/files.md shows how), or choose another map with --map.',
+      `settings.json (docs/files.md shows how), or choose another map with ${fieldName('map')}.`,
   ),
   bank_file_invalid: badInput<{ file: string; problems: readonly FieldProblem[]; map?: string }>(
     (f) =>
@@ -65,7 +66,7 @@ export const PAYMENTS = {
     (f) =>
       `Payment ${f.payment_id} is a share that came through the processor, so no bank returns it. A reversed transfer ` +
       "reverses it by itself. If it is of another quote, run 'reckoner processor unmatch TRANSACTION --quote QUOTE " +
-      "--reason R'; if you paid it back, use --as refunded.",
+      `--reason R'; if you paid it back, use ${fieldName('kind', 'refunded')}.`,
   ),
   payment_amount_too_large: refused<{ amount: string; most: string; what: string; nothing_left?: boolean }>((f) =>
     f.nothing_left
@@ -92,7 +93,7 @@ export const PAYMENTS = {
   refund_repeated: refused<{ number: string; amount: string; on: string; reference: string }>(
     (f) =>
       `${f.amount} of ${f.number} was already refunded on ${f.on} ${f.reference === '' ? 'without a reference' : 'with the same reference'}. ` +
-      'To record another refund, add --again.',
+      `To record another refund, add ${fieldName('again')}.`,
   ),
   processor_events_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `No event from ${f.file} was stored:\n${bullets(f.problems)}\nCorrect this and send it again.`,

@@ -3,6 +3,7 @@
  * status and an HTTP status. A bug is an ordinary exception, never a refusal.
  */
 
+import { asOption, inNames, type NameOf } from '../field-names.ts';
 import type { Remedy } from '../remedy.ts';
 import { CLOSE } from './close.ts';
 import { type Definition, EXIT, type ExitStatus, type Said } from './definition.ts';
@@ -71,17 +72,25 @@ export class Refusal extends Error {
   /** What to do about it, where the message does not say it. */
   readonly remedies: readonly Remedy[];
 
+  /** The same refusal in the names that a face has for fields. */
+  readonly named: (nameOf: NameOf) => Refusal;
+
   constructor(
     code: RefusalCode,
     facts: Record<string, unknown>,
-    message: string,
-    { cause, remedies = [] }: { readonly cause?: unknown; readonly remedies?: readonly Remedy[] } = {},
+    said: string,
+    {
+      nameOf = asOption,
+      ...more
+    }: { readonly cause?: unknown; readonly remedies?: readonly Remedy[]; readonly nameOf?: NameOf } = {},
   ) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(inNames(said, nameOf), more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
-    this.facts = facts;
-    this.remedies = remedies;
+    const named = ([name, fact]: [string, unknown]) => [name, typeof fact === 'string' ? inNames(fact, nameOf) : fact];
+    this.facts = Object.fromEntries(Object.entries(facts).map(named));
+    this.remedies = more.remedies ?? [];
     this.exit = CATALOGUE[code].exit;
+    this.named = (names) => new Refusal(code, facts, said, { ...more, nameOf: names });
   }
 }
 

@@ -1,4 +1,5 @@
 /** Refusals about connected accounts. */
+import { fieldName } from '../field-names.ts';
 import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused } from './definition.ts';
 
 export const SPLITS = {
@@ -8,7 +9,8 @@ export const SPLITS = {
       'Check the id. To plan a requote, name its quote.',
   ),
   split_partner_needed: badInput<{ quote_id: string; partners: readonly string[] }>(
-    (f) => `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Choose one with --partner.`,
+    (f) =>
+      `Several partners have a quote ${f.quote_id}: ${f.partners.join(', ')}. Choose one with ${fieldName('partnerId')}.`,
   ),
   split_not_connected: refused<{ quote_id: string; partner_id: string; month: string }>(
     (f) =>
@@ -21,7 +23,7 @@ export const SPLITS = {
   ),
   account_unknown: badInput<{ account: string }>(
     (f) =>
-      `No partner has the connected account ${f.account}. Correct --account, or import the partner first. ` +
+      `No partner has the connected account ${f.account}. Correct ${fieldName('account')}, or import the partner first. ` +
       "'reckoner partner show ID' shows a partner's account.",
   ),
   balance_transactions_invalid: badInput<{ source: string; problems: readonly FieldProblem[] }>(
@@ -61,7 +63,7 @@ export const SPLITS = {
   account_needed: badInput<{ balance_transaction: string; accounts: readonly string[] }>(
     (f) =>
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
-      'Choose one with --account.',
+      `Choose one with ${fieldName('account')}.`,
   ),
   balance_transaction_matched: refused<{ balance_transaction: string }>(
     (f) =>

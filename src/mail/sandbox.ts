@@ -1,5 +1,7 @@
 /** The one guard of sandbox mail: it goes only to the addresses that `sandbox_recipients` allows. */
+
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
@@ -17,7 +19,7 @@ export function whyRefusedInSandbox(
 /** An address that a user names must be one address, allowed here. Refusals: argument_invalid, recipient_refused. */
 export function refuseRecipient(context: Installation, to: string): void {
   if (!isOneAddress(to)) {
-    throw refuse('argument_invalid', { argument: '--to', value: to, reason: 'is not one e-mail address' });
+    throw refuse('argument_invalid', { argument: fieldName('to'), value: to, reason: 'is not one e-mail address' });
   }
   if (whyRefusedInSandbox(context, [to]) !== undefined) throw refuse('recipient_refused', { address: to });
 }

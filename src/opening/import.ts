@@ -4,6 +4,7 @@
  * Refusals: opening_invalid, opening_clash, opening_control_differs, opening_after_close, opening_books_closed,
  * date_in_future, settings_incomplete, argument_invalid.
  */
+
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { todayOf } from '../config/today.ts';
@@ -14,6 +15,7 @@ import { refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { recordIssuerVersion } from '../documents/issue/issuer-version.ts';
 import { type LineProblem, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { readEarliestPostableDate, takePaymentsLock } from '../payments/queries.ts';
@@ -59,7 +61,7 @@ export async function importOpening(
 ): Promise<OpeningImport> {
   const controls = readControls(control);
   const today = todayOf(context);
-  if (cutOverOn > today) throw refuse('date_in_future', { argument: '--cut-over', value: cutOverOn, today });
+  if (cutOverOn > today) throw refuse('date_in_future', { argument: fieldName('cutOver'), value: cutOverOn, today });
   const name = basename(file.name);
   refuseOtherControl(name, items, controls, count);
   refuseIncompleteSettings(context);
@@ -102,7 +104,7 @@ export async function importOpening(
 function readControls(given: readonly string[]): Map<string, Amount> {
   const controls = new Map<string, Amount>();
   for (const value of given) {
-    const invalid = (reason: string) => refuse('argument_invalid', { argument: '--control', value, reason });
+    const invalid = (reason: string) => refuse('argument_invalid', { argument: fieldName('control'), value, reason });
     const [, currency = '', amount = ''] = /^([A-Z]{3})=(-?[\d.]+)$/.exec(value) ?? [];
     if (!isCurrency(currency)) throw invalid('must be a currency and its total, such as EUR=1234.56');
     const problem = amountProblem(amount, minorDigits(currency) as number);

@@ -3,6 +3,7 @@
  * Refusals: payment_unknown, document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied,
  * bank_fee_not_applicable, credit_not_applicable, argument_invalid.
  */
+
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { howSettled } from '../documents/correctable.ts';
@@ -10,6 +11,7 @@ import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
@@ -119,15 +121,16 @@ interface Part {
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
-  const invalid = (argument: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument, value, reason });
+  const invalid = (field: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument: fieldName(field), value, reason });
   const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
-  if (twice !== undefined) throw invalid('--invoice', twice, 'is named twice');
+  if (twice !== undefined) throw invalid('numbers', twice, 'is named twice');
   if (numbers.length > 1) {
-    if (given !== undefined) throw invalid('--amount', given, 'goes with one --invoice only');
-    if (credit !== undefined) throw invalid('--credit', credit, 'goes with one --invoice only');
+    if (given !== undefined) throw invalid('amount', given, `goes with one ${fieldName('numbers')} only`);
+    if (credit !== undefined) throw invalid('creditNotes', credit, `goes with one ${fieldName('numbers')} only`);
   }
-  if (fee !== undefined && given !== undefined) throw invalid('--fee', fee.toString(), 'goes without --amount');
+  if (fee !== undefined && given !== undefined)
+    throw invalid('fee', fee.toString(), `goes without ${fieldName('amount')}`);
   const documents: PayableRow[] = [];
   for (const number of numbers) documents.push(await payableFor(tx, state, number));
   const bearer = fee === undefined ? undefined : whoBearsFee(state, documents, fee);

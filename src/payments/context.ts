@@ -4,11 +4,13 @@
  * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
  * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
  */
+
 import { todayOf } from '../config/today.ts';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks as requestChecks } from '../documents/emails.ts';
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
 
@@ -57,8 +59,8 @@ export function dayOfAct(
     const day = otherwise ?? today;
     return day < earliest ? earliest : day;
   }
-  if (given > today) throw refuse('date_in_future', { argument: '--on', value: given, today });
-  if (given < earliest) throw refuse('date_too_early', { argument: '--on', value: given, earliest, what });
+  if (given > today) throw refuse('date_in_future', { argument: fieldName('on'), value: given, today });
+  if (given < earliest) throw refuse('date_too_early', { argument: fieldName('on'), value: given, earliest, what });
   return given;
 }
 

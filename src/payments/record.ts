@@ -3,11 +3,13 @@
  * becomes one more source record of it; a possible duplicate is recorded and suggested (rules: duplicates.ts).
  * Refusals: amount_invalid, argument_invalid, currency_unknown, date_in_future, partner_unknown, document_unknown.
  */
+
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { howSettled } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/queries.ts';
 import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
@@ -61,7 +63,7 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
   const account = checkedAccount(request);
   const today = todayOf(caller);
   if (request.receivedOn > today) {
-    throw refuse('date_in_future', { argument: '--received-on', value: request.receivedOn, today });
+    throw refuse('date_in_future', { argument: fieldName('receivedOn'), value: request.receivedOn, today });
   }
   await lockPayments(tx);
   const document = request.number === undefined ? undefined : await invoiceFor(tx, request.number, amount);
@@ -126,7 +128,7 @@ function checkedReference(given: string): string {
   const reference = given.trim();
   if (normalizeReference(reference) === '' || reference.length > 140) {
     const reason = 'must be 1 to 140 characters long and contain a letter or digit';
-    throw refuse('argument_invalid', { argument: '--reference', value: reference, reason });
+    throw refuse('argument_invalid', { argument: fieldName('reference'), value: reference, reason });
   }
   return reference;
 }
@@ -135,7 +137,8 @@ function checkedReference(given: string): string {
 function checkedAccount({ account: given, method }: RecordRequest): string {
   if (given === undefined) return '';
   const account = given.replace(/\s/g, '');
-  const invalid = (reason: string) => refuse('argument_invalid', { argument: '--account', value: given, reason });
+  const invalid = (reason: string) =>
+    refuse('argument_invalid', { argument: fieldName('account'), value: given, reason });
   if (method === 'link') throw invalid('cannot receive a link payment: a payout brings it from the processor');
   if (!/^[A-Za-z0-9][A-Za-z0-9./-]{0,39}$/.test(account)) {
     throw invalid('must be our bank account as bank files name it: 1 to 40 letters and digits');
@@ -148,7 +151,7 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
   if (document === undefined) throw refuse('document_unknown', { number });
   if (document.currency !== amount.currency) {
     const reason = `is not the currency of ${number}, which is in ${document.currency}`;
-    throw refuse('argument_invalid', { argument: '--currency', value: amount.currency, reason });
+    throw refuse('argument_invalid', { argument: fieldName('currency'), value: amount.currency, reason });
   }
   return document;
 }
@@ -157,9 +160,9 @@ function refuseUnpayable(document: PayableRow): void {
   const reason = whyTakesNoPayment(document);
   if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
   throw refuse('argument_invalid', {
-    argument: '--invoice',
+    argument: fieldName('number'),
     value: document.number,
-    reason: `cannot be paid: ${reason}. Record it with --partner ${document.partner_id} instead, as unapplied cash`,
+    reason: `cannot be paid: ${reason}. Record it with ${fieldName('partnerId', document.partner_id)} instead, as unapplied cash`,
   });
 }
 

@@ -3,9 +3,11 @@
  * invoices are open again. A reversal that is reinstated is applied to the same invoices again.
  * Refusals: payment_unknown, payment_is_share, payment_amount_too_large, argument_invalid, date_in_future, date_too_early.
  */
+
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
 import {
@@ -102,20 +104,20 @@ export async function reversePayment(
     // Neither was ever a customer's money.
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
   });
-  const invalid = (argument: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument, value, reason });
-  if (request.reason.trim() === '') throw invalid('--reason', '', 'must not be empty');
+  const invalid = (field: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument: fieldName(field), value, reason });
+  if (request.reason.trim() === '') throw invalid('reason', '', 'must not be empty');
   const { duplicateOf } = request;
   if ((request.kind === 'duplicate') !== (duplicateOf !== undefined)) {
-    const reason = 'requires --as duplicate, and --as duplicate requires it';
-    throw invalid('--duplicate-of', String(duplicateOf ?? ''), reason);
+    const reason = `requires ${AS_DUPLICATE}, and ${AS_DUPLICATE} requires it`;
+    throw invalid('duplicateOf', String(duplicateOf ?? ''), reason);
   }
   if (duplicateOf !== undefined) {
     const reason = await whyNoDuplicate(tx, state, await paymentState(tx, duplicateOf));
-    if (reason !== undefined) throw invalid('--duplicate-of', String(duplicateOf), reason);
+    if (reason !== undefined) throw invalid('duplicateOf', String(duplicateOf), reason);
   }
   if (request.kind === 'other') refuseNotBookable(state, request.account);
-  else if (request.account !== undefined) throw invalid('--account', request.account, 'goes with --as other only');
+  else if (request.account !== undefined) throw invalid('account', request.account, `goes with ${AS_OTHER} only`);
   if (request.kind === 'mistake') refuseInBank(state);
   const left = remaining(state);
   const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
@@ -159,20 +161,24 @@ export async function reversePayment(
   return { amount, reopened: reversed.get(identity)?.reopened ?? [] };
 }
 
+const AS_OTHER = fieldName('kind', 'other');
+const AS_DUPLICATE = fieldName('kind', 'duplicate');
+
 /** Accounts that only what is invoiced and paid may move. */
 const OWN_ACCOUNT =
   /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
 
 /** Refuses to book a payment to an account that is none, or that follows from invoices and payments. */
 function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {
-  const invalid = (reason: string) => refuse('argument_invalid', { argument: '--account', value: account, reason });
+  const invalid = (reason: string) =>
+    refuse('argument_invalid', { argument: fieldName('account'), value: account, reason });
   if (!/^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$/.test(account)) {
-    throw invalid("must be an account of the general ledger such as income:interest, and goes with '--as other'");
+    throw invalid(`must be an account of the general ledger such as income:interest, and goes with ${AS_OTHER}`);
   }
   if (OWN_ACCOUNT.test(account)) throw invalid('follows from invoices and payments: name another account');
   if (method === 'link') {
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
-    throw refuse('argument_invalid', { argument: '--as', value: 'other', reason });
+    throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'other', reason });
   }
 }
 
@@ -181,9 +187,9 @@ function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
   const reason =
     `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is no customer's, use ` +
-    "'--as other'; if another payment is the same money, '--as duplicate'. If it is another partner's, run " +
+    `${AS_OTHER}; if another payment is the same money, ${AS_DUPLICATE}. If it is another partner's, run ` +
     `'reckoner payment unapply ${payment_id}' and 'reckoner payment assign ${payment_id} --partner PARTNER'`;
-  throw refuse('argument_invalid', { argument: '--as', value: 'mistake', reason });
+  throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'mistake', reason });
 }
 
 /** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */

@@ -3,8 +3,10 @@
  * a connected account. Payouts of connected accounts are settled automatically where the match is certain.
  * Refusals: payout_unknown, payout_settled, payout_not_settled.
  */
+
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
 import type { WithProcessor } from './payout.ts';
@@ -80,7 +82,7 @@ async function accountPayoutOf(
   }
   if (found.length > 1) {
     const names = found.map((each) => each.payout ?? '?').join(' or ');
-    throw notSettled(payoutId, `it could be ${names} of ${account}; choose one with --of`);
+    throw notSettled(payoutId, `it could be ${names} of ${account}; choose one with ${fieldName('payout')}`);
   }
   return found[0];
 }
@@ -90,7 +92,7 @@ async function linkPaymentsOf(
   { payout_id, currency, received_on }: PayoutRow,
   paymentIds: readonly number[],
 ): Promise<WithProcessor[]> {
-  if (paymentIds.length === 0) throw notSettled(payout_id, 'name its payments, or --account');
+  if (paymentIds.length === 0) throw notSettled(payout_id, `name its payments, or ${fieldName('account')}`);
   const waiting = await readWithProcessor(tx, currency, received_on);
   const missing = paymentIds.filter((id) => !waiting.some((each) => each.payment_id === id));
   if (missing.length > 0) {

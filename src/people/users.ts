@@ -3,10 +3,12 @@
  * on each act is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
  * role_needed, role_unchanged, last_administrator.
  */
+
 import { LOCKS } from '../database/locks.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
 import { endSessions } from './sessions.ts';
@@ -103,7 +105,11 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   const user = await userNamed(tx, context, given.login);
   const { login } = user;
   if (user.kind === 'program')
-    throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is a program, and signs in nowhere' });
+    throw refuse('argument_invalid', {
+      argument: fieldName('login'),
+      value: login,
+      reason: 'is a program, and signs in nowhere',
+    });
   const details = { expires_at: linkEnd(context) };
   const now = context.environment.now().toISO();
   const eventId = await recordEvent(tx, context.actor, { action: 'user.link', subject: login, details, now });
@@ -152,7 +158,11 @@ export async function deactivateUser(
   const { user_id: userId, login } = user;
   // No job would run any more.
   if (user.kind === 'program')
-    throw refuse('argument_invalid', { argument: 'EMAIL', value: login, reason: 'is the user of the jobs, and stays' });
+    throw refuse('argument_invalid', {
+      argument: fieldName('login'),
+      value: login,
+      reason: 'is the user of the jobs, and stays',
+    });
   const now = context.environment.now().toISO();
   const details = { reason: given.reason };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.deactivate', subject: login, details, now });

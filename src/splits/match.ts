@@ -9,6 +9,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
@@ -87,7 +88,7 @@ export async function unmatchBalanceTransaction(
   const amount = Amount.of(share.amount, quote.currency);
   if (amount.isZero()) {
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
-    throw refuse('argument_invalid', { argument: '--quote', value: quoteId, reason });
+    throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quoteId, reason });
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
@@ -195,7 +196,7 @@ function refuseUnmatchable(
   if (!quote.own_account && !otherAccount) {
     throw because(
       `${account} was never an account of its partner ${partner_id}. If the money is of this quote all the same, ` +
-        'repeat the command with --other-account',
+        `confirm it with ${fieldName('otherAccount')}`,
     );
   }
 }
@@ -208,9 +209,9 @@ function countedAs(
 ): Amount {
   const { id, currency, unexplained, share_currency, share_unexplained } = balance_transaction;
   const invalid = (value: string, reason: string) =>
-    refuse('argument_invalid', { argument: '--counts-as', value, reason });
+    refuse('argument_invalid', { argument: fieldName('countsAs'), value, reason });
   if (text !== undefined) {
-    const stated = typedAmount(text, quote.currency, '--counts-as');
+    const stated = typedAmount(text, quote.currency, fieldName('countsAs'));
     if (stated.isZero() || stated.isNegative() !== settled.isNegative()) {
       throw invalid(text, `must be ${settled.isNegative() ? 'below' : 'above'} zero, as ${id} is`);
     }
@@ -225,8 +226,8 @@ function countedAs(
   }
   const reason =
     `is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}. ` +
-    'Repeat the command with --counts-as, what it counts as for the quote';
-  throw refuse('argument_invalid', { argument: '--quote', value: quote.quote_id, reason });
+    `Say what it counts as for the quote with ${fieldName('countsAs')}`;
+  throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quote.quote_id, reason });
 }
 
 /** Of what is unexplained at most, and to the same side. */
@@ -238,7 +239,7 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
   const sameSide = part.isNegative() === unexplained.isNegative() && !part.isZero();
   if (sameSide && (rest.isZero() || rest.isNegative() === unexplained.isNegative())) return part;
   const reason = `must be part of the ${unexplained.forPeople()} that is not matched yet`;
-  throw refuse('argument_invalid', { argument: '--amount', value: text, reason });
+  throw refuse('argument_invalid', { argument: fieldName('amount'), value: text, reason });
 }
 
 async function insert(

@@ -12,6 +12,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -72,10 +73,10 @@ export async function reverseManually(
   if (others.length > 0) throw refuseIt('it is of several quotes, and one price cannot apply to all of them');
   if (share.of_requotes > 1) throw refuseIt(OF_WHICH_REQUOTE);
   const { spotPrice } = request;
-  typedAmount(spotPrice, share.currency, '--spot-price');
+  typedAmount(spotPrice, share.currency, fieldName('spotPrice'));
   if (priced(share, leftOf(share), spotPrice) === undefined) {
     const reason = `must be from the reversed amount (${share.amount}) to the remaining price and cut of the quote`;
-    throw refuse('argument_invalid', { argument: '--spot-price', value: spotPrice, reason });
+    throw refuse('argument_invalid', { argument: fieldName('spotPrice'), value: spotPrice, reason });
   }
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }

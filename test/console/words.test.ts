@@ -2,10 +2,13 @@
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
+import { namesOf } from '../../src/acts/command.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import type { Seer } from '../../src/console/act-link.tsx';
-import { inFields, Words } from '../../src/console/words.tsx';
-import { refuse } from '../../src/errors/refusals.ts';
+import { labelsOf } from '../../src/console/labels.ts';
+import { Words } from '../../src/console/words.tsx';
+import { type Refusal, refuse } from '../../src/errors/refusals.ts';
+import { fieldName } from '../../src/field-names.ts';
 import type { Role } from '../../src/people/roles.ts';
 
 const actOf = (name: string) => {
@@ -17,29 +20,57 @@ const actOf = (name: string) => {
 const userOf = (...roles: Role[]): Seer => ({ roles: roles.map((role) => ({ role, partner_id: null })) });
 const said = (text: string, user: Seer = userOf('finance')): string => render(h(Words, { user, children: text }));
 
-describe('an option is the field of the form', () => {
-  test.each([
-    ['payment.apply', '--fee goes without --amount.', '“Bank fee” goes without “Amount”.'],
-    ['payment.apply', '--credit goes with one --invoice only', '“Credit note” goes with one “Invoice” only'],
+describe('a field in a refusal', () => {
+  const wrong = (argument: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument: fieldName(argument), value, reason });
+  const cases: [act: string, refusal: Refusal, command: string, form: string][] = [
+    [
+      'payment.apply',
+      wrong('fee', '5.00', `goes without ${fieldName('amount')}`),
+      "--fee '5.00' goes without --amount.",
+      "“Bank fee” '5.00' goes without “Amount”.",
+    ],
+    [
+      'payment.apply',
+      wrong('creditNotes', 'CN-1', `goes with one ${fieldName('numbers')} only`),
+      "--credit 'CN-1' goes with one --invoice only.",
+      "“Credit note” 'CN-1' goes with one “Invoice” only.",
+    ],
     [
       'payment.reverse',
-      "Record it with '--as other'; --account says where",
-      'Record it with “As: other”; “Account” says where',
+      wrong('duplicateOf', '', `requires ${fieldName('kind', 'duplicate')}`),
+      "--duplicate-of '' requires --as duplicate.",
+      "“Duplicate of” '' requires “As: duplicate”.",
     ],
-    ['payment.reverse', 'requires --as duplicate, and --as duplicate', 'requires “As: duplicate”, and “As: duplicate”'],
-    ['invoice.credit', 'To issue another credit note, add --again.', 'To issue another credit note, add “Again”.'],
-    ['books.close', 'use --without ACCOUNT --reason R, or name it', 'use “Without” and “Reason”, or name it'],
     [
-      'ledger.import',
-      'only the valid rows with --skip-invalid --rejects FILE.',
-      'only the valid rows with “Skip invalid rows”.',
+      'payment.assign',
+      wrong('paymentId', 'x', 'is not a number such as 12'),
+      "id 'x' is not a number such as 12.",
+      "“Payment” 'x' is not a number such as 12.",
     ],
-    ['ledger.import', 'record it as it is with --accept-differing', 'record it as it is with “Accept differing”'],
-    ['payment.settle', 'it could be 3 and 4; choose one with --of', 'it could be 3 and 4; choose one with “Of payout”'],
-    ['invoice.void', 'take --on-latest-date, which dates', 'take “Date as the latest document”, which dates'],
-    ['invoice.void', 'Use --dry-run to preview.', 'Use --dry-run to preview.'],
-  ])('%s: %s', (act, sentence, shown) => {
-    expect(inFields(sentence, actOf(act))).toBe(shown);
+    [
+      'books.close',
+      refuse('usage', { reason: `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')} go together` }),
+      "--without ACCOUNT and --reason R go together. Run 'reckoner --help' for the commands.",
+      "“Without” and “Reason” go together. Run 'reckoner --help' for the commands.",
+    ],
+    [
+      'invoice.void',
+      wrong('rejects', 'x', 'is no field of it'),
+      "--rejects 'x' is no field of it.",
+      "--rejects 'x' is no field of it.",
+    ],
+  ];
+
+  test.each(cases)('of %s: %s', (name, refusal, command, form) => {
+    expect(refusal.named(namesOf(actOf(name))).message).toBe(command);
+    expect(refusal.named(labelsOf(actOf(name))).message).toBe(form);
+  });
+
+  test('is an option in its facts too', () => {
+    const { facts, message } = wrong('receivedOn', 'x', 'is not a date');
+    expect(facts['argument']).toBe('--received-on');
+    expect(message).toBe("--received-on 'x' is not a date.");
   });
 });
 

@@ -1,9 +1,11 @@
 /** Replacing the link of an invoice's payment page, and taking it back (delivery/change-link.ts). */
+
 import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
 import { documentJson } from '../../documents/document.ts';
 import { readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { fieldName } from '../../field-names.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAct, type Facts } from '../act.ts';
 import { documentNumbered, partnersOfDocuments } from '../documents.ts';
@@ -16,7 +18,7 @@ const linkAct = (to: LinkChange['to'], title: string, nextOf: (number: string, l
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
     check({ reason }) {
-      const argument = { argument: '--reason', value: reason, reason: 'say why the link is changed' };
+      const argument = { argument: fieldName('reason'), value: reason, reason: 'say why the link is changed' };
       if (reason.trim() === '') throw refuse('argument_invalid', argument);
     },
     subject: ({ number }) => number,

@@ -1,4 +1,5 @@
 /** Recomputing documents and replacing those that would differ (documents/rerun.ts). */
+
 import type { Transaction } from '../../database/transaction.ts';
 import { linkProvider } from '../../delivery/link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
@@ -8,6 +9,7 @@ import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { fieldName } from '../../field-names.ts';
 import { moneyText } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { table } from '../../text-table.ts';
@@ -30,10 +32,12 @@ export const invoiceRerun = defineAct({
   },
   check({ number, month, changed = false, partnerId }) {
     if ((number === undefined) === (month === undefined)) {
-      throw refuse('usage', { reason: "'invoice rerun' takes either a document number or --month" });
+      throw refuse('usage', { reason: `'invoice rerun' takes either a document number or ${fieldName('month')}` });
     }
     if (number !== undefined && (changed || partnerId !== undefined)) {
-      throw refuse('usage', { reason: '--changed and --partner go with --month, not with a document number' });
+      throw refuse('usage', {
+        reason: `${fieldName('changed')} and ${fieldName('partnerId')} go with ${fieldName('month')}, not with a document number`,
+      });
     }
   },
   subject: ({ number, month }) => number ?? (month as Month),
@@ -172,7 +176,7 @@ function describeRerun(outcome: Outcome, dryRun: boolean): string {
     ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
   ];
   const left = differing.some((each) => each.refused === null)
-    ? [`Documents that differ are left as they are. '--changed' replaces them.`]
+    ? [`Documents that differ are left as they are. ${fieldName('changed')} replaces them.`]
     : [];
   return [
     `${month} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +

@@ -1,5 +1,7 @@
 /** Recording a payment by hand (payments/record.ts). */
+
 import { refuse } from '../../errors/refusals.ts';
+import { fieldName } from '../../field-names.ts';
 import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { METHODS } from '../../payments/enums.ts';
@@ -29,7 +31,9 @@ export const paymentRecord = defineAct({
   },
   check({ number, partnerId }) {
     if ((number === undefined) === (partnerId === undefined)) {
-      throw refuse('usage', { reason: "'payment record' takes either --invoice or --partner" });
+      throw refuse('usage', {
+        reason: `'payment record' takes either ${fieldName('number')} or ${fieldName('partnerId')}`,
+      });
     }
   },
   subject: ({ reference }) => reference,

@@ -1,5 +1,7 @@
 /** Importing a partner's settlement file, or balance transactions (splits/import.ts). */
+
 import { refuse } from '../../errors/refusals.ts';
+import { fieldName } from '../../field-names.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
 import { balanceTransactionFile } from '../../splits/read-balance-transactions.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
@@ -47,7 +49,7 @@ const readSettlement = (context: ActContext, file: FileInput, partnerId: string)
 
 function checkImport({ partnerId, account }: { partnerId?: string | undefined; account?: string | undefined }): void {
   if ((partnerId === undefined) !== (account === undefined)) return;
-  const reason = "'processor import' takes --partner with a settlement file, or --account with balance transactions";
+  const reason = `'processor import' takes ${fieldName('partnerId')} with a settlement file, or ${fieldName('account')} with balance transactions`;
   throw refuse('usage', { reason });
 }
 

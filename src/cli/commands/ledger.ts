@@ -1,9 +1,11 @@
 /** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
+import { namesOf } from '../../acts/command.ts';
 import { admit } from '../../acts/permit.ts';
 import { ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../acts/rows.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { inNames } from '../../field-names.ts';
 import { importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { choiceArgument } from '../arguments.ts';
@@ -61,7 +63,7 @@ async function importFiles(
   );
   failpoint('import.committed');
   const { json, text, attention } = reportImport(report, { dryRun: options.dryRun ?? false, width: outputWidth() });
-  output.print(json, () => text);
+  output.print(json, () => inNames(text, namesOf(ledgerImport)));
   if (report.refused) return EXIT.badInput;
   return attention ? EXIT.attention : EXIT.done;
 }

@@ -84,7 +84,7 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
   return frame(
     act,
     <div class="narrow stack">
-      {refusal !== undefined && <Problem act={act} user={reader} refusal={refusal} />}
+      {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)} class="card">
         <div class="in stack">
           {fieldsOf(act.input).map((field) => (
@@ -104,9 +104,9 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
 }
 
 /** What the form shows already is not said again. */
-const Problem = ({ act, user, refusal }: { act: Act; user: Reader; refusal: Refusal }) => (
+const Problem = ({ user, refusal }: { user: Reader; refusal: Refusal }) => (
   <p class="problem" role="alert">
-    <Words act={act} user={user}>
+    <Words user={user}>
       {refusal.code === 'argument_invalid'
         ? `${refusal.facts['argument']} ${refusal.facts['reason']}.`
         : refusal.message}
@@ -262,7 +262,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
         <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
         <div class="in">
-          <ReportText act={act} reader={reader} text={report.text} />
+          <ReportText reader={reader} text={report.text} />
         </div>
       </Card>
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)}>
@@ -286,11 +286,9 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
 }
 
 /** What an act says of itself, as its command prints it. */
-export const ReportText = ({ act, reader, text }: Pick<Asked, 'act' | 'reader'> & { text: string }) => (
+export const ReportText = ({ reader, text }: { reader: Reader; text: string }) => (
   <pre class="report">
-    <Words act={act} user={reader}>
-      {text}
-    </Words>
+    <Words user={reader}>{text}</Words>
   </pre>
 );
 
@@ -325,7 +323,7 @@ const ended = (
     act,
     <div class="narrow stack">
       <Card title={title}>
-        <ReportText act={act} reader={reader} text={text} />
+        <ReportText reader={reader} text={text} />
       </Card>
       <p class="buttons">
         <Remedies remedies={remedies} user={reader} partner={[]} />

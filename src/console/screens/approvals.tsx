@@ -100,7 +100,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
             caption="Changes"
           />
           <div class="in">
-            <ReportText act={actOf(request)} reader={reader} text={preview.text} />
+            <ReportText reader={reader} text={preview.text} />
           </div>
         </Card>
         {status === 'waiting' && (isOwn || mayApprove) && (

@@ -3,6 +3,7 @@
  * (`account_statement` in partners.json); or when finance asks. Before the books close it is preliminary, and another
  * follows when they do. Refusals: partner_unknown, month_not_closed, usage (no month is named and no books are closed).
  */
+
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
@@ -11,6 +12,7 @@ import { type Locale, localeOf } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { fieldName } from '../../field-names.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.ts';
 import { achView, wireView } from '../../mail/document-text.ts';
 import type { EmailComposer, EmailSubject } from '../../mail/email.ts';
@@ -171,7 +173,7 @@ export async function sendStatements(
   const month = request.month ?? books;
   if (month === null) {
     throw refuse('usage', {
-      reason: 'no books are closed yet: name the month with --month for preliminary statements',
+      reason: `no books are closed yet: name the month with ${fieldName('month')} for preliminary statements`,
     });
   }
   if ((await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });

@@ -1,0 +1,13 @@
+/** Fields in sentences, as forms call them. */
+import type { z } from 'zod';
+import { fieldsOf } from '../acts/fields.ts';
+import { asOption, type NameOf } from '../field-names.ts';
+
+/** `“Reason”`, or `“As: duplicate”`. What stands in capitals for a value, such as ACCOUNT, is what is filled in. */
+export const labelsOf =
+  ({ input }: { readonly input: z.ZodObject }): NameOf =>
+  (name, value) => {
+    const label = fieldsOf(input).find((field) => field.name === name)?.label;
+    if (label === undefined) return asOption(name, value);
+    return value === '' || /^[A-Z]+$/.test(value) ? `“${label}”` : `“${label}: ${value.replaceAll('_', ' ')}”`;
+  };
