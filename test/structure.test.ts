@@ -250,6 +250,12 @@ describe('SQL', () => {
     ).toEqual(NOTHING);
   });
 
+  test('no page has any: it is in the query file of its noun, or in a list', () => {
+    const pages = SOURCES.filter(({ path }) => path.endsWith('.tsx'));
+    expect(pages.length).toBeGreaterThan(50);
+    expect(pages.filter(({ statements }) => statements.length > 0).map(({ path }) => path)).toEqual([]);
+  });
+
   test(`a line of SQL has at most ${MOST_SQL_COLUMNS} columns`, () => {
     expect(SOURCES.flatMap(({ statements }) => statements).length).toBeGreaterThan(200);
     const wide = SOURCES.filter(({ lines, statements }) =>

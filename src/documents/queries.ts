@@ -266,3 +266,25 @@ export async function readPdf(tx: Transaction, documentId: number): Promise<Buff
   });
   return rows[0]?.pdf;
 }
+
+export interface HeldDocument {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly held_at: string;
+  readonly reason: string;
+}
+
+/** What is on hold, the longest first, and how much there is of it. */
+export async function readHeldDocuments(
+  tx: Transaction,
+  limit: number,
+): Promise<{ held: readonly HeldDocument[]; heldCount: number }> {
+  const held = await query<HeldDocument & { held_count: number }>(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
+     FROM current_holds h JOIN documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
+    { limit },
+  );
+  return { held, heldCount: held[0]?.held_count ?? 0 };
+}

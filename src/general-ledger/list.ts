@@ -71,3 +71,13 @@ export const glListSheet = (exports: readonly ListedExport[]): Sheet => ({
     })),
   ),
 });
+
+/** Months whose books are closed and have something to export, the latest first, that no program has. */
+export async function readUnexported(tx: Transaction, { limit }: { limit: number }): Promise<Month[]> {
+  const months = await query<{ month: Month }>(
+    tx,
+    `SELECT month FROM gl_unexported_months ORDER BY month DESC LIMIT :limit`,
+    { limit },
+  );
+  return months.map(({ month }) => month);
+}

@@ -126,9 +126,14 @@ export function latestArrangements(tx: Transaction, partnerIds: readonly string[
   );
 }
 
-/** Every arrangement of every partner. */
-export const readArrangements = (tx: Transaction): Promise<Arrangement[]> =>
-  query(tx, `SELECT * FROM partner_arrangements ORDER BY partner_id, from_month`);
+/** Every arrangement of every partner, or of one. */
+export const readArrangements = (tx: Transaction, partnerId: string | null = null): Promise<Arrangement[]> =>
+  query(
+    tx,
+    `SELECT * FROM partner_arrangements WHERE :partnerId::text IS NULL OR partner_id = :partnerId
+     ORDER BY partner_id, from_month`,
+    { partnerId },
+  );
 
 /** Partners and policies that are inactive, `inactive_since` or `policies.ID.inactive_since`, with the instant. */
 export function readInactive(

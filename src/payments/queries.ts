@@ -273,3 +273,23 @@ export function readCandidates(
     { money: JSON.stringify(wanted.money), references: wanted.references },
   );
 }
+
+export interface Received {
+  readonly received_on: string;
+  readonly unapplied: string;
+  readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
+}
+
+/** What a session of the processor brought; undefined: nothing yet. */
+export async function readReceived(tx: Transaction, session: string | null): Promise<Received | undefined> {
+  const [received] = await query<Received>(
+    tx,
+    `SELECT p.received_on, b.unapplied,
+            coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
+                      FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
+     FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+     WHERE s.source = 'processor' AND s.reference = :session`,
+    { session },
+  );
+  return received;
+}

@@ -1,6 +1,9 @@
 /** SQL over the connected accounts: their partners, their source of balance transactions, and how far each was read. */
+
 import { LOCKS } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 
 /**
  * One transaction at a time records and allocates balance transactions. Lock order, always: this one, importers, the
@@ -151,4 +154,25 @@ export function readAccountCursors(tx: Transaction, now: string): Promise<Accoun
      ORDER BY account`,
     { now, watchedDays: WATCHED_DAYS },
   );
+}
+
+/** The accounts that belong to the reader's partners and to nobody else's. */
+export async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
+  const rows = await query<{ account: string }>(
+    tx,
+    `SELECT connected_account_id AS account FROM partner_arrangements WHERE connected_account_id IS NOT NULL
+     GROUP BY connected_account_id
+     HAVING :scope::text[] IS NULL OR bool_and(partner_id = ANY (:scope::text[]))`,
+    { scope },
+  );
+  return new Set(rows.map(({ account }) => account));
+}
+
+/** The months that have statements, the latest first. */
+export async function readStatementMonths(tx: Transaction): Promise<Month[]> {
+  const months = await query<{ month: Month }>(
+    tx,
+    `SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC`,
+  );
+  return months.map(({ month }) => month);
 }

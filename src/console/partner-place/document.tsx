@@ -1,7 +1,8 @@
 /** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
 import type { ComponentChildren } from 'preact';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
+import { readLinkTokens } from '../../delivery/links/queries.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
@@ -51,18 +52,12 @@ export async function readPartnerDocument(
   return {
     ...{ document, dispute, underWay, today: visit.today },
     reductions: await readReductions(tx, document.document_id),
-    page: isOpen && underWay?.ordered_on == null ? await readToken(tx, document.document_id) : null,
+    page:
+      isOpen && underWay?.ordered_on == null
+        ? ((await readLinkTokens(tx, [document])).get(document.document_id) ?? null)
+        : null,
     canDispute: isOpen && dispute === null,
   };
-}
-
-async function readToken(tx: Transaction, documentId: number): Promise<string | null> {
-  const [link] = await query<{ token: string | null }>(
-    tx,
-    `SELECT token FROM current_links WHERE document_id = :documentId`,
-    { documentId },
-  );
-  return link?.token ?? null;
 }
 
 const REDUCTIONS: Readonly<Record<Reduction['kind'], string>> = {

@@ -1,8 +1,9 @@
 /** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { checkoutProvider } from '../../delivery/checkouts/open.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { linkProvider } from '../../delivery/link.ts';
+import { readLinkTokens } from '../../delivery/links/queries.ts';
 import { Amount, moneyText } from '../../money.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
@@ -49,15 +50,10 @@ export async function readOpen(tx: Transaction, { partnerId, today, context }: P
   const { environment, settings } = context;
   const inCheckout = await readInvoicesInCheckout(tx, partnerId, environment.now().toISO());
   const { as_of, balances, items } = await readPartnerBalances(tx, { today, scope: [partnerId] });
-  const pages = await query<{ document_id: number; token: string }>(
-    tx,
-    `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids::bigint[])`,
-    { ids: items.map(({ document_id }) => document_id) },
-  );
   return {
     ...{ as_of, balances },
     items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
-    pages: new Map(pages.map(({ document_id, token }) => [document_id, token])),
+    pages: await readLinkTokens(tx, items),
     canPay: checkoutProvider(linkProvider(settings, environment)) !== undefined,
     underWay: new Map(inCheckout.map((each) => [each.document_id, each])),
   };

@@ -1,12 +1,13 @@
 /** A partner's contact pays several invoices at once: what is chosen, the payment's own page, and what became of it. */
 
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { callsOf, endCheckout } from '../../delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../../delivery/checkouts/open.ts';
 import { type Checkout, type CheckoutPart, readCheckout } from '../../delivery/checkouts/queries.ts';
 import { linkProvider } from '../../delivery/link.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, moneyText } from '../../money.ts';
+import { type Received, readReceived } from '../../payments/queries.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
 import { plural } from '../../text.ts';
 import { Form } from '../form.tsx';
@@ -43,12 +44,6 @@ const payableOf = ({ items, underWay }: Awaited<ReturnType<typeof readOpen>>, cu
     document === 'invoice' && of === currency && underWay.get(document_id)?.ordered_on == null ? [number] : [],
   );
 
-interface Received {
-  readonly received_on: string;
-  readonly unapplied: string;
-  readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
-}
-
 export interface PaymentView {
   readonly checkout: Checkout;
   readonly received: Received | undefined;
@@ -61,7 +56,7 @@ export async function readPayment(visit: PartnerVisit, reference: string): Promi
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
     const found = await ownCheckout(tx, visit, { partnerId, reference });
-    return { checkout: found, received: await readReceived(tx, found) };
+    return { checkout: found, received: await readReceived(tx, found.provider_id) };
   });
   const { ending, provider_id } = checkout;
   if (ending !== null || received !== undefined || provider_id === null) return { checkout, received, state: null };
@@ -82,19 +77,6 @@ async function ownCheckout(
   const found = await readCheckout(tx, which);
   if (found === undefined) throw refuse('page_unknown', { path: request.url });
   return found;
-}
-
-async function readReceived(tx: Transaction, { provider_id }: Checkout): Promise<Received | undefined> {
-  const [received] = await query<Received>(
-    tx,
-    `SELECT p.received_on, b.unapplied,
-            coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
-                      FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
-     FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
-     WHERE s.source = 'processor' AND s.reference = :session`,
-    { session: provider_id },
-  );
-  return received;
 }
 
 /** Ends the session, so that nobody pays by it any more. */

@@ -1,13 +1,14 @@
 /** Connected accounts: whether each was read, and the month's reconciliation with what is not as expected. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthBefore, monthName } from '../../month.ts';
 import { readPartnerNames } from '../../partners/queries.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { type AccountHealth, readAccountReadings } from '../../splits/account-health.ts';
+import { readAccountsInScope, readStatementMonths } from '../../splits/accounts.sql.ts';
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
@@ -65,16 +66,13 @@ export async function readAccounts(
   }: { today: string; scope: Scope; environment: Environment; settings: Settings },
 ): Promise<AccountsView> {
   const now = environment.now();
-  const months = await query<{ month: Month }>(
-    tx,
-    `SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC`,
-  );
+  const months = await readStatementMonths(tx);
   const [latest] = months;
-  const month = monthAsked('month', asked.month) ?? latest?.month ?? monthBefore(today.slice(0, 7) as Month);
+  const month = monthAsked('month', asked.month) ?? latest ?? monthBefore(today.slice(0, 7) as Month);
   const { accounts, stale } = await readAccountReadings(tx, now);
   const accountsSeen = await readAccountsInScope(tx, scope);
   return {
-    months: months.map((each) => each.month),
+    months,
     found: inScope(await reconcileMonth(tx, { settings, now }, month), scope, accountsSeen),
     health: {
       accounts: accounts.filter(({ account }) => accountsSeen.has(account)),
@@ -85,18 +83,6 @@ export async function readAccounts(
     all: choiceAsked('show', asked.show, ['all']) !== undefined,
     after: idAsked('after', asked.after) ?? 0,
   };
-}
-
-/** The accounts that belong to the reader's partners and to nobody else's. */
-async function readAccountsInScope(tx: Transaction, scope: Scope): Promise<Set<string>> {
-  const rows = await query<{ account: string }>(
-    tx,
-    `SELECT connected_account_id AS account FROM partner_arrangements WHERE connected_account_id IS NOT NULL
-     GROUP BY connected_account_id
-     HAVING :scope::text[] IS NULL OR bool_and(partner_id = ANY (:scope::text[]))`,
-    { scope },
-  );
-  return new Set(rows.map(({ account }) => account));
 }
 
 /** What is of no known partner, or of an account that is shared with another's, is for who may see all. */

@@ -1,38 +1,16 @@
 /** Audit events: who did what, when and from where, with filters in the address. */
 import type { ComponentChildren } from 'preact';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../act-link.tsx';
 import { addressOf, Card, type Column, DataTable, Instant, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked, idAsked, textAsked } from '../parameters.ts';
+import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
-
-export interface ListedEvent {
-  readonly event_id: number;
-  readonly occurred_at: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly by: string;
-  readonly os_user: string;
-  readonly host: string;
-  readonly via: string;
-  readonly details: Readonly<Record<string, unknown>>;
-  /** What the subject is, where it has a screen. */
-  readonly of: 'document' | 'partner' | null;
-}
-
-interface Filter {
-  readonly action: string | null;
-  readonly by: string | null;
-  readonly subject: string | null;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly before: number | null;
-}
 
 export interface AuditEventsView {
   readonly filter: Filter;
@@ -41,43 +19,8 @@ export interface AuditEventsView {
   readonly next: number | null;
 }
 
-/** Actions whose details are about one partner and nobody else. */
-const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
-
 const PATH = '/console/audit';
 const PAGE = 50;
-
-const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
-       AND (:by::text IS NULL OR e.user_id = ANY (:users::bigint[])
-            OR (e.user_id IS NULL AND lower(coalesce(e.claimed_by, e.os_user)) = lower(:by)))
-       AND (:subject::text IS NULL OR e.subject = :subject)
-       AND (:from::date IS NULL OR e.occurred_at >= :from::date::timestamp AT TIME ZONE 'UTC')
-       AND (:to::date IS NULL OR e.occurred_at < (:to::date + 1)::timestamp AT TIME ZONE 'UTC')
-       AND (:scope::text[] IS NULL OR e.subject IN (
-              SELECT unnest(:scope::text[])
-              UNION ALL SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))`;
-
-/** The latest of each action, by the index of that: however rare it is, no other event is read. */
-const EVENTS_OF_ACTIONS = `(
-       SELECT e.* FROM unnest(:actions::text[]) AS a (action)
-       CROSS JOIN LATERAL (
-         SELECT * FROM audit_events e WHERE e.action = a.action AND ${ASKED}
-         ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
-
-/** Every action that there is an event of: one probe of the index for each, where DISTINCT would read all events. */
-async function readActions(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ action: string }>(
-    tx,
-    `WITH RECURSIVE found AS (
-       SELECT min(action) AS action FROM audit_events
-       UNION ALL
-       SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
-       WHERE f.action IS NOT NULL
-     )
-     SELECT action FROM found WHERE action IS NOT NULL`,
-  );
-  return rows.map(({ action }) => action);
-}
 
 /**
  * One page by key, the latest first. A reader of some partners sees the events of these and of their documents: what is
@@ -97,25 +40,7 @@ export async function readAuditEvents(
     before: idAsked('before', asked.before) ?? null,
   };
   const actions = await readActions(tx);
-  const users = await query<{ user_id: number }>(tx, `SELECT user_id FROM users WHERE lower(login) = lower(:by)`, {
-    by: filter.by,
-  });
-  const events = await query<ListedEvent>(
-    tx,
-    `SELECT e.event_id, to_char(e.occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at,
-            e.action, e.subject, coalesce(u.login, e.claimed_by, e.os_user) AS by, e.os_user, e.host, e.via,
-            CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN e.details ELSE '{}' END AS details,
-            CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
-                 WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
-     FROM ${filter.action === null ? `(SELECT * FROM audit_events e WHERE ${ASKED})` : EVENTS_OF_ACTIONS} AS e
-     LEFT JOIN users u USING (user_id)
-     ORDER BY e.event_id DESC LIMIT :limit`,
-    {
-      ...{ ...filter, scope, own: OF_ONE_PARTNER, limit: PAGE + 1 },
-      users: users.map(({ user_id }) => user_id),
-      actions: actions.filter((each) => each === filter.action || each.startsWith(`${filter.action}.`)),
-    },
-  );
+  const events = await readEvents(tx, { ...filter, actions, scope, limit: PAGE + 1 });
   const shown = events.slice(0, PAGE);
   return {
     filter,

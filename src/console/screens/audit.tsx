@@ -2,7 +2,7 @@
 
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/field-changes.ts';
 import { plural } from '../../text.ts';
@@ -11,17 +11,19 @@ import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
+import {
+  type Run,
+  readOtherRuns,
+  readSealedMonths,
+  readVerifyFindings,
+  readVerifyRuns,
+  type SealedMonth,
+  type VerifyFinding,
+} from './audit.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
 // --- Checks -------------------------------------------------------------------------------------------------------------
-
-interface Run {
-  readonly job: string;
-  readonly started_at: string;
-  readonly finished_at: string;
-  readonly exit_status: number;
-}
 
 export interface ChecksView {
   /** The runs of `verify`, the latest first. */
@@ -29,30 +31,16 @@ export interface ChecksView {
   /** The latest run of every other job. */
   readonly others: readonly Run[];
   /** What the latest run found, by check. */
-  readonly findings: readonly { readonly item: string; readonly count: number; readonly told_at: string }[];
+  readonly findings: readonly VerifyFinding[];
   /** The latest that was started, with each check. */
   readonly task: AuditTask | undefined;
 }
 
-const RUNS_SHOWN = 14;
-
 export async function readChecks(tx: Transaction): Promise<ChecksView> {
   return {
-    runs: await query(
-      tx,
-      `SELECT job, started_at, finished_at, exit_status FROM job_runs WHERE job = 'verify'
-       ORDER BY finished_at DESC LIMIT :limit`,
-      { limit: RUNS_SHOWN },
-    ),
-    others: await query(
-      tx,
-      `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
-       ORDER BY job, finished_at DESC`,
-    ),
-    findings: await query(
-      tx,
-      `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`,
-    ),
+    runs: await readVerifyRuns(tx),
+    others: await readOtherRuns(tx),
+    findings: await readVerifyFindings(tx),
     task: await readVerifyTask(tx),
   };
 }
@@ -153,11 +141,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
 
 export interface PacksView {
   readonly month: Month | null;
-  readonly months: readonly {
-    readonly month: Month;
-    readonly seal: string | null;
-    readonly books_seal: string | null;
-  }[];
+  readonly months: readonly SealedMonth[];
   readonly tasks: readonly AuditTask[];
   /** In milliseconds. */
   readonly now: number;
@@ -168,11 +152,7 @@ export async function readPacks(
   asked: Readonly<Partial<Record<'month', string>>>,
   { now }: { now: number },
 ): Promise<PacksView> {
-  const months = await query<PacksView['months'][number]>(
-    tx,
-    `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
-     LEFT JOIN seals s USING (month) LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
-  );
+  const months = await readSealedMonths(tx);
   return {
     month: monthAsked('month', asked.month) ?? months[0]?.month ?? null,
     months,

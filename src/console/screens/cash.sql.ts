@@ -76,3 +76,21 @@ export const readOpenItems = (
      ORDER BY d.number <> ALL (:chosen::text[]), d.document DESC, d.due_on, d.document_id LIMIT :limit`,
     { currency, partners, q: q ?? null, chosen, scope, limit: ITEMS_SHOWN },
   );
+
+/** One report of the receipt: the bank's line, the processor's event or the hand entry. */
+export interface Report {
+  readonly source: string;
+  readonly reference: string;
+  readonly recorded_at: string;
+  readonly text: string | null;
+  readonly fields: readonly { readonly field: string; readonly text: string }[];
+}
+
+export const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
+  query(
+    tx,
+    `SELECT s.source, s.reference, s.recorded_at, nullif(l.text, '') AS text, coalesce(l."references", '[]') AS fields
+     FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
+     WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
+    { id },
+  );

@@ -1,7 +1,7 @@
 /** The close report of a month: what each partner was billed against the month before, and what a close leaves to look at. */
 import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
 import { type Month, monthName } from '../../month.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
@@ -15,6 +15,7 @@ import { PARTNER } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
+import { readSealedMonths } from './audit.sql.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 export type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
@@ -51,7 +52,7 @@ export async function readCloseReport(
   asked: CloseReportQuestion,
   { scope }: { scope: Scope },
 ): Promise<CloseReportView> {
-  const months = await query<{ month: Month }>(tx, 'SELECT month FROM closed_months ORDER BY month DESC');
+  const months = await readSealedMonths(tx);
   const whole = await readReport(tx, monthAsked('month', asked.month));
   const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
     rows.filter(({ partner_id }) => isInScope(scope, partner_id));

@@ -5,7 +5,7 @@ import { openBooks } from '../../close/books.ts';
 import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
 import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/queries.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
 import type { Installation } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
@@ -17,18 +17,10 @@ import { counted, plural } from '../../text.ts';
 import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
-
-/** A closed month of the strip, with what it billed by currency. */
-interface ClosedMonth {
-  readonly month: Month;
-  readonly closed_at: string;
-  readonly books_closed: boolean;
-  readonly seal: string | null;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-}
 
 interface OpenMonth {
   readonly month: Month;
@@ -47,36 +39,12 @@ interface Expected {
   readonly missing: number;
 }
 
-const MONTHS_SHOWN = 11;
-
-/** The latest closed months and the one before them; with `until`, those that end with it. */
-const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
-  query(
-    tx,
-    `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, s.seal, coalesce(t.totals, '[]') AS totals
-     FROM (SELECT * FROM closed_months WHERE :until::text IS NULL OR month <= :until::text
-           ORDER BY month DESC LIMIT :shown) AS m
-     LEFT JOIN book_closes b USING (month)
-     LEFT JOIN seals s USING (month)
-     CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
-                       ORDER BY currency) AS totals
-       FROM month_totals WHERE month = m.month) AS t
-     ORDER BY m.month`,
-    { shown: MONTHS_SHOWN + 1, until },
-  );
-
 /** The month that closes next, and of those after it the one that runs and those that have rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
   if (next === null) return [];
-  const sums = await query<{ month: Month; currency: string; invoice_amount: string; rows: number }>(
-    tx,
-    `SELECT posted_month AS month, currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
-     FROM ledger_rows WHERE posted_month >= :month GROUP BY 1, 2 ORDER BY 1, 2`,
-    { month: next.month },
-  );
+  const sums = await readPostedSums(tx, next.month);
   const running = monthOf(now, settings.time_zone);
   const months = new Set([next.month, ...sums.map(({ month }) => month), ...(running > next.month ? [running] : [])]);
   const due = dueMonths(next.month, await readPartnerZones(tx), now);

@@ -1,6 +1,6 @@
 /** What went to the general ledger: the journals of each month with their files, and what is left to export. */
-import { query, type Transaction } from '../../database/transaction.ts';
-import { type ListedExport, readExports } from '../../general-ledger/list.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { type ListedExport, readExports, readUnexported } from '../../general-ledger/list.ts';
 import { type Month, monthName } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
@@ -17,12 +17,7 @@ export interface GeneralLedgerView {
 const SHOWN = 200;
 
 export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerView> {
-  const waiting = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM gl_unexported_months ORDER BY month DESC LIMIT :shown`,
-    { shown: SHOWN },
-  );
-  return { exports: await readExports(tx, { limit: SHOWN }), waiting: waiting.map(({ month }) => month) };
+  return { exports: await readExports(tx, { limit: SHOWN }), waiting: await readUnexported(tx, { limit: SHOWN }) };
 }
 
 export const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string): string =>

@@ -1,12 +1,12 @@
 /** A partner's terms: policies with their rates, how it pays and since when, its API clients, and every change of them. */
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/webhook.ts';
 import { readWebhooks } from '../../partner-events/webhook-queries.ts';
 import { readPartnerChanges } from '../../partners/changes.ts';
 import { readClients } from '../../partners/client-queries.ts';
-import { ALWAYS, type Arrangement, type PartnerView as Partner } from '../../partners/queries.ts';
+import { ALWAYS, type Arrangement, type PartnerView as Partner, readArrangements } from '../../partners/queries.ts';
 import type { ChangeEvent } from '../../people/field-changes.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
@@ -14,6 +14,7 @@ import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { ChangeLog } from '../change-log.tsx';
 import { Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 /** Without its secrets, and without their hashes. */
@@ -44,23 +45,13 @@ export async function readPartnerTerms(
   { scope, environment, settings }: { scope: Scope; environment: Environment; settings: Settings },
 ): Promise<PartnerTermsView> {
   const partner = await readPartnerInScope(tx, partnerId, scope);
-  const inactive = await query<{ policy_id: string; since: string }>(
-    tx,
-    `SELECT policy_id, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS since FROM policies
-     WHERE partner_id = :partnerId AND inactive_since IS NOT NULL`,
-    { partnerId },
-  );
   const clients = await readClients(tx, { partnerId, now: environment.now().toISO() });
   const [webhook] = await readWebhooks(tx, partnerId);
   return {
     partner,
     issuerTerms: settings.payment_terms_days,
-    arrangements: await query(
-      tx,
-      `SELECT * FROM partner_arrangements WHERE partner_id = :partnerId ORDER BY from_month DESC`,
-      { partnerId },
-    ),
-    inactive: new Map(inactive.map(({ policy_id, since }) => [policy_id, since])),
+    arrangements: (await readArrangements(tx, partnerId)).reverse(),
+    inactive: await readInactivePolicies(tx, partnerId),
     clients: clients.map(({ client_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
       ...{ client_id, created_at, revoked_at, last_used_at },
       secrets: live_secrets.map(({ ends_at }) => ends_at),

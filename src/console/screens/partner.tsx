@@ -1,5 +1,5 @@
 /** One partner: what it owes and why, and what waits for somebody. Its statement, terms and e-mails have screens of their own. */
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
@@ -12,20 +12,14 @@ import { ActLink, mayDo, type Seer } from '../act-link.tsx';
 import { owedColumns } from '../columns.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-
-interface UnappliedPayment {
-  readonly payment_id: number;
-  readonly reference: string;
-  readonly received_on: string;
-  readonly currency: string;
-  readonly amount: string;
-}
-
-interface HeldDocument {
-  readonly number: string;
-  readonly held_at: string;
-  readonly reason: string;
-}
+import {
+  type Child,
+  type HeldDocument,
+  readChildren,
+  readHeld,
+  readUnapplied,
+  type UnappliedPayment,
+} from './partner.sql.ts';
 
 export interface PartnerOverview {
   readonly partner: Partner;
@@ -37,7 +31,7 @@ export interface PartnerOverview {
   readonly held: readonly HeldDocument[];
   readonly disputes: readonly OpenDispute[];
   /** The partners that it pays for. */
-  readonly children: readonly { readonly partner_id: string; readonly name: string }[];
+  readonly children: readonly Child[];
 }
 
 /** Refusal: partner_unknown, also of a partner that the reader may not see. */
@@ -60,30 +54,11 @@ export async function readPartner(
     balances,
     items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
     unapplied: await readUnapplied(tx, partnerId),
-    held: await query(
-      tx,
-      `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN documents d USING (document_id)
-       WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
-      { partnerId },
-    ),
+    held: await readHeld(tx, partnerId),
     disputes: await readOpenDisputes(tx, { scope: [partnerId] }),
-    children: await query(
-      tx,
-      `SELECT partner_id, name FROM partners
-       WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`,
-      { partnerId, scope },
-    ),
+    children: await readChildren(tx, { partnerId, scope }),
   };
 }
-
-const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
-  query(
-    tx,
-    `SELECT p.payment_id, p.reference, p.received_on, p.currency, c.amount
-     FROM payment_cash c JOIN payments p USING (payment_id)
-     WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
-    { partnerId },
-  );
 
 const TABS = [
   ['', 'Overview'],

@@ -3,10 +3,11 @@
  * may pay. A choice is sent to the page of the act, which shows what it would do. Refusal: page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/payments.ts';
 import { isZero } from '../../money.ts';
+import { readPartners } from '../../partners/queries.ts';
 import { isClosable, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
@@ -17,17 +18,8 @@ import { ActLink, MoreActs, type Whose } from '../act-link.tsx';
 import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
-import { readLikelyPayers, readOpenItems } from './cash.sql.ts';
+import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
 import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
-
-/** One report of the receipt: the bank's line, the processor's event or the hand entry. */
-interface Report {
-  readonly source: string;
-  readonly reference: string;
-  readonly recorded_at: string;
-  readonly text: string | null;
-  readonly fields: readonly { readonly field: string; readonly text: string }[];
-}
 
 export interface ReceiptView {
   readonly exception: ListedException | null;
@@ -67,7 +59,8 @@ export async function readReceipt(
     exception,
     payment: { ...payment, applications },
     whose: partnersOf(payment),
-    partner_name: row.partner_id === null ? null : await readName(tx, row.partner_id),
+    partner_name:
+      row.partner_id === null ? null : ((await readPartners(tx, row.partner_id))[0]?.name ?? row.partner_id),
     reports: await readReports(tx, id),
     choices: isZero(payment.unapplied)
       ? null
@@ -87,22 +80,6 @@ async function readOther(tx: Transaction, name: string, asked: Known): Promise<R
     throw refuse('page_unknown', { path: `/console/payments/${name}` });
   return { exception, payment: null, partner_name: null, whose: null, reports: [], choices: null };
 }
-
-async function readName(tx: Transaction, partnerId: string): Promise<string> {
-  const [row] = await query<{ name: string }>(tx, `SELECT name FROM partners WHERE partner_id = :partnerId`, {
-    partnerId,
-  });
-  return row?.name ?? partnerId;
-}
-
-const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
-  query(
-    tx,
-    `SELECT s.source, s.reference, s.recorded_at, nullif(l.text, '') AS text, coalesce(l."references", '[]') AS fields
-     FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
-     WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
-    { id },
-  );
 
 async function readChoices(
   tx: Transaction,

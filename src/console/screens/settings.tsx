@@ -2,9 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { instructionsToAdopt } from '../../documents/instructions.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
+import { type HeldDocument, readHeldDocuments } from '../../documents/queries.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
@@ -12,14 +13,6 @@ import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { SettingsMenu } from './people.tsx';
-
-interface HeldDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly held_at: string;
-  readonly reason: string;
-}
 
 export interface SettingsView {
   readonly settings: Settings;
@@ -42,12 +35,7 @@ export async function readSettingsView(
   tx: Transaction,
   { environment, settings }: { environment: Environment; settings: Settings },
 ): Promise<SettingsView> {
-  const held = await query<HeldDocument & { held_count: number }>(
-    tx,
-    `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
-     FROM current_holds h JOIN documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
-    { limit: HELD_SHOWN },
-  );
+  const { held, heldCount } = await readHeldDocuments(tx, HELD_SHOWN);
   return {
     settings,
     environment: environment.name,
@@ -56,7 +44,7 @@ export async function readSettingsView(
     signsSeals: environment.sealKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     held,
-    heldCount: held[0]?.held_count ?? 0,
+    heldCount,
     documents: await countDeliveries(tx),
     others: await countOtherEmails(tx),
     mailFailing: await readMailFailure(tx),

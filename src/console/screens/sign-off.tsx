@@ -10,7 +10,7 @@ import { findObstacles } from '../../close/books.ts';
 import type { MonthFacts } from '../../close/queries.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { factsOf, type Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName } from '../../month.ts';
 import { type HandOff, readHandOffsOf } from '../../reports/hand-offs.ts';
@@ -18,14 +18,7 @@ import { readWaitingApprovals, type WaitingApproval } from '../../reports/waitin
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
 import { Card, Icon, Instant, type Tone } from '../kit.tsx';
-
-/** One of the two closes of a month: whoever did it, and who approved it. */
-interface Signature {
-  readonly close: 'month' | 'books';
-  readonly by: string;
-  readonly at: string;
-  readonly approver: string | null;
-}
+import { readSignatures, type Signature } from './close.sql.ts';
 
 export interface SignOff {
   readonly signatures: readonly Signature[];
@@ -43,19 +36,7 @@ export async function readSignOff(
   context: { environment: Environment; settings: Settings },
   month: Month,
 ): Promise<SignOff> {
-  const signatures = await query<Signature>(
-    tx,
-    `SELECT c.close, coalesce(u.login, e.claimed_by, e.os_user) AS by, c.closed_at AS at,
-            e.details -> 'approval' ->> 'approved_by' AS approver
-     FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
-           FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
-           WHERE m.month = :month GROUP BY m.month
-           UNION ALL SELECT 'books', closed_at, event_id FROM book_closes WHERE month = :month) AS c
-     JOIN audit_events e USING (event_id)
-     LEFT JOIN users u USING (user_id)
-     ORDER BY c.close DESC`,
-    { month },
-  );
+  const signatures = await readSignatures(tx, month);
   const [task] = await readTasks(tx, { kind: 'verify', limit: 1 });
   const closedAt = signatures.find(({ close }) => close === 'month')?.at ?? '';
   const requests = await readWaitingApprovals(tx, context.environment.now());

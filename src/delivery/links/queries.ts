@@ -285,3 +285,16 @@ export async function readLinkVersions(tx: Transaction, documentId: number): Pro
   );
   return versions.map((each) => ({ ...each, amount: Amount.of(each.amount, each.currency).toString() }));
 }
+
+/** The tokens of the payment pages of these documents, by document. */
+export async function readLinkTokens(
+  tx: Transaction,
+  documents: readonly { readonly document_id: number }[],
+): Promise<Map<number, string>> {
+  const links = await query<{ document_id: number; token: string }>(
+    tx,
+    `SELECT document_id, token FROM current_links WHERE token IS NOT NULL AND document_id = ANY (:ids::bigint[])`,
+    { ids: documents.map(({ document_id }) => document_id) },
+  );
+  return new Map(links.map(({ document_id, token }) => [document_id, token]));
+}

@@ -1,0 +1,52 @@
+/** SQL of the audit's pages: runs of jobs, what verify found, and the months that packs are made of. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
+
+export interface Run {
+  readonly job: string;
+  readonly started_at: string;
+  readonly finished_at: string;
+  readonly exit_status: number;
+}
+
+const RUNS_SHOWN = 14;
+
+/** The latest first. */
+export const readVerifyRuns = (tx: Transaction): Promise<Run[]> =>
+  query(
+    tx,
+    `SELECT job, started_at, finished_at, exit_status FROM job_runs WHERE job = 'verify'
+     ORDER BY finished_at DESC LIMIT :limit`,
+    { limit: RUNS_SHOWN },
+  );
+
+/** The latest run of every other job. */
+export const readOtherRuns = (tx: Transaction): Promise<Run[]> =>
+  query(
+    tx,
+    `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
+     ORDER BY job, finished_at DESC`,
+  );
+
+export interface VerifyFinding {
+  readonly item: string;
+  readonly count: number;
+  readonly told_at: string;
+}
+
+export const readVerifyFindings = (tx: Transaction): Promise<VerifyFinding[]> =>
+  query(tx, `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`);
+
+export interface SealedMonth {
+  readonly month: Month;
+  readonly seal: string | null;
+  readonly books_seal: string | null;
+}
+
+/** The closed months, the latest first. */
+export const readSealedMonths = (tx: Transaction): Promise<SealedMonth[]> =>
+  query(
+    tx,
+    `SELECT m.month, s.seal, b.seal AS books_seal FROM closed_months m
+     LEFT JOIN seals s USING (month) LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
+  );

@@ -1,0 +1,66 @@
+/** SQL of the close cockpit: its strip of months, and who signed a month off. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
+
+/** A closed month of the strip, with what it billed by currency. */
+export interface ClosedMonth {
+  readonly month: Month;
+  readonly closed_at: string;
+  readonly books_closed: boolean;
+  readonly seal: string | null;
+  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}
+
+export const MONTHS_SHOWN = 11;
+
+/** The latest closed months and the one before them; with `until`, those that end with it. */
+export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
+  query(
+    tx,
+    `SELECT m.month, m.closed_at, b.month IS NOT NULL AS books_closed, s.seal, coalesce(t.totals, '[]') AS totals
+     FROM (SELECT * FROM closed_months WHERE :until::text IS NULL OR month <= :until::text
+           ORDER BY month DESC LIMIT :shown) AS m
+     LEFT JOIN book_closes b USING (month)
+     LEFT JOIN seals s USING (month)
+     CROSS JOIN LATERAL (
+       SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
+                       ORDER BY currency) AS totals
+       FROM month_totals WHERE month = m.month) AS t
+     ORDER BY m.month`,
+    { shown: MONTHS_SHOWN + 1, until },
+  );
+
+/** What is posted to this month and later ones, by month and currency. */
+export const readPostedSums = (
+  tx: Transaction,
+  month: Month,
+): Promise<{ month: Month; currency: string; invoice_amount: string; rows: number }[]> =>
+  query(
+    tx,
+    `SELECT posted_month AS month, currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
+     FROM ledger_rows WHERE posted_month >= :month GROUP BY 1, 2 ORDER BY 1, 2`,
+    { month },
+  );
+
+/** One of the two closes of a month: whoever did it, and who approved it. */
+export interface Signature {
+  readonly close: 'month' | 'books';
+  readonly by: string;
+  readonly at: string;
+  readonly approver: string | null;
+}
+
+export const readSignatures = (tx: Transaction, month: Month): Promise<Signature[]> =>
+  query(
+    tx,
+    `SELECT c.close, coalesce(u.login, e.claimed_by, e.os_user) AS by, c.closed_at AS at,
+            e.details -> 'approval' ->> 'approved_by' AS approver
+     FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
+           FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
+           WHERE m.month = :month GROUP BY m.month
+           UNION ALL SELECT 'books', closed_at, event_id FROM book_closes WHERE month = :month) AS c
+     JOIN audit_events e USING (event_id)
+     LEFT JOIN users u USING (user_id)
+     ORDER BY c.close DESC`,
+    { month },
+  );

@@ -1,0 +1,59 @@
+/** SQL of a partner's pages. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+
+export interface UnappliedPayment {
+  readonly payment_id: number;
+  readonly reference: string;
+  readonly received_on: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface HeldDocument {
+  readonly number: string;
+  readonly held_at: string;
+  readonly reason: string;
+}
+
+export interface Child {
+  readonly partner_id: string;
+  readonly name: string;
+}
+
+export const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
+  query(
+    tx,
+    `SELECT p.payment_id, p.reference, p.received_on, p.currency, c.amount
+     FROM payment_cash c JOIN payments p USING (payment_id)
+     WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
+    { partnerId },
+  );
+
+export const readHeld = (tx: Transaction, partnerId: string): Promise<HeldDocument[]> =>
+  query(
+    tx,
+    `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN documents d USING (document_id)
+     WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
+    { partnerId },
+  );
+
+/** The partners that it pays for. */
+export const readChildren = (tx: Transaction, asked: { partnerId: string; scope: Scope }): Promise<Child[]> =>
+  query(
+    tx,
+    `SELECT partner_id, name FROM partners
+     WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`,
+    asked,
+  );
+
+/** Since when each inactive policy is. */
+export async function readInactivePolicies(tx: Transaction, partnerId: string): Promise<Map<string, string>> {
+  const inactive = await query<{ policy_id: string; since: string }>(
+    tx,
+    `SELECT policy_id, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS since FROM policies
+     WHERE partner_id = :partnerId AND inactive_since IS NOT NULL`,
+    { partnerId },
+  );
+  return new Map(inactive.map(({ policy_id, since }) => [policy_id, since]));
+}

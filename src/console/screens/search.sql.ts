@@ -1,0 +1,109 @@
+/** SQL of the search: each part is one query over an index or a small table, and keeps to the reader's partners. */
+import { query, type Transaction } from '../../database/transaction.ts';
+import type { Scope } from '../../people/scope.ts';
+
+export interface FoundDocument {
+  readonly number: string;
+  readonly partner_name: string;
+  readonly month: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly exact: boolean;
+}
+
+export interface FoundPayment {
+  readonly payment_id: number;
+  readonly payer: string | null;
+  readonly received_on: string;
+  readonly reference: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface FoundRow {
+  readonly quote_id: string;
+  readonly kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly posted_month: string;
+  readonly number: string | null;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface FoundPartner {
+  readonly partner_id: string;
+  readonly name: string;
+}
+
+interface Seen {
+  readonly [name: string]: unknown;
+  readonly q: string;
+  readonly amount: string | null;
+  readonly scope: Scope;
+  readonly limit: number;
+}
+
+/** `exact`: of this number. */
+export const readFoundDocuments = (tx: Transaction, seen: Seen): Promise<FoundDocument[]> =>
+  query(
+    tx,
+    `SELECT number, partner_name, month, currency, gross::text AS amount, number = upper(:q) AS exact
+     FROM documents
+     WHERE (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
+       AND (strpos(number, upper(:q)) > 0 OR gross = :amount::numeric
+            OR gross - credit_applied = :amount::numeric OR lower(purchase_order) = lower(:q))
+     ORDER BY number = upper(:q) DESC, document_id DESC LIMIT :limit`,
+    seen,
+  );
+
+export const readFoundPartners = (tx: Transaction, seen: Seen): Promise<FoundPartner[]> =>
+  query(
+    tx,
+    `SELECT partner_id, name FROM partners
+     WHERE (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
+       AND strpos(lower(concat_ws(E'\\n', partner_id, name, contact_email)), lower(:q)) > 0
+     ORDER BY partner_id = :q DESC, lower(name), partner_id LIMIT :limit`,
+    seen,
+  );
+
+/** By the whole reference, or the whole amount in any currency. */
+export const readFoundPayments = (tx: Transaction, seen: Seen): Promise<FoundPayment[]> =>
+  query(
+    tx,
+    `WITH found AS (
+       SELECT payment_id FROM payment_sources WHERE reference = ANY (ARRAY[:q, upper(:q), lower(:q)])
+       UNION
+       SELECT payment_id FROM payments
+       WHERE currency IN (SELECT DISTINCT currency FROM partners) AND amount = :amount::numeric
+     )
+     SELECT p.payment_id, coalesce(n.name, p.payer_name) AS payer, p.received_on, p.reference, p.currency,
+            p.amount::text
+     FROM found JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+     LEFT JOIN partners n ON n.partner_id = b.partner_id
+     WHERE :scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[])
+     ORDER BY p.payment_id DESC LIMIT :limit`,
+    seen,
+  );
+
+/** Rows of exactly this quote. Each partner is one probe of an index, for rows of acceptance and for what followed. */
+export const readFoundRows = (tx: Transaction, seen: Seen): Promise<FoundRow[]> =>
+  query(
+    tx,
+    `SELECT r.quote_id, r.kind, r.partner_id, p.name AS partner_name, r.posted_month, r.currency,
+            r.invoice_amount::text AS amount,
+            (SELECT d.number FROM documents d
+             WHERE d.partner_id = r.partner_id AND d.month = r.posted_month AND d.currency = r.currency
+               AND d.arrangement = r.arrangement AND d.purpose = 'month'
+             ORDER BY d.document_id DESC LIMIT 1) AS number
+     FROM partners p CROSS JOIN LATERAL (
+       SELECT * FROM ledger_rows a
+       WHERE a.partner_id = p.partner_id AND a.kind = 'quote_accepted'
+         AND coalesce(a.reversal_id, a.requote_id, a.quote_id) = :q
+       UNION ALL
+       SELECT * FROM ledger_rows b
+       WHERE b.partner_id = p.partner_id AND b.kind <> 'quote_accepted' AND b.quote_id = :q) AS r
+     WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
+     ORDER BY r.entry_id LIMIT :limit`,
+    seen,
+  );
