@@ -4,16 +4,18 @@ import { disputeJson } from '../acts/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { Amount } from '../money.ts';
-import { type Asked, defineList, type Total } from './list.ts';
+import { type Asked, defineList, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
 
-const readRows = (tx: Transaction, { scope }: Pick<Asked<unknown>, 'scope'>): Promise<OpenDispute[]> =>
-  readOpenDisputes(tx, { scope });
+const keyOf = ({ number }: OpenDispute): string => number;
 
-async function readTotals(tx: Transaction, asked: Pick<Asked<unknown>, 'scope'>): Promise<Total[]> {
+const readRows = async (tx: Transaction, asked: Asked<unknown>): Promise<OpenDispute[]> =>
+  pageOf(await readOpenDisputes(tx, { scope: asked.scope }), asked, keyOf);
+
+async function readTotals(tx: Transaction, { scope }: Asked<unknown>): Promise<Total[]> {
   const sums = new Map<string, Amount>();
-  for (const row of await readRows(tx, asked)) {
+  for (const row of await readOpenDisputes(tx, { scope })) {
     sums.set(row.currency, of(row.amount, row).plus(sums.get(row.currency) ?? Amount.zero(row.currency)));
   }
   return [...sums].sort().map(([, disputed]) => ({ Disputed: disputed }));
@@ -56,7 +58,8 @@ export const disputes = defineList({
     ...(['owner', 'reason'] as const),
   ],
   page: ['number', 'partner_name', 'amount', 'balance', 'disputed_on', 'promise', 'owner', 'reason'],
-  key: ({ number }) => number,
+  key: keyOf,
+  keyed: 'text',
   read: readRows,
   json: async (_tx, rows) => rows.map(disputeJson),
   totals: readTotals,

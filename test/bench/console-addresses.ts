@@ -107,7 +107,7 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
     '/queue': ['receipts', 'e-mails', 'documents', 'disputes', 'approvals'].map((queue) => `queue=${queue}`),
     '/close/:month/preview': ['exact=yes'],
     '/aging': ['as_of=2025-06-30', `partner=${partner}`, `currency=${currency}&bucket=over_90`, 'after=partner-00250'],
-    '/partners': ['q=partner+12', 'show=active', 'show=contact', 'after=partner-00250'],
+    '/partners': ['text=partner+12', 'status=active', 'status=contact', 'after=partner-00250'],
     '/partners/:id/statement': ['from=2024-01-01&as_of=2026-06-30'],
     '/accounts': [`month=${month}`, 'month=2024-03', 'show=all'],
     '/audit': [

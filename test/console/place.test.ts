@@ -132,6 +132,17 @@ describe('asking for a link', () => {
   });
 });
 
+test("the headings of a partner's documents lead to sorts of its own page", async () => {
+  const browser = await signedInAs('p-1');
+  const [, href = ''] = /<a href="([^"]*)">Due<\/a>/.exec((await browser.get('/place/documents')).text) ?? [];
+  expect(href).toBe('/place/documents?sort=due_on');
+  const sorted = await browser.get(href);
+  expect(sorted.status).toBe(200);
+  expect(sorted.text).toContain('aria-sort="ascending"><a href="/place/documents?sort=-due_on">Due</a>');
+  expect(sorted.text).toContain(numbers['p-1']);
+  expect(sorted.text).not.toContain(numbers['p-2']);
+});
+
 describe('a link', () => {
   test('signs in once, by its button: looking at it uses nothing up and changes nothing', async () => {
     const link = await linkFor('p-1');

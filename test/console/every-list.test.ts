@@ -1,0 +1,118 @@
+/** What holds for every list: its columns have values, and terminal, files and pages show the same rows. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { askForApproval } from '../../src/approvals/requests.ts';
+import { todayOf } from '../../src/config/today.ts';
+import { readList, readListSheet } from '../../src/console/list.tsx';
+import { openDispute } from '../../src/documents/disputes.ts';
+import { type Asked, cellOf, type List, sheetOf } from '../../src/lists/list.ts';
+import { createClient } from '../../src/partners/clients.ts';
+import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { identify } from '../../src/people/users.ts';
+import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
+import { ADMINISTRATOR, invite, serveConsole, signedIn } from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+
+const FOLDER = join(import.meta.dirname, '../../src/lists');
+const LISTS: readonly List[] = (
+  await Promise.all(
+    readdirSync(FOLDER).map(async (file) => Object.values((await import(join(FOLDER, file))) as object)),
+  )
+)
+  .flat()
+  .filter((each): each is List => typeof each === 'object' && 'columns' in each);
+
+let books: Books;
+let served: Served;
+beforeAll(async () => {
+  books = await openBooks();
+  const { database, environment, actor, settings } = books;
+  await invite(books, ADMINISTRATOR);
+  await recordSettingsChanges(database, books);
+  await books.record({ number: inv(1), amount: '10.00', reference: 'one' });
+  await books.record({ number: inv(2), amount: '20.00', reference: 'two' });
+  const { new_lines: lines } = await books.bankText(
+    'lines.csv',
+    `date,amount,currency,account,bank_reference,text,payer,payer_account
+2026-10-09,6.00,USD,0001,B-1,tickets,,DE89370400440532013000
+2026-10-09,719.70,USD,0001,B-2,STRIPE TRANSFER po_1,STRIPE,
+`,
+  );
+  await books.assign(lines[0]?.payment_id as number, HARBOUR);
+  await database.transaction(async (tx) => {
+    await createClient(tx, HARBOUR, {}, { actor, environment: environment.name, now: environment.now() });
+    await openDispute(tx, books.acting, { number: inv(1), reason: 'price' });
+    const asker = await identify(tx, actor, { login: ADMINISTRATOR, unattended: false });
+    const preview = { title: 'Release', changes: [], amounts: [{ currency: 'USD', amount: '1.00' }], text: '' };
+    await askForApproval(
+      tx,
+      { environment, settings, actor: asker },
+      {
+        ...{ act: 'invoice.release', input: {}, subject: inv(1), partnerIds: [HARBOUR], reason: null },
+        ...{ preview, hash: '0'.repeat(64), userId: asker.user?.user_id ?? 0 },
+      },
+    );
+  });
+  await books.sql(
+    `INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
+     VALUES ('${HARBOUR}', 'https://partner.example/events', 1, 'x', 0)`,
+  );
+  served = await serveConsole(books);
+  await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
+});
+afterAll(async () => {
+  await served?.end();
+  await books?.end();
+});
+
+const context = () => ({ environment: books.environment, settings: books.settings });
+const seen = () => ({ scope: null, today: todayOf(books), context: context() });
+/** What the command is asked that takes an argument. */
+const QUESTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'partner history': { id: HARBOUR } };
+const questionOf = ({ command }: List) => QUESTIONS[command] ?? {};
+const read = (list: List, asked: Partial<Asked<unknown>> = {}) =>
+  books.database.reading((tx) =>
+    list.read(tx, { ...seen(), filter: questionOf(list), sort: list.sorts[1], after: null, limit: null, ...asked }),
+  );
+
+test('there are lists', () => {
+  expect(LISTS.length).toBeGreaterThan(15);
+  expect(new Set(LISTS.map(({ command }) => command)).size).toBe(LISTS.length);
+});
+
+describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list) => {
+  test('has a row here, and each column without a value of its own is a property of it', async () => {
+    const [row] = await read(list);
+    expect(row).toBeDefined();
+    const missing = Object.entries(list.columns).filter(
+      ([name, { value }]) => value === undefined && !(name in (row as object)),
+    );
+    expect(missing.map(([name]) => name)).toEqual([]);
+    for (const name of Object.keys(list.columns)) expect(cellOf(list, name, row, seen().today)).toBeDefined();
+  });
+
+  test('has the same rows in the file of its page as the command', async () => {
+    const sheet = await books.database.reading((tx) => readListSheet(tx, list, questionOf(list), seen()));
+    expect(sheet).toEqual(sheetOf(list, await read(list), seen().today));
+    expect(Object.keys(sheet.columns)).toEqual([...list.sheet]);
+  });
+
+  test.runIf(list.page !== undefined)('goes on after any row, in each order, with the rows that follow', async () => {
+    const keyOf = (row: unknown) => list.key?.(row);
+    const every = (await read(list)).map(keyOf);
+    expect(new Set(every).size).toBe(every.length);
+    for (const sort of list.sorts) {
+      const all = (await read(list, { sort })).map(keyOf);
+      expect([sort, all.toSorted()]).toEqual([sort, every.toSorted()]);
+      const at = Math.floor((all.length - 1) / 2);
+      const after = (await read(list, { sort, after: all[at] as string, limit: 2 })).map(keyOf);
+      expect([sort, after]).toEqual([sort, all.slice(at + 1, at + 3)]);
+      const page = (view: { rows: readonly unknown[] }) => view.rows.map(keyOf);
+      const question = { ...questionOf(list), sort, after: all[at] as string };
+      expect(page(await books.database.reading((tx) => readList(tx, list, question, seen())))).toEqual(
+        all.slice(at + 1, at + 51),
+      );
+    }
+  });
+});
