@@ -1,20 +1,70 @@
 /**
  * What to do about something, as data. The command line writes it as a command that can be copied (cli/remedies.ts), the
- * console as a button (console/remedies.tsx), an e-mail as a link. Refusals and findings carry it.
+ * console as a button (console/remedies.tsx), an e-mail as a link. Refusals, findings and reports carry it. Its label is in the
+ * imperative: `Release it`.
  */
-export interface Remedy {
-  /** In the imperative: `Release it`. */
+export type Remedy = ToDo | ToRun;
+
+interface Labeled {
   readonly label: string;
-  /** The act that does it, and what is known of its input. A test compares both with the act. */
+  /** In which case, where not in all: `if they had no sales`. */
+  readonly when?: string | undefined;
+}
+
+/** An action, and what is known of its input. A test compares both with the action. */
+export interface ToDo extends Labeled {
   readonly action: string;
   readonly input: Known;
 }
 
-/** What is known of an act's input; of a field that takes several values, all of them. */
+/** A command that is no action: it reads, and a page of the console may show the same, or it is one of the machine. */
+export interface ToRun extends Labeled {
+  /** Without the name of the program: `deliver`. */
+  readonly command: string;
+  readonly page?: string;
+  /** Only those who read the whole ledger see the page. */
+  readonly ofAll?: true;
+}
+
+/** What is known of an act's input; of a field that takes several values, all of them. A flag is `yes`. */
 export type Known = Readonly<Record<string, string | readonly string[]>>;
 
+export const toDo = (label: string, action: string, input: Known = {}, when?: string): ToDo => ({
+  ...{ label, action, input },
+  ...(when !== undefined && { when }),
+});
+export const toRun = (label: string, command: string, page?: string): ToRun => ({
+  ...{ label, command },
+  ...(page !== undefined && { page }),
+});
+
+/** Renders and sends what waits. */
+export const DELIVER = toRun('Deliver it', 'deliver');
+
+/** Where something is looked up. */
+export const SEE = {
+  documents: toRun('See all documents', 'invoice list', '/console/invoices'),
+  open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),
+  payments: toRun('See all payments', 'payment list', '/console/payments/all'),
+  exceptions: toRun('See all payment exceptions', 'payment exceptions', '/console/payments'),
+  partners: toRun('See all partners', 'partner list', '/console/partners'),
+  approvals: toRun('See all requests', 'approval list', '/console/approvals'),
+  work: toRun('See the work queue', 'work list', '/console/queue'),
+  disputes: toRun('See all open disputes', 'dispute list', '/console/queue?queue=disputes'),
+  status: { ...toRun('See the status', 'status', '/console/close'), ofAll: true },
+  users: { ...toRun('See all users', 'user list', '/console/settings/users'), ofAll: true },
+  clients: { ...toRun('See all clients', 'client list', '/console/settings/clients'), ofAll: true },
+  differences: { ...toRun('See what differs', 'verify', '/console/audit/checks'), ofAll: true },
+} as const satisfies Readonly<Record<string, ToRun>>;
+
+export const seeDocument = (label: string, number: string): ToRun =>
+  toRun(label, `invoice show ${number}`, `/console/invoices/${number}`);
+
+export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
+  toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
+
 /** The page of an act with what is known of its input. */
-export const addressOf = ({ action, input }: Pick<Remedy, 'action' | 'input'>): string => {
+export const addressOf = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();
   return `/console/acts/${action}${known === '' ? '' : `?${known}`}`;

@@ -24,6 +24,7 @@ interface BooksInput {
 
 export const booksClose = defineAct({
   name: 'books.close',
+  command: { arguments: { month: '<month>' }, options: { without: '--without <account>' } },
   title: 'Close the books of a month',
   role: 'finance',
   input: {
@@ -83,6 +84,7 @@ export async function reportBooks(
   return {
     json: { ...report, dry_run: dryRun },
     text: describeBooks(report, { dryRun, title, width: context.width }),
+    remedies: report.obstacles.flatMap(({ remedies }) => remedies),
     attention: report.obstacles.length > 0,
   };
 }
@@ -153,7 +155,7 @@ function facts(report: BooksReport): string {
       ? []
       : ['A missing file is not noticed where the files state no balances.']),
     ...describeBalances(report),
-    `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : `${plural(open, 'exception')}; 'reckoner payment exceptions' lists them`}.`,
+    `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : plural(open, 'exception')}.`,
     `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
   ].join('\n');
 }

@@ -2,11 +2,11 @@
 
 import { decisionFor } from '../close/close.ts';
 import {
+  closeAnyway,
   type FeedDecision,
   type Feeds,
   isIncomplete,
   missingFeeds,
-  optionsToClose,
   readPartnerFeeds,
   undecidedFeeds,
 } from '../close/feeds.ts';
@@ -59,6 +59,7 @@ interface Closed {
 
 export const monthClose = defineAct({
   name: 'month.close',
+  command: { words: 'close', arguments: { month: '[month]' }, options: { without: '--without <partner>' } },
   title: 'Close months: issue and deliver their documents',
   role: 'finance',
   input: {
@@ -188,7 +189,9 @@ async function reportPreview(
   const others = await readOtherCurrencies(tx, closed);
   const months = (await readMonthFacts(tx, closed)).map((facts) => withHolds(facts, documents, holds));
   const missing = feeds.filter(isIncomplete);
+  const isOpen = ({ partners, empty }: ReturnType<typeof undecidedFeeds>) => partners.length > 0 || empty;
   return {
+    remedies: missing.filter((each) => isOpen(undecidedFeeds(each, decisionFor(each, input)))).map(closeAnyway),
     json: {
       months: months.map((facts) => monthJson(facts, 'preview')),
       documents: documents.map(documentJson),
@@ -271,7 +274,7 @@ function describeMissing(feeds: Feeds, decision: FeedDecision): string {
       : `${month} has no rows of any partner.${missing.length > 0 ? ' Rows were expected of:' : ''}`,
     ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
     partners.length > 0 || empty
-      ? `It closes only with 'reckoner close ${month} ${optionsToClose(feeds)}'.`
+      ? `It does not close by itself.`
       : `It closes without ${feeds.empty ? 'rows' : 'them'}, as given.`,
   ].join('\n');
 }

@@ -61,20 +61,24 @@ export const namesOf =
 /** An input, or what is known of one. */
 export type Known = Readonly<Record<string, string | number | true | readonly string[]>>;
 
-/** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known stands in capitals. */
+/** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known is in capitals. */
 export function commandText(act: Typed, known: Known): string {
   const places = act.command?.arguments ?? {};
   const parts = fieldsOf(act.input).map((field) => {
     const value = known[field.name];
     const [option = '', placeholder = ''] = (places[field.name] ?? flagsOf(field, act.command)).split(' ');
     if (value === undefined && !field.required) return { option: '', at: 1 };
-    if (places[field.name] !== undefined) return { option: String(value ?? inCapitals(option)), at: 0 };
-    if (value === true) return { option, at: 1 };
-    const values = value === undefined ? [inCapitals(placeholder)] : [value].flat();
-    return { option: values.map((each) => `${option} ${each}`).join(' '), at: 1 };
+    if (field.kind === 'flag') return { option, at: 1 };
+    const isPlaced = places[field.name] !== undefined;
+    const values = value === undefined ? [inCapitals(isPlaced ? option : placeholder)] : [value].flat().map(quoted);
+    return { option: values.map((each) => (isPlaced ? each : `${option} ${each}`)).join(' '), at: isPlaced ? 0 : 1 };
   });
   const words = parts.toSorted((one, other) => one.at - other.at).map(({ option }) => option);
   return ['reckoner', wordsOf(act), ...words.filter((word) => word !== '')].join(' ');
 }
 
 const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
+
+/** As a shell reads it as one word. */
+const quoted = (value: string | number | true): string =>
+  /^[\w@%+=:,./-]+$/.test(String(value)) ? String(value) : `"${String(value).replaceAll(/["$`\\]/g, '\\$&')}"`;

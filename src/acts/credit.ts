@@ -80,6 +80,7 @@ export const REFUND_METHODS = ['ach', 'wire', 'other'] as const;
 
 export const creditRefund = defineAct({
   name: 'credit.refund',
+  command: { arguments: { number: '<credit-note>' } },
   title: 'Record that open credit was paid out',
   role: 'finance',
   input: {
@@ -101,6 +102,11 @@ export const creditRefund = defineAct({
 
 export const creditRefundReturned = defineAct({
   name: 'credit.refund_returned',
+  command: {
+    words: 'credit refund',
+    arguments: { number: '<credit-note>' },
+    options: { reason: '--returned <reason>' },
+  },
   title: 'Record that a refund came back',
   role: 'finance',
   input: {

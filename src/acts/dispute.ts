@@ -1,9 +1,11 @@
 /** Opening and closing the dispute of an invoice (documents/disputes.ts). */
+
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { closeDispute, openDispute } from '../documents/disputes.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
+import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
 import { defineAct, type Facts } from './act.ts';
 import { amountsIn, partnersOfDocuments } from './documents.ts';
@@ -39,7 +41,7 @@ export const disputeOpen = defineAct({
   report: async (_tx, _context, { input: { number }, result: opened }) => ({
     json: disputeJson(opened),
     text: `${number} is in dispute: ${disputeText(opened)}.`,
-    remedies: [{ label: 'Close it', action: 'dispute.close', input: { number } }],
+    remedies: [toDo('Close it', 'dispute.close', { number })],
   }),
 });
 

@@ -1,4 +1,5 @@
 /** Pausing the ledger (people/pauses.ts), and sealing the open month so far (seals/checkpoint.ts). */
+import { END_PAUSE } from '../errors/pauses.ts';
 import { failpoint } from '../failpoint.ts';
 import { pauseLedger, readPauses } from '../people/pauses.ts';
 import { takeCheckpoint } from '../seals/checkpoint.ts';
@@ -37,7 +38,8 @@ asks which numbers were issued after it.`,
   amounts: () => [],
   report: async (_tx, _context, { result: paused }) => ({
     json: { paused },
-    text: `The ledger is paused: ${paused.reason}. 'reckoner resume' ends the pause.`,
+    text: `The ledger is paused: ${paused.reason}.`,
+    remedies: [END_PAUSE],
   }),
 });
 

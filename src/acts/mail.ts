@@ -2,6 +2,7 @@
 import { failpoint } from '../failpoint.ts';
 import { bounceFile } from '../mail/bounce-report.ts';
 import { recordBounces } from '../mail/bounces.ts';
+import { toDo } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table } from '../text-table.ts';
 import { defineAct, type Facts } from './act.ts';
@@ -41,6 +42,13 @@ export const emailBounces = defineAct({
     const { messages, bounces, duplicates, unmatched } = result;
     return {
       json: result,
+      remedies:
+        bounces.length === 0
+          ? []
+          : [
+              toDo('Correct the address, then resend a document', 'invoice.resend'),
+              toDo('Or another e-mail', 'email.resend'),
+            ],
       text: [
         `${plural(messages, 'message')} read: ${plural(bounces.length, 'e-mail')} returned` +
           `${duplicates > 0 ? `, ${duplicates} known` : ''}${unmatched.length > 0 ? `, ${unmatched.length} not ours` : ''}.`,
@@ -54,7 +62,6 @@ export const emailBounces = defineAct({
                 ]),
                 width,
               ),
-              "Correct the address, then run 'reckoner invoice resend NUMBER' or 'reckoner email resend NUMBER'.",
             ]),
         ...unmatched.map((each) => printable(`Not recorded: ${each.message_id} to ${each.recipient}: ${each.reason}.`)),
       ].join('\n'),

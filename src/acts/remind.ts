@@ -3,6 +3,7 @@ import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/queries.ts';
 import { type ReminderPlan, recordReminders } from '../payments/remind.ts';
+import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { defineAct } from './act.ts';
@@ -33,10 +34,14 @@ export const reminderRecord = defineAct({
       dry_run: preview,
       ...(results !== undefined && { emails: countsOf(results) }),
     };
-    const sent = results === undefined ? "'reckoner deliver' sends what is queued." : describeEmails(results);
+    const queued = results === undefined || results.some(({ status }) => status === 'deferred');
     return {
       json,
-      text: `${described}\n\n${preview ? 'Preview only: nothing was sent.' : sent}`,
+      text: [
+        described,
+        ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
+      ].join('\n\n'),
+      remedies: queued && !preview ? [{ ...DELIVER, label: 'Send what is queued' }] : [],
       attention: (results ?? []).some((each) => each.status === 'deferred' || needsAttention(each)),
     };
   },
@@ -58,9 +63,7 @@ function describeEmails(results: readonly EmailResult[]): string {
   const queued = results.filter(({ status }) => status === 'deferred');
   return [
     sent.length === 0 ? '0 e-mails sent.' : `${plural(sent.length, 'e-mail')} sent: ${countKinds(sent)}.`,
-    ...(queued.length === 0
-      ? []
-      : [`${plural(queued.length, 'e-mail')} queued: ${countKinds(queued)}. 'reckoner deliver' sends what is queued.`]),
+    ...(queued.length === 0 ? [] : [`${plural(queued.length, 'e-mail')} queued: ${countKinds(queued)}.`]),
   ].join('\n');
 }
 

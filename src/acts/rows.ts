@@ -16,6 +16,7 @@ export const ROW_FORMATS = ['csv', 'ndjson'] as const;
 
 export const ledgerImport = defineAct({
   name: 'ledger.import',
+  command: { arguments: { files: '<files...>' } },
   title: 'Import ledger rows',
   role: 'finance',
   input: {

@@ -1,6 +1,7 @@
 /** E-mailing account statements of a closed month (month-end/emails/account-statement.ts). */
 import { failpoint } from '../failpoint.ts';
 import { sendStatements } from '../month-end/emails/account-statement.ts';
+import { toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { defineAct } from './act.ts';
 import { needsAttention, sendThese } from './emails.ts';
@@ -44,10 +45,11 @@ export const statementSend = defineAct({
       json: { month, preliminary, emails: results },
       text:
         emails.length === 0
-          ? `No ${preliminary ? 'preliminary ' : ''}statement of ${month} is left to send. 'reckoner email list' shows those that were sent.`
+          ? `No ${preliminary ? 'preliminary ' : ''}statement of ${month} is left to send.`
           : preliminary
             ? `${did} ${plural(count, 'preliminary account statement')} of ${month}: its books are open. The final ones follow when they close.`
             : `${did} ${plural(count, 'account statement')} of ${month}.`,
+      remedies: emails.length === 0 ? [toRun('See those that were sent', 'email list')] : [],
       attention: results.some(needsAttention),
     };
   },

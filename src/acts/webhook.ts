@@ -11,6 +11,7 @@ import {
   webhookOf,
 } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { type ActContext, defineAct, type Facts } from './act.ts';
 import { text, whole } from './fields.ts';
@@ -73,8 +74,7 @@ export const webhookRotate = defineAct({
   },
 });
 
-const ONCE =
-  "Give it to the partner by a safe way. It is shown only once; 'reckoner webhook rotate PARTNER' makes another.";
+const ONCE = 'Give it to the partner by a safe way. It is shown only once. For another, rotate the secret.';
 
 const secretOf = ({ secret }: SetWebhook): string =>
   secret === null ? 'The secret stays as it was.' : `  secret        ${secret}\n${ONCE}`;
@@ -92,7 +92,8 @@ export const webhookResume = defineAct({
   amounts: () => [],
   report: async (_tx, context, { result: resumed }) => ({
     json: resumed,
-    text: `${webhookText(resumed, context)}\n'reckoner deliver' sends them now.`,
+    text: webhookText(resumed, context),
+    remedies: [{ ...DELIVER, label: 'Send them now' }],
   }),
 });
 

@@ -159,8 +159,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
       if (environment.name === 'production' && missing.length > 0) {
         found.push(problem('settings', `${plural(missing.length, 'item')} missing: see 'reckoner init --check'`));
       } else found.push(ok('settings', join(environment.home, 'settings.json')));
-      const { attention, findings } = await readStatus(tx, { environment, settings });
-      const needed = attention.length + findings.length;
+      const needed = (await readStatus(tx, { environment, settings })).findings.length;
       found.push(
         needed > 0
           ? warning('status', `${plural(needed, 'item')} for a person: see 'reckoner status'`)

@@ -28,7 +28,7 @@ import {
   WEEK_HOURS,
 } from '../reports/job-attention.ts';
 import { purge } from '../reports/purge.ts';
-import { readStatus, readStatusAndAttention } from '../reports/status.ts';
+import { readStatus, readStatusAndItems } from '../reports/status.ts';
 import { readSealsOf } from '../seals/queries.ts';
 import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
@@ -37,7 +37,7 @@ import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
-import { withCommands } from './remedies.ts';
+import { inCommands } from './remedies.ts';
 
 interface Job extends Context {
   readonly name: string;
@@ -191,11 +191,11 @@ export const runWatch = (): Promise<number> =>
 
 async function tellOperations(job: Job): Promise<number> {
   const { database, log } = job;
-  const { status, attention } = await database.reading((tx) => readStatusAndAttention(tx, job));
-  for (const { sentence, remedies = [] } of attention) log.warn(await withCommands(sentence, remedies));
+  const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
+  for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
     // Not the sentences: they hold times and counts, and would be new each day.
-    ...{ job: job.name, items: attention.flatMap(({ about }) => about) },
+    ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
   const untold = await database.transaction((tx) => readUntold(tx, found));

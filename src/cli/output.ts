@@ -5,7 +5,7 @@ import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { fitLines, printableLines, table as textTable } from '../text-table.ts';
-import { withCommands } from './remedies.ts';
+import { remediesJson, withCommands } from './remedies.ts';
 
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
@@ -91,7 +91,8 @@ export async function reportError(thrown: unknown, json: boolean): Promise<numbe
     const { facts, code, remedies } = error;
     const message = remedies.length === 0 ? error.message : await withCommands(error.message, remedies);
     if (json) {
-      process.stdout.write(jsonText({ error: { code, message, ...facts, ...(remedies.length > 0 && { remedies }) } }));
+      const said = remedies.length > 0 && { remedies: await remediesJson(remedies) };
+      process.stdout.write(jsonText({ error: { code, message, ...facts, ...said } }));
     }
     process.stderr.write(`${printableLines(message)}\n`);
     return error.exit;

@@ -7,6 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
+import { type ToDo, toDo } from '../remedy.ts';
 
 /** A partner that skipped one of these months is not expected. With one closed month, that one decides. */
 const MONTHS_COMPARED = 2;
@@ -100,13 +101,14 @@ export function undecidedFeeds(
   };
 }
 
-/** The options by which an incomplete month closes. */
-export const optionsToClose = (feeds: Feeds): string =>
-  feeds.empty
-    ? '--allow-empty'
-    : missingFeeds(feeds)
-        .map(({ partner_id }) => `--without ${partner_id}`)
-        .join(' ');
+/** What closes an incomplete month all the same. */
+export const closeAnyway = (feeds: Feeds): ToDo => {
+  const { month, empty } = feeds;
+  const without = missingFeeds(feeds).map(({ partner_id }) => partner_id);
+  return empty
+    ? toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales')
+    : toDo('Close without them', 'month.close', { month, without }, 'if they had no sales');
+};
 
 /** Refuses a month that has no rows at all, or lacks an expected feed, unless the operator accepted that. */
 export function refuseMissingFeeds(feeds: Feeds, decision: FeedDecision): void {

@@ -264,3 +264,9 @@ export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) =
 export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
 );
+
+/** A document's number stays on one line. */
+export const inOneLine = (text: string): ComponentChildren[] =>
+  text
+    .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)
+    .map((part, at) => (at % 2 === 1 ? <span class="number">{part}</span> : part));

@@ -2,11 +2,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
+import { inOneLine } from './kit.tsx';
 import { outerPage, page, type Reader } from './page.tsx';
 import { Remedies } from './remedies.tsx';
 import { settingsNow } from './route.ts';
 import { themeOf } from './session.ts';
-import { Words } from './words.tsx';
 
 const TITLES: Partial<Record<Refusal['code'], string>> = {
   page_unknown: 'Page not found',
@@ -29,7 +29,7 @@ export const problemPage = (reader: Reader, refusal: Refusal): string =>
     content: (
       <>
         <p class="problem" role="alert">
-          <Words user={reader}>{refusal.message}</Words>
+          {inOneLine(refusal.message)}
         </p>
         {refusal.remedies.length > 0 && (
           <p class="buttons">

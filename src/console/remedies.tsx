@@ -1,20 +1,40 @@
-/** Remedies as links to the acts, for those who may do them. */
+/** Remedies as links: to acts for those who may do them, and to pages. What only the machine does is a command. */
 import type { Remedy } from '../remedy.ts';
-import { ActLink, type Seer, type Whose } from './act-link.tsx';
+import { ActLink, type Seer, seesAll, type Whose } from './act-link.tsx';
 
-export const Remedies = ({
-  remedies,
-  user,
-  partner,
-  tone,
-}: {
-  remedies: readonly Remedy[];
-  user: Seer;
-  partner: Whose;
-  tone?: 'small';
-}) =>
-  remedies.map(({ label, action, input }) => (
-    <ActLink user={user} act={action} partner={partner} input={input} tone={tone}>
-      {label}
-    </ActLink>
+interface Seen {
+  readonly user: Seer;
+  readonly partner: Whose;
+  readonly tone?: 'small';
+}
+
+export const Remedies = ({ remedies, ...seen }: Seen & { remedies: readonly Remedy[] }) =>
+  remedies.map((remedy) => (
+    <>
+      <One remedy={remedy} {...seen} />{' '}
+    </>
   ));
+
+function One({ remedy, user, partner, tone }: Seen & { remedy: Remedy }) {
+  const { label, when } = remedy;
+  if ('action' in remedy) {
+    return (
+      <ActLink user={user} act={remedy.action} partner={partner} input={remedy.input} tone={tone}>
+        {when === undefined ? label : `${label} ${when}`}
+      </ActLink>
+    );
+  }
+  const { command, page, ofAll } = remedy;
+  if (page !== undefined && (ofAll !== true || seesAll(user))) {
+    return (
+      <a class={tone === undefined ? 'button' : `button ${tone}`} href={page}>
+        {label}
+      </a>
+    );
+  }
+  return page === undefined ? (
+    <span class="soft">
+      {label}: <code>{`reckoner ${command}`}</code>
+    </span>
+  ) : null;
+}

@@ -341,8 +341,8 @@ export function remedyFor(output: string, folder: string): string {
   }
   if (/incompatible with server/.test(output)) {
     return (
-      "Run 'reckoner backup FILE' with the release of this program that made the data, move " +
-      `${folder} away, and run 'reckoner restore FILE' with this one.`
+      'Make a backup with the release of this program that made the data, move ' +
+      `${folder} away, and restore the backup with this one.`
     );
   }
   return `See ${join(folder, 'server.log')}. If it cannot be repaired, ${OWN_DATABASE}.`;

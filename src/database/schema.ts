@@ -176,12 +176,12 @@ function isOfThisDatabase(
 
 /** The record is in the database; the facts in it must be those of the release. */
 function recordDifferences({ objects }: SchemaRecord): SchemaComparison['differences'] {
-  if (Object.keys(objects).length === 0) return [{ object: RECORD, detail: `is missing: run 'reckoner migrate'` }];
+  if (Object.keys(objects).length === 0) return [{ object: RECORD, detail: 'is missing: migrate the database' }];
   const names = Object.keys(objects).sort();
   const [whole, roleless] = readRelease();
   const digest = digestOf(names.map((object) => lineOf(object, objects[object]?.[0] ?? '')));
   if (digest === ('role reckoner_app' in objects ? whole : roleless)) return [];
-  return [{ object: RECORD, detail: `is not of this version's migrations: run 'reckoner migrate'` }];
+  return [{ object: RECORD, detail: "is not of this version's migrations: migrate the database" }];
 }
 
 async function describeChanged(tx: Transaction, changed: readonly string[], { objects }: SchemaRecord) {

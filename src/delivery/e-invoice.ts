@@ -141,7 +141,7 @@ export function whyNoEInvoice({ format, parties, currency, taxes, instructions }
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   if (lacks.length === 0) return undefined;
   const steps = lacks.some(({ file }) => file === 'partners.json') ? 'Fill it in, import partners.json' : 'Fill it in';
-  const cure = `${steps} and run 'reckoner deliver'; what the document itself says wrongly is corrected by a rerun`;
+  const cure = `${steps} and deliver it; what the document itself says wrongly is corrected by a rerun`;
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
 }
 

@@ -113,6 +113,4 @@ export function instructionsOf(
 }
 
 const noInstructions = ({ currency }: DocumentRow): HoldReason =>
-  new HoldReason(
-    `no payment instructions for ${currency} are in force: 'reckoner instructions adopt' takes over settings.json`,
-  );
+  new HoldReason(`no payment instructions for ${currency} are in force: adopt those of settings.json`);

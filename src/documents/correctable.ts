@@ -33,10 +33,8 @@ export async function invoiceToCorrect(
 }
 
 /** What an invoice without a balance is. The status is `paid` also where the rest was written off. */
-export const howSettled = ({ number, written_off }: Pick<DocumentRow, 'number' | 'written_off'>): string =>
-  !isZero(written_off)
-    ? `is written off; 'reckoner invoice write-off ${number} --undo --reason R' reopens it`
-    : 'is paid';
+export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
+  isZero(written_off) ? 'is paid' : 'is written off; to undo the write-off reopens it';
 
 type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
 

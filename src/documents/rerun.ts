@@ -15,7 +15,7 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { readPartners } from '../partners/queries.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import type { Remedy } from '../remedy.ts';
+import { type Remedy, toDo } from '../remedy.ts';
 import { refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
@@ -56,6 +56,7 @@ export interface Rerun {
     readonly why: readonly string[];
     /** Why it could not be replaced either; null if it could. */
     readonly refused: string | null;
+    readonly remedies: readonly Remedy[];
   }[];
   /** Documents that differ but may not be replaced, with the reason. */
   readonly refused: readonly {
@@ -98,8 +99,13 @@ async function documentToRerun(
     throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
   }
   if (purpose === 'opening') {
-    const instead = `'reckoner opening reverse ${number} --reason R' takes it back; a corrected file carries it over again.`;
-    throw refuse('carried_over', { number, act: 'run again', instead });
+    const remedies = [toDo('Reverse it', 'opening.reverse', { numbers: [number] })];
+    throw refuse('carried_over', {
+      number,
+      act: 'run again',
+      instead: 'A corrected file carries it over again.',
+      remedies,
+    });
   }
   if (purpose !== 'month') throw refuse('not_of_the_ledger', { number, purpose });
   return { number: last.number, month, partner_id };
@@ -195,6 +201,7 @@ async function rerun(
           number,
           why: differences,
           refused: refusals.get(number)?.message ?? null,
+          remedies: refusals.get(number)?.remedies ?? [],
         })),
     refused: [...(changed ? refusals : [])].flatMap(([number, refusal]) =>
       refusal === undefined

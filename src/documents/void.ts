@@ -8,6 +8,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { toDo } from '../remedy.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { dateOfAct, type IssueContext } from './issue/context.ts';
@@ -19,8 +20,8 @@ export async function voidDocument(
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
   if (document.purpose === 'opening') {
-    const instead = `'reckoner opening reverse ${number} --reason R' takes it back.`;
-    throw refuse('carried_over', { number, act: 'voided', instead });
+    const remedies = [toDo('Reverse it', 'opening.reverse', { numbers: [number] })];
+    throw refuse('carried_over', { number, act: 'voided', instead: '', remedies });
   }
   refuseSettled(document, 'voided');
   const today = await dateOfAct(tx, context);

@@ -1,7 +1,8 @@
 /** Refusals about ledger rows, the month close and verification. */
 import { fieldName } from '../field-names.ts';
+import { SEE, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { badInput, refused, undecided } from './definition.ts';
+import { badInput, refused, says, undecided } from './definition.ts';
 
 export const CLOSE = {
   import_overtaken: refused<Record<string, never>>(
@@ -9,33 +10,40 @@ export const CLOSE = {
       'Another process recorded a row of this import while it ran, so nothing was imported. ' +
       'Run the import again: it counts that row as a duplicate.',
   ),
-  row_unknown: badInput<{ entry_id: number }>(
-    (f) =>
-      `No such ledger row: ${f.entry_id}. The column entry_id of 'reckoner export ledger --month MONTH --format csv --out DIR' lists the ids of all rows.`,
+  row_unknown: badInput<{ entry_id: number }>((f) =>
+    says(
+      `No such ledger row: ${f.entry_id}. Of exported rows, the column entry_id has the ids.`,
+      toRun('Export the rows of a month', 'export ledger --month MONTH --format csv --out DIR'),
+    ),
   ),
-  event_unknown: badInput<{ event_id: number }>(
-    (f) =>
-      `No such audit event: ${f.event_id}. 'reckoner export events --month MONTH --out DIR' lists the ids of all events.`,
+  event_unknown: badInput<{ event_id: number }>((f) =>
+    says(
+      `No such audit event: ${f.event_id}.`,
+      toRun('Export the events of a month with their ids', 'export events --month MONTH --out DIR'),
+    ),
   ),
-  not_sealed: refused<{ subject: string }>(
-    (f) =>
-      `No seal covers ${f.subject} yet, so it cannot be proved. The close of the next month seals it: ` +
-      "prove it after 'reckoner close'.",
+  not_sealed: refused<{ subject: string }>((f) =>
+    says(
+      `No seal covers ${f.subject} yet, so it cannot be proved. The close of the next month seals it: prove it after that.`,
+      toDo('Close what is due', 'month.close'),
+    ),
   ),
-  not_as_sealed: refused<{ subject: string; month: string; table: string }>(
-    (f) =>
-      `${f.table} is not as the seal of ${f.month} covers it, so ${f.subject} cannot be proved. ` +
-      "'reckoner verify' names what differs.",
+  not_as_sealed: refused<{ subject: string; month: string; table: string }>((f) =>
+    says(`${f.table} is not as the seal of ${f.month} covers it, so ${f.subject} cannot be proved.`, SEE.differences),
   ),
-  month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>(
-    (f) =>
+  month_not_ended: refused<{ month: string; time_zone: string; ends_at: string }>((f) =>
+    says(
       `${f.month} has not ended in every time zone: in ${f.time_zone} it ends at ${f.ends_at.slice(0, 16).replace('T', ' ')}. ` +
-      'Close it after that. Use --dry-run to preview a month that is still running.',
+        'Close it after that.',
+      toRun('Preview a month that is still running', `close ${f.month} --dry-run`, '/console/close'),
+    ),
   ),
-  earlier_month_open: refused<{ month: string; open: string; entries: number }>(
-    (f) =>
-      `${f.month} cannot be closed while ${f.open} is open with ${plural(f.entries, 'ledger row')}. ` +
-      `Close ${f.open} first, or run 'reckoner close' without a month to close all due months in order.`,
+  earlier_month_open: refused<{ month: string; open: string; entries: number }>((f) =>
+    says(
+      `${f.month} cannot be closed while ${f.open} is open with ${plural(f.entries, 'ledger row')}.`,
+      toDo(`Close ${f.open} first`, 'month.close', { month: f.open }),
+      toDo('Close all due months in order', 'month.close', {}, 'instead'),
+    ),
   ),
   tax_rule_missing: refused<{
     month: string;
@@ -78,36 +86,44 @@ export const CLOSE = {
   before_first_month: refused<{ month: string; first: string }>(
     (f) => `${f.month} is before the first month, ${f.first}. Its rows are billed in ${f.first} or later.`,
   ),
-  earlier_books_open: refused<{ month: string; open: string }>(
-    (f) =>
-      `The books of ${f.month} cannot be closed while those of ${f.open} are open. ` +
-      `Run 'reckoner books close ${f.open}' first.`,
+  earlier_books_open: refused<{ month: string; open: string }>((f) =>
+    says(
+      `The books of ${f.month} cannot be closed while those of ${f.open} are open.`,
+      toDo(`Close those of ${f.open} first`, 'books.close', { month: f.open }),
+    ),
   ),
   bank_feed_behind: refused<{
     month: string;
     ends_on: string;
     accounts: readonly { account: string; reported_to: string }[];
-  }>(
-    (f) =>
+  }>((f) =>
+    says(
       `The books of ${f.month} cannot be closed before the bank has reported to ${f.ends_on}: ` +
-      `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
-      `Import the missing files with 'reckoner payment import FILE'. For an account that reports no more, use ` +
-      `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')}, or name it in ended_bank_accounts of settings.json.`,
+        `${f.accounts.map(({ account, reported_to }) => `account ${account} is reported to ${reported_to}`).join(', ')}. ` +
+        `An account that reports no more is left out by ${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')}, or named ` +
+        'in ended_bank_accounts of settings.json.',
+      toDo('Import the missing files', 'payment.import'),
+    ),
   ),
   bank_feed_gap: refused<{
     month: string;
     gaps: readonly { account: string; exception: string; reason: string }[];
-  }>(
-    (f) =>
+  }>((f) =>
+    says(
       `The books of ${f.month} cannot be closed while a bank statement is missing or wrong: ` +
-      `${f.gaps.map(({ reason }) => reason).join('; ')}. Import the missing files with 'reckoner payment import FILE'. ` +
-      `For a gap that cannot be filled, run 'reckoner payment close-exception ${f.gaps[0]?.exception} --reason R'.`,
+        `${f.gaps.map(({ reason }) => reason).join('; ')}.`,
+      toDo('Import the missing files', 'payment.import'),
+      ...f.gaps
+        .slice(0, 1)
+        .map(({ exception }) => toDo('Close a gap that cannot be filled', 'payment.close_exception', { exception })),
+    ),
   ),
-  possible_duplicates_open: refused<{ month: string; payments: readonly string[] }>(
-    (f) =>
+  possible_duplicates_open: refused<{ month: string; payments: readonly string[] }>((f) =>
+    says(
       `The books of ${f.month} cannot be closed while ${f.payments.join(', ')} may be ` +
-      `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would stand in them twice. ` +
-      `'reckoner payment exceptions' names the commands that decide it.`,
+        `${f.payments.length === 1 ? 'a duplicate' : 'duplicates'}: the same money would be in them twice.`,
+      { ...SEE.exceptions, label: 'See what decides it' },
+    ),
   ),
   signing_key_missing: refused<{ seal: string; key: string }>(
     (f) =>
@@ -125,41 +141,56 @@ export const CLOSE = {
     partners: readonly { partner_id: string; name: string }[];
     /** The partners that the command named already. */
     without?: readonly string[] | undefined;
-  }>(
-    (f) =>
+  }>((f) =>
+    says(
       `${f.month} was not closed: ${plural(f.partners.length, 'active partner')} that had rows in each of the last closed ` +
-      `months ${f.partners.length === 1 ? 'has' : 'have'} none in it: ` +
-      `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows. If they had ` +
-      `no sales, close with 'reckoner close ${f.month} ` +
-      `${[...(f.without ?? []), ...f.partners.map(({ partner_id }) => partner_id)].map((id) => `--without ${id}`).join(' ')}'.`,
+        `months ${f.partners.length === 1 ? 'has' : 'have'} none in it: ` +
+        `${f.partners.map(({ partner_id, name }) => `${partner_id} (${name})`).join(', ')}. Import their rows.`,
+      toDo(
+        'Close without them',
+        'month.close',
+        {
+          month: f.month,
+          without: [...(f.without ?? []), ...f.partners.map(({ partner_id }) => partner_id)],
+        },
+        'if they had no sales',
+      ),
+    ),
   ),
-  month_empty: undecided<{ month: string }>(
-    (f) =>
-      `${f.month} was not closed: no partner has rows in it. Import the rows. If there were no sales, close with ` +
-      `'reckoner close ${f.month} --allow-empty'.`,
+  month_empty: undecided<{ month: string }>(({ month }) =>
+    says(
+      `${month} was not closed: no partner has rows in it. Import the rows.`,
+      toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales'),
+    ),
   ),
-  feed_not_missing: refused<{ month: string; partner_id: string }>(
-    (f) =>
+  feed_not_missing: refused<{ month: string; partner_id: string }>((f) =>
+    says(
       `The feed of ${f.partner_id} is not missing in ${f.month}: the partner has rows, is inactive or unknown, or is not ` +
-      `expected. Omit ${fieldName('without', f.partner_id)}. 'reckoner close ${f.month} --dry-run' lists the missing feeds.`,
+        `expected. Omit ${fieldName('without', f.partner_id)}.`,
+      toRun('See the missing feeds', `close ${f.month} --dry-run`, '/console/close'),
+    ),
   ),
-  month_not_closed: refused<{ month: string }>(
-    (f) =>
-      `${f.month} is not closed. Close it with 'reckoner close ${f.month}'; 'reckoner status' lists closed months.`,
+  month_not_closed: refused<{ month: string }>(({ month }) =>
+    says(`${month} is not closed.`, toDo('Close it', 'month.close', { month }), {
+      ...SEE.status,
+      label: 'See closed months',
+    }),
   ),
-  instructions_unchanged: refused<Record<string, never>>(
-    () =>
-      'The bank details of settings.json are in force already. Change them there (instructions), then run ' +
-      "'reckoner instructions adopt'.",
+  instructions_unchanged: refused<Record<string, never>>(() =>
+    says(
+      'The bank details of settings.json are in force already. Change them there (instructions).',
+      toDo('Then adopt them', 'instructions.adopt'),
+    ),
   ),
-  nothing_to_verify: refused<Record<string, never>>(
-    () => `The ledger is empty, so there is nothing to verify. Import rows with 'reckoner ledger import FILE'.`,
+  nothing_to_verify: refused<Record<string, never>>(() =>
+    says('The ledger is empty, so there is nothing to verify.', toDo('Import rows', 'ledger.import')),
   ),
-  clock_behind: refused<{ today: string; latest: string; number: string; act: string }>(
-    (f) =>
+  clock_behind: refused<{ today: string; latest: string; number: string; act: string }>((f) =>
+    says(
       `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.act} on ${f.latest}. ` +
-      'Nothing can be dated before an earlier event. Correct the clock and run the command again. If this clock is right, ' +
-      `one that ran ahead dated ${f.number}: the commands that correct documents take ${fieldName('onLatestDate')}, which dates the ` +
-      `correction on ${f.latest}.`,
+        'Nothing can be dated before an earlier event. Correct the clock and try again. If this clock is right, one that ' +
+        `ran ahead dated ${f.number}: what corrects documents takes ${fieldName('onLatestDate')}, which dates the correction on ` +
+        `${f.latest}.`,
+    ),
   ),
 } as const;

@@ -9,6 +9,8 @@ export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 /** What happened, to what, and what to do now; or that as data. */
 export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
 
+export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
+
 export interface Definition<Facts> {
   readonly exit: ExitStatus;
   /** The HTTP status of the answer. */

@@ -1,6 +1,7 @@
 /** Refusals about documents, their corrections and their e-mails. */
 import { fieldName } from '../field-names.ts';
-import { badInput, refused } from './definition.ts';
+import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { badInput, refused, says } from './definition.ts';
 
 /** Characters of a field that no font has. */
 export interface UnprintableField {
@@ -28,16 +29,22 @@ export const DOCUMENTS = {
     skipped?: { on: string; reason: string } | undefined;
   }>(
     (f) =>
-      f.skipped === undefined
-        ? `No such document: ${f.number}. 'reckoner invoice list' shows all documents.`
-        : `No such document: ${f.number} was skipped on ${f.skipped.on}, because it may have been issued in a ledger that ` +
-          `was lost (${f.skipped.reason}). 'reckoner invoice list' shows all documents.`,
+      says(
+        f.skipped === undefined
+          ? `No such document: ${f.number}.`
+          : `No such document: ${f.number} was skipped on ${f.skipped.on}, because it may have been issued in a ledger that ` +
+              `was lost (${f.skipped.reason}).`,
+        SEE.documents,
+      ),
     404,
   ),
   pdf_not_rendered: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void
-      ? `${f.number} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${f.number} --void-copy'.`
-      : `${f.number} has no PDF yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
+      ? says(
+          `${f.number} was voided before its PDF was rendered.`,
+          toRun('Get its void copy', `invoice pdf ${f.number} --void-copy`),
+        )
+      : says(`${f.number} has no PDF yet: ${f.reason.replace(/\.$/, '')}.`, DELIVER),
   ),
   e_invoice_not_asked_for: refused<{
     number: string;
@@ -46,13 +53,16 @@ export const DOCUMENTS = {
   }>((f) =>
     f.document === 'statement'
       ? `${f.number} has no e-invoice: it is a statement, which asks for no money.`
-      : `${f.number} has no e-invoice: partner ${f.partner_id} asked for none when it was issued. To issue it with one, set ` +
-        `e_invoice in partners.json, import that, and run 'reckoner invoice rerun ${f.number}'.`,
+      : says(
+          `${f.number} has no e-invoice: partner ${f.partner_id} asked for none when it was issued. To issue it with one, set ` +
+            'e_invoice in partners.json and import that.',
+          toDo('Then replace it', 'invoice.rerun', { number: f.number }),
+        ),
   ),
   e_invoice_not_written: refused<{ number: string; reason: string; void: boolean }>((f) =>
     f.void
       ? `${f.number} was voided before its e-invoice was written, so that there is none.`
-      : `${f.number} has no e-invoice yet: ${f.reason.replace(/\.$/, '')}. Run 'reckoner deliver', then try again.`,
+      : says(`${f.number} has no e-invoice yet: ${f.reason.replace(/\.$/, '')}.`, DELIVER),
   ),
   characters_unprintable: refused<{
     subject: string;
@@ -63,13 +73,15 @@ export const DOCUMENTS = {
   }>((f) => {
     const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);
     const rightToLeft = f.fields.some(({ characters }) => characters.some((each) => RIGHT_TO_LEFT.test(each)));
-    return (
+    return says(
       `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
-      `one of https://fonts.google.com/noto, into ${f.folder} and run 'reckoner deliver'.` +
-      (f.number === undefined
-        ? ''
-        : ` Or correct them and run 'reckoner invoice rerun ${f.number}': the document keeps what it was issued with.`) +
-      (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : '')
+        `one of https://fonts.google.com/noto, into ${f.folder}.` +
+        (f.number === undefined ? '' : ' Or correct them and replace the document: it keeps what it was issued with.') +
+        (rightToLeft ? ' Right-to-left scripts are not supported: write them in Latin letters.' : ''),
+      DELIVER,
+      ...(f.number === undefined
+        ? []
+        : [toDo('Replace it', 'invoice.rerun', { number: f.number }, 'once they are corrected')]),
     );
   }),
   document_void: refused<{
@@ -81,8 +93,8 @@ export const DOCUMENTS = {
   }>((f) => {
     const voided = `${f.number} was voided on ${f.voided_on}`;
     if (f.replaced_by !== null) return `${voided}. Use its replacement, ${f.replaced_by}.`;
-    const remedy = { label: 'Issue a replacement', action: 'invoice.rerun', input: { number: f.number } };
-    return { says: `${voided} and has no replacement.`, remedies: f.purpose === 'month' ? [remedy] : [] };
+    const remedy = toDo('Issue a replacement', 'invoice.rerun', { number: f.number });
+    return says(`${voided} and has no replacement.`, ...(f.purpose === 'month' ? [remedy] : []));
   }),
   document_not_void: refused<{ number: string }>(
     (f) => `${f.number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.`,
@@ -95,22 +107,26 @@ export const DOCUMENTS = {
       `${f.number} was not issued by a month close (${f.purpose.replace('_', ' ')}), so it cannot be recomputed from ` +
       'ledger rows. Void it and issue a new one.',
   ),
-  payment_applied: refused<{ number: string; amount_paid: string; act: string }>(
-    (f) =>
-      `${f.number} cannot be ${f.act} while a payment of ${f.amount_paid} is applied to it. ` +
-      "Unapply the payment first ('reckoner payment list', 'reckoner payment unapply ID'), or reduce the invoice " +
-      `with 'reckoner invoice credit ${f.number} --amount A --reason R'.`,
+  payment_applied: refused<{ number: string; amount_paid: string; act: string }>(({ number, ...f }) =>
+    says(
+      `${number} cannot be ${f.act} while a payment of ${f.amount_paid} is applied to it.`,
+      seeDocument('See the payment', number),
+      toDo('Unapply it first', 'payment.unapply', { number }),
+      toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
+    ),
   ),
-  credit_used: refused<{ number: string; used: string; act: string }>(
-    (f) =>
-      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Take it back first ` +
-      `('reckoner credit unapply ${f.number} --invoice NUMBER'), or keep the credit note and correct the difference ` +
-      'with later rows.',
+  credit_used: refused<{ number: string; used: string; act: string }>((f) =>
+    says(
+      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Take that back, or keep the credit note and ` +
+        'correct the difference with later rows.',
+      toDo('Take it back first', 'credit.unapply', { creditNote: f.number }),
+    ),
   ),
-  document_written_off: refused<{ number: string; written_off: string; act: string }>(
-    (f) =>
-      `${f.number} cannot be ${f.act}: ${f.written_off} of it has been written off. Undo that first: ` +
-      `'reckoner invoice write-off ${f.number} --undo --reason R'.`,
+  document_written_off: refused<{ number: string; written_off: string; act: string }>(({ number, ...f }) =>
+    says(
+      `${number} cannot be ${f.act}: ${f.written_off} of it has been written off.`,
+      toDo('Undo that first', 'invoice.write_off_undone', { number }),
+    ),
   ),
   credit_repeated: refused<{ number: string; amount: string; by: string; on: string }>(
     (f) =>
@@ -122,24 +138,25 @@ export const DOCUMENTS = {
       `${f.amount} exceeds what can still be credited on ${f.number}: ${f.left}. ` +
       'Credits and write-offs together cannot exceed the invoice.',
   ),
-  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>(
-    (f) =>
-      `${f.credit_note} cannot be applied to ${f.number}: ${f.reason}. ` +
-      "'reckoner invoice list --status open' shows open invoices and credit notes.",
+  credit_not_applicable: refused<{ credit_note: string; number: string; reason: string }>((f) =>
+    says(`${f.credit_note} cannot be applied to ${f.number}: ${f.reason}.`, SEE.open),
   ),
   credit_amount_too_large: refused<{ amount: string; most: string; what: string }>(
     (f) => `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
-  credit_not_applied: refused<{ credit_note: string; number: string }>(
-    (f) =>
-      `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back. ` +
-      `'reckoner invoice show ${f.credit_note}' shows where its credit went.`,
+  credit_not_applied: refused<{ credit_note: string; number: string }>((f) =>
+    says(
+      `No credit of ${f.credit_note} is applied to ${f.number}, so there is nothing to take back.`,
+      seeDocument('See where its credit went', f.credit_note),
+    ),
   ),
-  credit_covers_invoice: refused<{ credit_note: string; number: string }>(
-    (f) =>
-      `${f.number} was issued with nothing due, because credit of ${f.credit_note} covers it: it has no payment page, and its ` +
-      `PDF asks for nothing. Void it with 'reckoner invoice void ${f.number} --reason R', which frees the credit. Place or ` +
-      `refund that, then reissue the invoice with 'reckoner invoice rerun ${f.number}'.`,
+  credit_covers_invoice: refused<{ credit_note: string; number: string }>(({ credit_note, number }) =>
+    says(
+      `${number} was issued with nothing due, because credit of ${credit_note} covers it: it has no payment page, and its ` +
+        'PDF asks for nothing. To void it frees the credit. Place or refund that, then reissue the invoice.',
+      toDo('Void it', 'invoice.void', { number }),
+      toDo('Then reissue it', 'invoice.rerun', { number }),
+    ),
   ),
   nothing_to_write_off: refused<{ number: string }>((f) => `${f.number} has no open balance to write off.`),
   not_written_off: refused<{ number: string }>(
@@ -150,41 +167,48 @@ export const DOCUMENTS = {
       `${f.number} has no link of our payment page that could be changed: it was not delivered yet, asks for nothing, or ` +
       'prints the link of another page.',
   ),
-  link_revoked: refused<{ number: string }>(
-    (f) =>
-      `The payment link of ${f.number} is revoked already. 'reckoner invoice link ${f.number} --rotate --reason REASON' ` +
-      'makes a new one.',
+  link_revoked: refused<{ number: string }>(({ number }) =>
+    says(
+      `The payment link of ${number} is revoked already.`,
+      toDo('Make a new one', 'invoice.link_rotate', { number }),
+    ),
   ),
-  document_on_hold: refused<{ number: string; since: string; reason: string }>((f) => ({
-    says: `${f.number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}.`,
-    remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: f.number } }],
-  })),
-  invoice_disputed: refused<{ number: string; since: string; amount: string }>((f) => ({
-    says: `${f.amount} of ${f.number} has been in dispute since ${f.since}.`,
-    remedies: [{ label: 'Close the dispute first', action: 'dispute.close', input: { number: f.number } }],
-  })),
-  invoice_not_disputed: refused<{ number: string }>(
-    (f) => `${f.number} has no open dispute. 'reckoner dispute list' shows all open disputes.`,
+  document_on_hold: refused<{ number: string; since: string; reason: string }>(({ number, ...f }) =>
+    says(
+      `${number} has been on hold since ${f.since}${f.reason === '' ? '' : ` (${f.reason})`}.`,
+      toDo('Release it', 'invoice.release', { number }),
+    ),
   ),
+  invoice_disputed: refused<{ number: string; since: string; amount: string }>(({ number, ...f }) =>
+    says(
+      `${f.amount} of ${number} has been in dispute since ${f.since}.`,
+      toDo('Close the dispute first', 'dispute.close', { number }),
+    ),
+  ),
+  invoice_not_disputed: refused<{ number: string }>((f) => says(`${f.number} has no open dispute.`, SEE.disputes)),
   dispute_exceeds_balance: refused<{ number: string; amount: string; balance: string }>(
     (f) => `${f.amount} exceeds what is open on ${f.number}: ${f.balance}. Only an open amount can be disputed.`,
   ),
   document_not_on_hold: refused<{ number: string }>((f) => `${f.number} is not on hold.`),
-  email_unknown: badInput<{ email: number }>(
-    (f) => `There is no e-mail ${f.email}. 'reckoner email list' shows the e-mails with their numbers.`,
+  email_unknown: badInput<{ email: number }>((f) =>
+    says(`There is no e-mail ${f.email}.`, toRun('See the e-mails with their numbers', 'email list')),
   ),
-  email_unfinished: refused<{ email: number; status: string; reason: string }>(
-    (f) =>
+  email_unfinished: refused<{ email: number; status: string; reason: string }>((f) =>
+    says(
       `E-mail ${f.email} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
-      "Supply what is missing and run 'reckoner deliver'.",
+        'Supply what is missing.',
+      DELIVER,
+    ),
   ),
-  email_not_dismissible: refused<{ email: number; because: string }>(
-    (f) => `E-mail ${f.email} cannot be dismissed: ${f.because}.`,
+  email_not_dismissible: refused<{ email: number; because: string; remedies: readonly Remedy[] }>((f) =>
+    says(`E-mail ${f.email} cannot be dismissed: ${f.because}.`, ...f.remedies),
   ),
-  document_email_unfinished: refused<{ number: string; status: string; reason: string }>(
-    (f) =>
+  document_email_unfinished: refused<{ number: string; status: string; reason: string }>((f) =>
+    says(
       `The e-mail of ${f.number} has not been sent yet: it is ${f.status}${f.reason === '' ? '' : ` (${f.reason})`}. ` +
-      "Supply what is missing and run 'reckoner deliver'. An e-mail can be resent once it is sent, failed or uncertain.",
+        'Supply what is missing. An e-mail can be resent once it is sent, failed or uncertain.',
+      DELIVER,
+    ),
   ),
   recipient_refused: refused<{ address: string }>(
     (f) => `${f.address} is not in sandbox_recipients in settings.json. A sandbox sends mail only to those recipients.`,

@@ -1,13 +1,14 @@
 /** Refusals about arguments, files, backups and exports. */
 import { fieldName } from '../field-names.ts';
 import type { AmountProblem } from '../money.ts';
-import { badInput, COMMAND_SECONDS, failed, refused, someOf } from './definition.ts';
+import { type Remedy, toRun } from '../remedy.ts';
+import { badInput, COMMAND_SECONDS, failed, refused, says, someOf } from './definition.ts';
 
 export type AmountFault = AmountProblem['code'] | 'amount_not_positive';
 
 export const FILES = {
-  argument_invalid: badInput<{ argument: string; value: string; reason: string }>(
-    (f) => `${f.argument} '${f.value}' ${f.reason}.`,
+  argument_invalid: badInput<{ argument: string; value: string; reason: string; remedies?: readonly Remedy[] }>((f) =>
+    says(`${f.argument} '${f.value}' ${f.reason}.`, ...(f.remedies ?? [])),
   ),
   amount_invalid: badInput<{ argument: string; value: string; currency: string; problem: AmountFault; reason: string }>(
     (f) => `${f.argument} '${f.value}' ${f.reason}.`,
@@ -26,9 +27,10 @@ export const FILES = {
     /** The command that was called, `invoice void`; left out where it is not known. */
     command?: string | undefined;
   }>((f) =>
-    f.command === undefined
-      ? `${f.reason}. Run 'reckoner --help' for the commands.`
-      : `${f.reason}. Run 'reckoner ${f.command} --help' for its options.`,
+    says(
+      `${f.reason}.`,
+      f.command === undefined ? toRun('See the commands', '--help') : toRun('See its options', `${f.command} --help`),
+    ),
   ),
   file_unreadable: badInput<{ file: string; reason: string }>(
     (f) => `Cannot read ${f.file}: ${f.reason}. Check the path and its permissions.`,

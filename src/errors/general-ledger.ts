@@ -1,6 +1,7 @@
 /** Refusals of the general-ledger hand-off. */
 import { fieldName } from '../field-names.ts';
-import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
+import { SEE, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
 
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>(
@@ -17,10 +18,12 @@ export const GENERAL_LEDGER = {
       `${f.accounts.map((account) => `  ${account}`).join('\n')}\n` +
       'Add a rule for each and run the command again. docs/general-ledger.md shows how.',
   ),
-  books_open: refused<{ month: string }>(
-    (f) =>
-      `The books of ${f.month} are open, so its journal can still change. Run 'reckoner books close ${f.month}' first. ` +
-      `Or export it with ${fieldName('preliminary')}: once the books are closed, another export gives what changed.`,
+  books_open: refused<{ month: string }>((f) =>
+    says(
+      `The books of ${f.month} are open, so its journal can still change. Or export it with ` +
+        `${fieldName('preliminary')}: once the books are closed, another export gives what changed.`,
+      toDo('Close them first', 'books.close', { month: f.month }),
+    ),
   ),
   gl_decimals_unsupported: badInput<{ month: string; format: string; currencies: readonly string[] }>(
     (f) =>
@@ -44,10 +47,11 @@ export const GENERAL_LEDGER = {
       `${f.month} was never exported as ${f.format}, so nothing can move to other accounts. Run the command without ` +
       `${fieldName('reclassify')}.`,
   ),
-  gl_part_unknown: badInput<{ month: string; format: string; part: number; parts: number }>(
-    (f) =>
-      `${f.month} has no part ${f.part} as ${f.format}: ${f.parts === 0 ? 'it was not exported' : `it has ${f.parts}`}. ` +
-      "'reckoner gl list' shows what was exported.",
+  gl_part_unknown: badInput<{ month: string; format: string; part: number; parts: number }>((f) =>
+    says(
+      `${f.month} has no part ${f.part} as ${f.format}: ${f.parts === 0 ? 'it was not exported' : `it has ${f.parts}`}.`,
+      { ...toRun('See what was exported', 'gl list', '/console/reports/general-ledger'), ofAll: true },
+    ),
   ),
   rates_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
@@ -57,9 +61,10 @@ export const GENERAL_LEDGER = {
       `The rates file has no rate for ${f.currencies.join(', ')}, in which accounts have balances. Add under "rates" what ` +
       `one ${f.currencies.length === 1 ? f.currencies[0] : 'unit of each'} is in ${f.into}, and run the command again.`,
   ),
-  gl_not_tied: refused<{ month: string; accounts: readonly string[] }>(
-    (f) =>
-      `Nothing was exported: the postings of ${f.month} differ from its trial balance in ` +
-      `${f.accounts.join(', ')}. 'reckoner verify' names what is wrong.`,
+  gl_not_tied: refused<{ month: string; accounts: readonly string[] }>((f) =>
+    says(
+      `Nothing was exported: the postings of ${f.month} differ from its trial balance in ${f.accounts.join(', ')}.`,
+      SEE.differences,
+    ),
   ),
 } as const;

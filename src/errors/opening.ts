@@ -1,6 +1,7 @@
 /** Refusals about openings: the open items of the system before. */
+import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { badInput, bullets, type LineProblem, refused } from './definition.ts';
+import { badInput, bullets, type LineProblem, refused, says } from './definition.ts';
 
 const MOST_SHOWN = 20;
 
@@ -13,10 +14,12 @@ export const OPENING = {
     (f) =>
       `Nothing was carried over: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and import it again.`,
   ),
-  opening_clash: refused<{ file: string; problems: readonly LineProblem[] }>(
-    (f) =>
+  opening_clash: refused<{ file: string; problems: readonly LineProblem[] }>((f) =>
+    says(
       `Nothing was carried over: ${f.file} does not fit this ledger.\n${some(f.problems)}\n` +
-      "Correct the file, or reverse what was carried over before ('reckoner opening reverse NUMBER --reason R'), and import it again.",
+        'Correct the file, or reverse what was carried over before, and import it again.',
+      toDo('Reverse an item', 'opening.reverse'),
+    ),
   ),
   opening_control_differs: refused<{
     file: string;
@@ -38,23 +41,41 @@ export const OPENING = {
       `Nothing can be entered on the cut-over of ${f.cut_over_on}: the books before ${f.earliest} are closed. ` +
       `Carry the items over as of ${f.earliest} or a later day.`,
   ),
-  opening_unknown: badInput<{ opening: number }>(
-    (f) => `There is no opening ${f.opening}. 'reckoner opening list' shows all openings.`,
+  opening_unknown: badInput<{ opening: number }>((f) =>
+    says(`There is no opening ${f.opening}.`, toRun('See all openings', 'opening list')),
   ),
-  opening_item_unknown: badInput<{ number: string }>(
-    (f) =>
-      `No item ${f.number} was carried over, or it is reversed. 'reckoner opening show ID' lists the items of an opening.`,
+  opening_item_unknown: badInput<{ number: string }>((f) =>
+    says(
+      `No item ${f.number} was carried over, or it is reversed.`,
+      toRun('See the items of an opening', 'opening show ID'),
+    ),
   ),
-  opening_items_used: refused<{ items: readonly { number: string; reason: string }[] }>(
-    (f) =>
-      `Nothing was reversed: ${plural(f.items.length, 'item is', 'items are')} in use.\n` +
-      `${bullets(f.items.slice(0, MOST_SHOWN).map(({ number, reason }) => ({ path: number, reason })))}\n` +
-      'Take that back first, or correct the item as any invoice: credit it, or write it off.',
-  ),
+  opening_items_used: refused<{
+    items: readonly {
+      number: string;
+      used: 'paid' | 'credited' | 'written_off' | 'applied';
+      reason: string;
+    }[];
+  }>(({ items }) => {
+    const is = (...kinds: string[]) => items.some(({ used }) => kinds.includes(used));
+    const [writtenOff] = items.filter(({ used }) => used === 'written_off');
+    return says(
+      `Nothing was reversed: ${plural(items.length, 'item is', 'items are')} in use.\n` +
+        `${bullets(items.slice(0, MOST_SHOWN).map(({ number, reason }) => ({ path: number, reason })))}\n` +
+        'Take that back first, or correct the item as any invoice: credit it, or write it off.',
+      ...(is('paid', 'applied') ? [toDo('Unapply a payment', 'payment.unapply')] : []),
+      ...(writtenOff === undefined
+        ? []
+        : [toDo('Undo a write-off', 'invoice.write_off_undone', { number: writtenOff.number })]),
+    );
+  }),
   comparison_invalid: badInput<{ file: string; problems: readonly LineProblem[] }>(
     (f) => `Nothing was compared: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and compare again.`,
   ),
-  carried_over: refused<{ number: string; act: string; instead: string }>(
-    (f) => `${f.number} was carried over from the system before, so it cannot be ${f.act}. ${f.instead}`,
+  carried_over: refused<{ number: string; act: string; instead: string; remedies: readonly Remedy[] }>((f) =>
+    says(
+      `${f.number} was carried over from the system before, so it cannot be ${f.act}. ${f.instead}`.trimEnd(),
+      ...f.remedies,
+    ),
   ),
 } as const;

@@ -1,6 +1,7 @@
 /** Refusals about partners, their API clients and their webhooks. */
 import { fieldName } from '../field-names.ts';
-import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
+import { SEE, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
 
 export const PARTNERS = {
   partners_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
@@ -14,35 +15,34 @@ export const PARTNERS = {
     (f) => `No partner was imported: partner ${f.partner_id} cannot have this parent: ${f.reason}.`,
   ),
   partner_unknown: badInput<{ partner_id: string }>(
-    (f) => `No such partner: ${f.partner_id}. 'reckoner partner list' shows all partners.`,
+    (f) => says(`No such partner: ${f.partner_id}.`, SEE.partners),
     404,
   ),
   webhook_url_invalid: badInput<{ url: string; reason: string }>(
     (f) => `Events cannot be sent to ${f.url}: it ${f.reason}. Ask the partner for another URL.`,
   ),
-  webhook_missing: badInput<{ partner_id: string }>(
-    (f) =>
-      `Partner ${f.partner_id} has no webhook. 'reckoner webhook set ${f.partner_id} --url URL' sets one; ` +
-      "'reckoner webhook list' shows all.",
+  webhook_missing: badInput<{ partner_id: string }>((f) =>
+    says(
+      `Partner ${f.partner_id} has no webhook.`,
+      toDo('Set one', 'webhook.set', { partnerId: f.partner_id }),
+      toRun('See all webhooks', 'webhook list'),
+    ),
   ),
   webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number }>(
     (f) =>
       `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
       'Name a position up to that; 0 sends all events.',
   ),
-  webhook_key_unusable: refused<{ variable: string; reason: string }>(
-    (f) =>
+  webhook_key_unusable: refused<{ variable: string; reason: string }>((f) =>
+    says(
       `Webhooks cannot be signed: ${f.variable} ${f.reason}. Set it as it was when the webhook was set, or to a new key ` +
-      "('openssl rand -hex 32') and run 'reckoner webhook rotate PARTNER' for each webhook.",
+        "('openssl rand -hex 32').",
+      toDo('Rotate the secret of each webhook', 'webhook.rotate', {}, 'if the key is new'),
+    ),
   ),
-  client_unknown: badInput<{ client_id: string }>(
-    (f) => `No such client: ${f.client_id}. 'reckoner client list' shows all clients.`,
-    404,
-  ),
-  client_revoked: refused<{ client_id: string }>(
-    (f) =>
-      `Client ${f.client_id} has been revoked, which is permanent. ` +
-      "Create another one with 'reckoner client create PARTNER'.",
+  client_unknown: badInput<{ client_id: string }>((f) => says(`No such client: ${f.client_id}.`, SEE.clients), 404),
+  client_revoked: refused<{ client_id: string }>((f) =>
+    says(`Client ${f.client_id} has been revoked, which is permanent.`, toDo('Create another one', 'client.create')),
   ),
   client_secrets_live: refused<{ client_id: string; ends_at: string }>(
     (f) =>

@@ -1,30 +1,37 @@
 /** Refusals about pauses of the ledger and numbers that are skipped after a restore. */
 
+import { toDo, toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
-import { type Definition, EXIT, refused } from './definition.ts';
+import { type Definition, EXIT, refused, says } from './definition.ts';
 
 export interface OpenPause {
   readonly since: string;
   readonly reason: string;
 }
 
+export const END_PAUSE = toRun('End the pause', 'resume');
+
 const paused: Definition<OpenPause> = {
   exit: EXIT.refused,
   http: 503,
   sentence: (f) =>
-    `The ledger has been paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded until ` +
-    "'reckoner resume'.",
+    says(
+      `The ledger has been paused since ${minuteOf(f.since)}: ${f.reason}. Nothing closes, is issued, sent or recorded.`,
+      END_PAUSE,
+    ),
 };
 
 export const PAUSES = {
   paused,
-  already_paused: refused<OpenPause>(
-    (f) =>
-      `The ledger has already been paused since ${minuteOf(f.since)}: ${f.reason}. 'reckoner resume' ends the pause; ` +
-      'pause again after it to give another reason.',
+  already_paused: refused<OpenPause>((f) =>
+    says(
+      `The ledger has already been paused since ${minuteOf(f.since)}: ${f.reason}. To give another reason, end the pause and ` +
+        'pause again.',
+      END_PAUSE,
+    ),
   ),
-  not_paused: refused<Record<string, never>>(
-    () => "The ledger is not paused, so there is nothing to resume. 'reckoner pause --reason REASON' pauses it.",
+  not_paused: refused<Record<string, never>>(() =>
+    says('The ledger is not paused, so there is nothing to resume.', toDo('Pause it', 'ledger.pause')),
   ),
   numbers_missing: refused<{ last: readonly string[] }>(
     (f) =>

@@ -1,8 +1,11 @@
 /** Refusals about bank files, payments, payouts and processor events. */
 import { fieldName } from '../field-names.ts';
-import { badInput, bullets, type FieldProblem, refused } from './definition.ts';
+import { type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+const PAYOUTS = 'payment payouts';
 
 export const PAYMENTS = {
   bank_format_unknown: badInput<{ file: string; formats: readonly string[] }>(
@@ -41,54 +44,61 @@ export const PAYMENTS = {
       `Nothing was recorded: ${f.file} is incomplete or was changed, because its totals do not match its lines:\n` +
       `${bullets(f.problems)}\nAsk the bank for the file again.`,
   ),
-  exception_unknown: refused<{ exception: string }>(
-    (f) => `No such open exception: '${f.exception}'. 'reckoner payment exceptions' lists all open exceptions.`,
+  exception_unknown: refused<{ exception: string }>((f) =>
+    says(`No such open exception: '${f.exception}'.`, SEE.exceptions),
   ),
-  exception_needs_action: refused<{ exception: string; reason: string; ends: string }>(
-    (f) => `${f.exception} (${f.reason}) cannot be closed with a note. Resolve it with ${f.ends}.`,
+  exception_needs_action: refused<{ exception: string; reason: string; needs: string; remedies: readonly Remedy[] }>(
+    (f) => says(`${f.exception} (${f.reason}) cannot be closed with a note. ${f.needs}`.trimEnd(), ...f.remedies),
   ),
-  payment_unknown: badInput<{ payment_id: number }>(
-    (f) => `No such payment: ${f.payment_id}. 'reckoner payment list' shows all payments.`,
-  ),
-  payment_not_applicable: refused<{ payment_id: number; number: string; reason: string }>(
-    (f) => `Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`,
-  ),
+  payment_unknown: badInput<{ payment_id: number }>((f) => says(`No such payment: ${f.payment_id}.`, SEE.payments)),
+  payment_not_applicable: refused<{
+    payment_id: number;
+    number: string;
+    reason: string;
+    /** Of one whose payer is not known. */
+    remedies?: readonly Remedy[];
+  }>((f) => says(`Payment ${f.payment_id} cannot be applied to ${f.number}: ${f.reason}.`, ...(f.remedies ?? []))),
   bank_fee_not_applicable: refused<{ payment_id: number; fee: string; reason: string }>(
     (f) => `Payment ${f.payment_id} cannot be applied less a bank fee of ${f.fee}: ${f.reason}.`,
   ),
-  payment_not_assignable: refused<{ payment_id: number; reason: string }>(
-    (f) => `The payer of payment ${f.payment_id} cannot be set: ${f.reason}. 'reckoner payment list' shows its payer.`,
+  payment_not_assignable: refused<{ payment_id: number; reason: string }>((f) =>
+    says(`The payer of payment ${f.payment_id} cannot be set: ${f.reason}.`, {
+      ...SEE.payments,
+      label: 'See its payer',
+    }),
   ),
-  payer_account_unknown: refused<{ account: string }>(
-    (f) => `No payer is known by the account '${f.account}'. 'reckoner payment accounts' lists all known accounts.`,
+  payer_account_unknown: refused<{ account: string }>((f) =>
+    says(`No payer is known by the account '${f.account}'.`, toRun('See all known accounts', 'payment accounts')),
   ),
-  payment_is_share: refused<{ payment_id: number }>(
-    (f) =>
+  payment_is_share: refused<{ payment_id: number }>((f) =>
+    says(
       `Payment ${f.payment_id} is a share that came through the processor, so no bank returns it. A reversed transfer ` +
-      "reverses it by itself. If it is of another quote, run 'reckoner processor unmatch TRANSACTION --quote QUOTE " +
-      `--reason R'; if you paid it back, use ${fieldName('kind', 'refunded')}.`,
+        `reverses it by itself. If you paid it back, use ${fieldName('kind', 'refunded')}.`,
+      toDo('Undo its match', 'processor.unmatch', {}, 'if it is of another quote'),
+    ),
   ),
   payment_amount_too_large: refused<{ amount: string; most: string; what: string; nothing_left?: boolean }>((f) =>
     f.nothing_left
-      ? `There is nothing ${f.what}. 'reckoner payment list' shows what became of it.`
+      ? says(`There is nothing ${f.what}.`, { ...SEE.payments, label: 'See what became of it' })
       : `${f.amount} is more than the ${f.most} ${f.what}. Give a smaller amount.`,
   ),
-  payment_nothing_applied: refused<{ payment_id: number }>(
-    (f) =>
-      `No part of payment ${f.payment_id} is applied there, so there is nothing to undo. ` +
-      "'reckoner payment list' shows its applications.",
+  payment_nothing_applied: refused<{ payment_id: number }>((f) =>
+    says(`No part of payment ${f.payment_id} is applied there, so there is nothing to undo.`, {
+      ...SEE.payments,
+      label: 'See its applications',
+    }),
   ),
-  payout_unknown: refused<{ payout_id: number }>(
-    (f) => `No such payout: ${f.payout_id}. 'reckoner payment payouts' shows all payouts.`,
+  payout_unknown: refused<{ payout_id: number }>((f) =>
+    says(`No such payout: ${f.payout_id}.`, toRun('See all payouts', PAYOUTS)),
   ),
-  payout_settled: refused<{ payout_id: number }>(
-    (f) => `Payout ${f.payout_id} is already settled. 'reckoner payment payouts' shows what it contained.`,
+  payout_settled: refused<{ payout_id: number }>((f) =>
+    says(`Payout ${f.payout_id} is already settled.`, toRun('See what it contained', PAYOUTS)),
   ),
-  payout_not_settled: refused<{ payout_id: number; reason: string }>(
-    (f) => `Payout ${f.payout_id} cannot be settled: ${f.reason}. 'reckoner payment payouts' shows open payouts.`,
+  payout_not_settled: refused<{ payout_id: number; reason: string }>((f) =>
+    says(`Payout ${f.payout_id} cannot be settled: ${f.reason}.`, toRun('See open payouts', PAYOUTS)),
   ),
-  credit_not_refundable: refused<{ number: string; reason: string }>(
-    (f) => `${f.number} cannot be refunded: ${f.reason}. 'reckoner invoice show ${f.number}' shows its open credit.`,
+  credit_not_refundable: refused<{ number: string; reason: string }>((f) =>
+    says(`${f.number} cannot be refunded: ${f.reason}.`, seeDocument('See its open credit', f.number)),
   ),
   refund_repeated: refused<{ number: string; amount: string; on: string; reference: string }>(
     (f) =>

@@ -1,23 +1,28 @@
 /** Refusals about users, their roles, and signing in to the console. */
+import { SEE, toDo, toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
-import { badInput, defineAnswer, refused } from './definition.ts';
+import { badInput, defineAnswer, refused, says } from './definition.ts';
 
-const LIST = "'reckoner user list' shows all users.";
+const decide = (label: string, id: number) => toRun(label, `approval approve ${id}`, `/console/approvals/${id}`);
 
 export const PEOPLE = {
   user_unknown: badInput<{ login: string | null; acting: boolean }>((f) => {
-    if (!f.acting) return `No such user: ${f.login}. ${LIST}`;
+    if (!f.acting) return says(`No such user: ${f.login}.`, SEE.users);
     const who = f.login === null ? 'It is not known who runs this command' : `${f.login} is not an active user`;
-    return `${who}. Give --by EMAIL, or set RECKONER_USER, to the e-mail address of an active user. ${LIST}`;
+    return says(`${who}. Give --by EMAIL, or set RECKONER_USER, to the e-mail address of an active user.`, SEE.users);
   }, 404),
-  user_ended: refused<{ login: string; ended_at: string }>(
-    (f) =>
-      `${f.login} was deactivated ${minuteOf(f.ended_at)}. 'reckoner user invite ${f.login} --role ROLE' makes a new user.`,
+  user_ended: refused<{ login: string; ended_at: string }>((f) =>
+    says(
+      `${f.login} was deactivated ${minuteOf(f.ended_at)}.`,
+      toDo('Invite the person as a new user', 'user.invite', { login: f.login }),
+    ),
   ),
-  user_exists: refused<{ login: string }>(
-    (f) =>
-      `${f.login} is a user already. 'reckoner user role ${f.login} --grant ROLE' gives another role, and ` +
-      `'reckoner user link ${f.login}' makes a new link to sign in with.`,
+  user_exists: refused<{ login: string }>(({ login }) =>
+    says(
+      `${login} is a user already.`,
+      toDo('Change the roles', 'user.role', { login }),
+      toDo('Make a new sign-in link', 'user.link', { login }),
+    ),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
     // Whether something of another partner exists is not told.
@@ -27,18 +32,21 @@ export const PEOPLE = {
         : `${f.login} does not have the role ${f.role}${f.all_partners ? ' for all partners' : ''}. An administrator can grant it.`,
     403,
   ),
-  role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>(
-    (f) =>
+  role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>((f) =>
+    says(
       `${f.login} was not given the role ${f.role}${f.partner_id === null ? '' : ` for partner ${f.partner_id}`} by an ` +
-      `administrator, so it cannot be revoked. 'reckoner user show ${f.login}' shows all roles.`,
+        'administrator, so it cannot be revoked.',
+      { ...SEE.users, label: 'See all roles', command: `user show ${f.login}` },
+    ),
   ),
-  last_administrator: refused<{ login: string }>(
-    (f) =>
-      `${f.login} is the last administrator: nobody could invite users any more. Make another user an administrator first ` +
-      "('reckoner user role EMAIL --grant administrator').",
+  last_administrator: refused<{ login: string }>((f) =>
+    says(
+      `${f.login} is the last administrator: nobody could invite users any more.`,
+      toDo('Make another user an administrator first', 'user.role', { grant: ['administrator'] }),
+    ),
   ),
   work_item_unknown: badInput<{ item: string }>(
-    (f) => `${f.item} is not in the work queue, or not any more. 'reckoner work list' shows what is.`,
+    (f) => says(`${f.item} is not in the work queue, or not any more.`, SEE.work),
     404,
   ),
   work_assignee_unfit: refused<{ login: string; is_person: boolean; item: string }>((f) =>
@@ -59,20 +67,21 @@ export const PEOPLE = {
     /** Amounts that are above the rule's; none where it applies whatever the amount. */
     above: readonly { currency: string; amount: string; before: string; above: string }[];
   }>((f) => {
-    const who =
-      f.approvers.length > 0
-        ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}: ` +
-          `'reckoner approval approve ${f.request_id}'.`
-        : 'Nobody may approve it yet, and whoever asks cannot. Invite a second person with ' +
-          "'reckoner user invite EMAIL --role approver', who then runs " +
-          `'reckoner approval approve ${f.request_id}'.`;
+    const isApprovable = f.approvers.length > 0;
+    const who = isApprovable
+      ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}.`
+      : 'Nobody may approve it yet, and the user who asks cannot.';
     const asked = f.is_new ? 'was made' : 'is waiting';
     const why = f.above.map(({ currency, amount, before, above }) =>
       /[1-9]/.test(before)
         ? ` ${amount} ${currency}, after ${before} ${currency} in the last 30 days, is above ${above} ${currency}.`
         : ` ${amount} ${currency} is above ${above} ${currency}.`,
     );
-    return `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`;
+    return says(
+      `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`,
+      ...(isApprovable ? [] : [toDo('Invite a second person', 'user.invite', { roles: ['approver'] })]),
+      decide(isApprovable ? 'Approve it' : 'Let that person approve it', f.request_id),
+    );
   }),
   approval_rejected: refused<{ request_id: number; decided_by: string; reason: string }>(
     (f) =>
@@ -81,7 +90,7 @@ export const PEOPLE = {
     409,
   ),
   approval_unknown: badInput<{ request_id: number }>(
-    (f) => `No such request for approval: ${f.request_id}. 'reckoner approval list' shows them.`,
+    (f) => says(`No such request for approval: ${f.request_id}.`, SEE.approvals),
     404,
   ),
   approval_decided: refused<{ request_id: number; decision: string; decided_by: string; decided_at: string }>(
@@ -94,11 +103,13 @@ export const PEOPLE = {
   ),
   approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>
-      `${f.login} made request ${f.request_id}: ` +
-      (f.is_alone
-        ? `nobody else can approve it now. ${f.login} can do the same act again, which needs no approval. `
-        : 'another user decides. ') +
-      `'reckoner approval withdraw ${f.request_id}' takes it back.`,
+      says(
+        `${f.login} made request ${f.request_id}: ` +
+          (f.is_alone
+            ? `nobody else can approve it now. ${f.login} can do the same act again, which needs no approval.`
+            : 'another user decides.'),
+        toRun('Take it back', `approval withdraw ${f.request_id}`, `/console/approvals/${f.request_id}`),
+      ),
     403,
   ),
   approval_of_another: refused<{ request_id: number; requester: string }>(
@@ -113,13 +124,12 @@ export const PEOPLE = {
   ),
 } as const;
 
-const AGAIN = "Ask an administrator for a new link ('reckoner user link EMAIL').";
-
 /** What only the console answers with. */
 export const CONSOLE = {
   sign_in_link_invalid: defineAnswer<Record<string, never>>(
     403,
-    () => `This sign-in link was used, has expired or was replaced by a newer one. ${AGAIN}`,
+    () =>
+      'This sign-in link was used, has expired or was replaced by a newer one. Ask an administrator for a new link.',
   ),
   sign_in_refused: defineAnswer<{ reason: string }>(403, (f) => `You were not signed in: ${f.reason}.`),
   passkey_refused: defineAnswer<{ reason: string }>(403, (f) => `The passkey was not accepted: ${f.reason}.`),

@@ -69,7 +69,7 @@ export class Refusal extends Error {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly exit: ExitStatus;
 
-  /** What to do about it, where the message does not say it. */
+  /** What to do about it, if it is not said in the message. */
   readonly remedies: readonly Remedy[];
 
   /** The same refusal in the names that a face has for fields. */
@@ -102,7 +102,9 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
-  return new Refusal(code, facts as Record<string, unknown>, says, { cause, remedies });
+  // A caller may know what to do. It is no fact that a client of the HTTP API is told.
+  const { remedies: _, ...others } = facts as Record<string, unknown>;
+  return new Refusal(code, others, says, { cause, remedies });
 }
 
 /** The facts of a refusal with this code; undefined of any other. */

@@ -1,22 +1,24 @@
 /** Refusals about the environment, the settings, and the PostgreSQL server. */
+import { toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, refused, someOf } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(
     (f) => `${f.variable} ${f.reason}. Correct the environment variable and run the command again.`,
   ),
-  settings_missing: badInput<{ file: string }>(
-    (f) => `No settings found at ${f.file}. Run 'reckoner init', or set RECKONER_HOME to an existing home.`,
+  settings_missing: badInput<{ file: string }>((f) =>
+    says(`No settings found at ${f.file}. Set RECKONER_HOME to an existing home.`, toRun('Lay out a new one', 'init')),
   ),
   settings_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
       `The settings in ${f.file} are invalid:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
   ),
-  settings_incomplete: refused<{ file: string; missing: readonly string[] }>(
-    (f) =>
-      `Production cannot issue documents yet: ${f.file} has no real values for ${f.missing.join(', ')}. ` +
-      "Complete the settings; 'reckoner init --check' lists everything that is missing.",
+  settings_incomplete: refused<{ file: string; missing: readonly string[] }>((f) =>
+    says(
+      `Production cannot issue documents yet: ${f.file} has no real values for ${f.missing.join(', ')}. Complete the settings.`,
+      toRun('See everything that is missing', 'init --check'),
+    ),
   ),
   database_unreachable: failed<{ database: string; reason: string }>(
     (f) =>
@@ -30,9 +32,11 @@ export const SETUP = {
   database_too_old: failed<{ version: string }>(
     (f) => `PostgreSQL ${f.version} is too old: version 16 or later is required. Point DATABASE_URL at a newer server.`,
   ),
-  database_not_migrated: refused<{ pending: readonly string[] }>(
-    (f) =>
-      `${plural(f.pending.length, 'migration')} must be applied first: ${f.pending.join(', ')}. Run 'reckoner migrate'.`,
+  database_not_migrated: refused<{ pending: readonly string[] }>((f) =>
+    says(
+      `${plural(f.pending.length, 'migration')} must be applied first: ${f.pending.join(', ')}.`,
+      toRun('Migrate the database', 'migrate'),
+    ),
   ),
   database_newer: refused<{ unknown: readonly string[] }>(
     (f) =>
@@ -87,10 +91,11 @@ export const SETUP = {
       'or all are in use. A command opens 3 to 9, a worker 14, a server up to 33. Raise its limits (default_pool_size, ' +
       'max_db_connections), or connect to PostgreSQL directly.',
   ),
-  database_privileges: failed<{ reason: string }>(
-    (f) =>
-      `PostgreSQL refused this login: ${f.reason}. Run 'reckoner migrate' as the owner of the tables: it grants again ` +
-      "what the program needs. docs/operations.md, 'Database roles', has the roles.",
+  database_privileges: failed<{ reason: string }>((f) =>
+    says(`PostgreSQL refused this login: ${f.reason}. docs/operations.md, 'Database roles', has the roles.`, {
+      ...toRun('Grant again what the program needs', 'migrate'),
+      when: 'as the owner of the tables',
+    }),
   ),
   database_failed: failed<{ reason: string; remedy: string }>(
     (f) => `PostgreSQL failed: ${f.reason}. Committed changes are kept; the rest was rolled back. ${f.remedy}`,

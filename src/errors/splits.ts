@@ -1,6 +1,9 @@
 /** Refusals about connected accounts. */
 import { fieldName } from '../field-names.ts';
-import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused } from './definition.ts';
+import { type Remedy, SEE, toDo, toRun } from '../remedy.ts';
+import { badInput, bullets, type FieldProblem, failed, type LineProblem, refused, says } from './definition.ts';
+
+const seeOpen = (label: string) => toRun(label, 'reconcile MONTH', '/console/accounts');
 
 export const SPLITS = {
   split_quote_unknown: badInput<{ quote_id: string; partner_id: string | null }>(
@@ -21,10 +24,11 @@ export const SPLITS = {
       `Partner ${f.partner_id} has no connected account: it is invoiced, and no settlement file of it is imported. ` +
       'An account is added in partners.json first ("arrangement": "connected_account").',
   ),
-  account_unknown: badInput<{ account: string }>(
-    (f) =>
-      `No partner has the connected account ${f.account}. Correct ${fieldName('account')}, or import the partner first. ` +
-      "'reckoner partner show ID' shows a partner's account.",
+  account_unknown: badInput<{ account: string }>((f) =>
+    says(
+      `No partner has the connected account ${f.account}. Correct ${fieldName('account')}, or import the partner first.`,
+      toRun("See a partner's account", 'partner show ID', SEE.partners.page),
+    ),
   ),
   balance_transactions_invalid: badInput<{ source: string; problems: readonly FieldProblem[] }>(
     (f) =>
@@ -50,42 +54,48 @@ export const SPLITS = {
       `Cannot read account ${f.account} from the processor: ${f.reason}. What was read so far is kept. ` +
       'Check the key and the network, then run the command again.',
   ),
-  account_key_missing: refused<{ account: string; variable: string }>(
-    (f) =>
-      `No key is set to read account ${f.account}. Set ${f.variable}, or import the partner's ` +
-      "settlement files ('reckoner processor import FILE --partner ID').",
+  account_key_missing: refused<{ account: string; variable: string }>((f) =>
+    says(
+      `No key is set to read account ${f.account}. Set ${f.variable}.`,
+      toDo("Import the partner's settlement files", 'processor.import', {}, 'instead'),
+    ),
   ),
-  balance_transaction_unknown: badInput<{ balance_transaction: string }>(
-    (f) =>
-      `No such balance transaction: ${f.balance_transaction}. ` +
-      "'reckoner reconcile MONTH' lists those that need manual review.",
+  balance_transaction_unknown: badInput<{ balance_transaction: string }>((f) =>
+    says(`No such balance transaction: ${f.balance_transaction}.`, seeOpen('See those that need manual review')),
   ),
   account_needed: badInput<{ balance_transaction: string; accounts: readonly string[] }>(
     (f) =>
       `Several accounts have a balance transaction ${f.balance_transaction}: ${f.accounts.join(', ')}. ` +
       `Choose one with ${fieldName('account')}.`,
   ),
-  balance_transaction_matched: refused<{ balance_transaction: string }>(
-    (f) =>
-      `Balance transaction ${f.balance_transaction} is already fully matched. ` +
-      `'reckoner processor unmatch ${f.balance_transaction} --quote QUOTE --reason R' undoes a match.`,
+  balance_transaction_matched: refused<{ balance_transaction: string }>(({ balance_transaction }) =>
+    says(
+      `Balance transaction ${balance_transaction} is already fully matched.`,
+      toDo('Undo a match', 'processor.unmatch', { balance_transaction }),
+    ),
   ),
-  balance_transaction_not_open: refused<{ balance_transaction: string }>(
-    (f) =>
+  balance_transaction_not_open: refused<{ balance_transaction: string }>((f) =>
+    says(
       `Nothing of balance transaction ${f.balance_transaction} is open: it is matched, was given back, is closed, or is no ` +
-      "share. 'reckoner reconcile MONTH' lists those that are open.",
+        'share.',
+      seeOpen('See those that are open'),
+    ),
   ),
-  quote_not_matchable: refused<{ balance_transaction: string; quote_id: string; reason: string }>(
-    (f) => `${f.balance_transaction} cannot be matched to quote ${f.quote_id}: ${f.reason}.`,
+  quote_not_matchable: refused<{
+    balance_transaction: string;
+    quote_id: string;
+    reason: string;
+    remedies?: readonly Remedy[];
+  }>((f) =>
+    says(`${f.balance_transaction} cannot be matched to quote ${f.quote_id}: ${f.reason}.`, ...(f.remedies ?? [])),
   ),
-  balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>(
-    (f) =>
-      `${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}. ` +
-      "'reckoner reconcile MONTH' shows what is open.",
+  balance_transaction_not_reversible: refused<{ balance_transaction: string; reason: string }>((f) =>
+    says(`${f.balance_transaction} cannot be recorded as a reversal: ${f.reason}.`, seeOpen('See what is open')),
   ),
-  split_impossible: refused<{ quote_id: string; requote_id: string | null; because: string; reason: string }>(
-    (f) =>
-      `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}. ` +
-      "'reckoner split plan --help' lists the options.",
+  split_impossible: refused<{ quote_id: string; requote_id: string | null; because: string; reason: string }>((f) =>
+    says(
+      `${f.requote_id === null ? `Quote ${f.quote_id}` : `Requote ${f.requote_id}`} cannot be split: ${f.reason}.`,
+      toRun('See the options', 'split plan --help'),
+    ),
   ),
 } as const;

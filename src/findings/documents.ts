@@ -1,6 +1,7 @@
 /** Documents on hold, void ones that nothing replaces, and invoices in dispute. */
 import { query } from '../database/transaction.ts';
 import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { toDo } from '../remedy.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
 interface FoundDocument {
@@ -35,7 +36,7 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
       ...{ item: `hold:${number}`, kind: 'holds', state: 'on hold', tone: 'warn', since, reason },
       // Finance knows of its own.
       urgent: by_close ? `${number} was held by the close because of an odd total: check it.` : null,
-      remedies: [{ label: 'Release it', action: 'invoice.release', input: { number } }],
+      remedies: [toDo('Release it', 'invoice.release', { number })],
     };
   });
 };
@@ -53,13 +54,13 @@ export const readUnreplaced: ReadFindings = async (tx, { scope, limit }) => {
   );
   return voids.map(({ month, since, reason, ...document }): Finding => {
     const { number } = document;
-    const all = { label: `Issue all of ${month}`, action: 'invoice.rerun', input: { month } };
+    const all = toDo(`Issue all of ${month}`, 'invoice.rerun', { month });
     return {
       ...about(document),
       ...{ item: `gap:${number}`, kind: 'documents', state: 'void, not replaced', tone: 'warn', since, reason },
       urgent: `${number} of ${month} is void without a replacement, so its rows are unbilled.`,
       remedies: [
-        { label: 'Issue a replacement', action: 'invoice.rerun', input: { number } },
+        toDo('Issue a replacement', 'invoice.rerun', { number }),
         ...(voids.some((each) => each.month === month && each.number !== number) ? [all] : []),
       ],
     };
@@ -84,7 +85,7 @@ export const readDisputes: ReadFindings = async (tx, { scope, today }) => {
         : isLate
           ? `The answer to the dispute of ${number} was promised for ${promised}${owner === '' ? '' : ` (owner ${owner})`}.`
           : null,
-      remedies: [{ label: 'Close the dispute', action: 'dispute.close', input: { number } }],
+      remedies: [toDo('Close the dispute', 'dispute.close', { number })],
     };
   });
 };

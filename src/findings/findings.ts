@@ -1,12 +1,55 @@
-/** All findings. The other kinds of the work queue and of the status move here one after another. */
+/** All findings, but those that are made of what the status reads anyway (reports/status.ts). */
 import type { Transaction } from '../database/transaction.ts';
+import { SEE, type ToRun, toRun } from '../remedy.ts';
+import { readApprovals } from './approvals.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
-import type { Finding, FindingQuestion, ReadFindings } from './finding.ts';
+import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
+import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
+import { readJobFindings } from './machine.ts';
 
-const KINDS: readonly ReadFindings[] = [readHolds, readUnreplaced, readDisputes];
+const KINDS: readonly ReadFindings[] = [
+  ...[readApprovals, readHolds, readUnreplaced, readDisputes, readDeliveries, readOtherEmails, readLinks],
+  readJobFindings,
+];
 
 export async function readFindings(tx: Transaction, question: FindingQuestion): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const read of KINDS) found.push(...(await read(tx, question)));
   return found;
 }
+
+/** At most so many of a kind are named where all kinds are. */
+const NAMED = 20;
+
+/** Where all of a kind are listed. */
+const listOf = (kind: FindingKind): ToRun =>
+  kind === 'receipts'
+    ? SEE.exceptions
+    : kind === 'approvals'
+      ? SEE.approvals
+      : toRun('See all of them', `work list --kind ${kind}`, `/console/queue?queue=${kind}`);
+
+/** The first of each kind of the queue, and how many more there are. What is of the machine is named in full. */
+export function capped(findings: readonly Finding[]): Finding[] {
+  const counts = new Map<FindingKind, number>();
+  const shown = findings.filter(({ kind }) => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count <= NAMED || !isListed(kind);
+  });
+  const more = [...counts].flatMap(([kind, count]): Finding[] => {
+    if (count <= NAMED || !isListed(kind)) return [];
+    const last = findings.findLast((each) => each.kind === kind) as Finding;
+    const rest = count - NAMED;
+    return [
+      {
+        ...last,
+        ...{ item: `more:${kind}`, title: kind, partners: [], money: null, reason: '', count: rest },
+        ...{ urgent: `And ${rest} more of ${kind}.`, remedies: [listOf(kind)] },
+      },
+    ];
+  });
+  return [...shown, ...more];
+}
+
+const isListed = (kind: FindingKind): boolean => FINDING_KINDS.some((each) => each === kind);

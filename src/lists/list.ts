@@ -11,7 +11,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, moneyText } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
-import type { Remedy } from '../remedy.ts';
+import type { ToDo } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
 /** One word about a row, and how urgent it is. */
@@ -74,7 +74,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly current?: true;
   /** What the command prints where there are none at all, and how to make the first. */
   readonly none?: string;
-  readonly first?: Remedy;
+  readonly first?: ToDo;
   /** The command exits 4 because of these rows. */
   attention?(rows: readonly NoInfer<Row>[]): boolean;
   /** Of the page and the sheet. */
@@ -98,7 +98,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   /** What a tick says of a row, and the actions of which it is that field. */
   readonly ticks?: { readonly field: string; readonly actions: readonly string[]; readonly of: NoInfer<Name> };
   /** What may be done about a row: links of the page. */
-  remedies?(row: NoInfer<Row>): readonly (Remedy & { readonly partner: string | null })[];
+  remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
   /** Names a row for the next page: by a number, unless `keyed` says otherwise. */
   key?(row: NoInfer<Row>): string;
   readonly keyed?: 'text';

@@ -7,6 +7,7 @@
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
+import { toDo } from '../remedy.ts';
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './queries.ts';
 
@@ -19,13 +20,17 @@ export async function dismissEmail(
   const email = await readEmail(tx, emailId);
   const { status, dismissal_reason: dismissed } = email;
   if (email.document !== null) {
-    const because = `it belongs to ${email.document}. Resend it with 'reckoner invoice resend ${email.document}'`;
-    throw refuse('email_not_dismissible', { email: emailId, because });
+    throw refuse('email_not_dismissible', {
+      email: emailId,
+      because: `it belongs to ${email.document}`,
+      remedies: [toDo('Resend it', 'invoice.resend', { number: email.document })],
+    });
   }
   if (status === 'sent' || status === 'withdrawn' || dismissed !== null) {
     throw refuse('email_not_dismissible', {
       email: emailId,
       because: `it is ${dismissed === null ? status : 'dismissed'}`,
+      remedies: [],
     });
   }
   if (status === 'sending') throw refuse('email_unfinished', { email: emailId, status, reason: email.reason ?? '' });

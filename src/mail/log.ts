@@ -6,6 +6,7 @@
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from '../people/scope.ts';
+import { DELIVER, type Remedy, toDo } from '../remedy.ts';
 import type { EmailKind, EmailStatus } from './email.ts';
 import { type AttemptFacts, lockEmails } from './queries.ts';
 
@@ -180,9 +181,12 @@ export function nameOf(
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }
 
-/** The commands with which an operator ends an unfinished e-mail. */
-export function remediesOf({ email_id, document, status }: ListedEmail): string[] {
-  if (status === 'queued' || status === 'sending') return ['reckoner deliver'];
-  const first = status === 'held' ? 'reckoner deliver' : `reckoner email resend ${email_id}`;
-  return document === null ? [first, `reckoner email dismiss ${email_id} --reason REASON`] : [first];
+/** What ends an unfinished e-mail. */
+export function remediesOf({ email_id, document, status }: ListedEmail): Remedy[] {
+  const input = { emailId: String(email_id) };
+  const isSent = status !== 'queued' && status !== 'sending' && status !== 'held';
+  return [
+    isSent ? toDo('Resend it', 'email.resend', input) : DELIVER,
+    ...(document === null && (isSent || status === 'held') ? [toDo('Dismiss it', 'email.dismiss', input)] : []),
+  ];
 }

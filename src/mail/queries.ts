@@ -176,8 +176,9 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
 export interface RefusedInARow {
   /** When the first was refused, as an ISO instant. */
   readonly since: string;
-  readonly documents: number;
-  /** Those that carry no document, by number. */
+  /** The e-mails of documents, by number. */
+  readonly documents: readonly number[];
+  /** Those that carry no document. */
   readonly others: readonly number[];
   /** The last reply. */
   readonly reason: string;
@@ -200,7 +201,9 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
        FROM email_attempts WHERE ended_at >= (SELECT min(attempted_at) FROM failed)),
      in_a_row AS (
        SELECT row_of FROM attempts WHERE outcome = 'refused' GROUP BY row_of HAVING count(DISTINCT recipients) >= 3)
-     SELECT min(f.attempted_at) AS since, count(f.document_id) AS documents,
+     SELECT min(f.attempted_at) AS since,
+            coalesce(json_agg(f.email_id ORDER BY f.email_id) FILTER (WHERE f.document_id IS NOT NULL),
+                     '[]') AS documents,
             coalesce(json_agg(f.email_id ORDER BY f.email_id) FILTER (WHERE f.document_id IS NULL),
                      '[]') AS others,
             (array_agg(a.reply ORDER BY a.ended_at DESC, a.email_id DESC))[1] AS reason

@@ -21,10 +21,10 @@ export interface OpeningReversal {
 }
 
 const USES = {
-  paid: "a payment is applied to it ('reckoner payment unapply ID')",
+  paid: 'a payment is applied to it',
   credited: 'credit is applied to it, or a credit note was issued against it',
-  written_off: "it is written off ('reckoner invoice write-off NUMBER --undo --reason R')",
-  applied: "it pays an invoice, or a part of it was reversed ('reckoner payment unapply ID')",
+  written_off: 'it is written off',
+  applied: 'it pays an invoice, or a part of it was reversed',
 } as const;
 
 /** Gives the items that it reversed. */
@@ -36,7 +36,9 @@ export async function reverseOpening(
   await lockLedgerWhole(tx);
   await takePaymentsLock(tx);
   const items = await itemsToReverse(tx, { openingId, numbers });
-  const used = items.flatMap(({ number, used: how }) => (how === null ? [] : [{ number, reason: USES[how] }]));
+  const used = items.flatMap(({ number, used: how }) =>
+    how === null ? [] : [{ number, used: how, reason: USES[how] }],
+  );
   if (used.length > 0) throw refuse('opening_items_used', { items: used });
   if (items.length === 0) return items;
   const today = await dateOfAct(tx, context);

@@ -1,9 +1,6 @@
 /** How the webhooks of partners stand, for the status and the metrics. */
-import type { DateTime } from 'luxon';
-import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { minuteOf, plural } from '../text.ts';
-import { PAUSED_AFTER_HOURS } from './send.ts';
 import { keyCheck } from './signature.ts';
 import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
 import { readWebhooks } from './webhook-queries.ts';
@@ -39,35 +36,4 @@ export async function readWebhookHealth(
       ...{ partner_id, url, state, waiting, failing_since, paused_at, last_failure, unsigned },
     })),
   };
-}
-
-/** A partner's server may be down for a while without anybody here having to know. */
-const LATE_HOURS = 1;
-
-/** A sentence for each webhook that needs attention, and what it is about, which stays as it is. */
-export function attentionToWebhooks(
-  { troubled }: WebhookHealth,
-  now: DateTime<true>,
-): { sentence: string; about: string }[] {
-  return troubled.flatMap((each) => {
-    const { partner_id: id, state, failing_since: since, last_failure: reason, paused_at: paused } = each;
-    const waits = `${plural(each.waiting, 'event')} ${each.waiting === 1 ? 'is' : 'are'} waiting`;
-    if (each.unsigned) {
-      const sentence =
-        `The webhook of ${id} sends nothing: ${WEBHOOK_SIGNING_KEY} is not the key that its secret is derived from; ` +
-        `${waits}. Set the variable as it was, or run 'reckoner webhook rotate ${id}' and give the partner the new secret.`;
-      return [{ sentence, about: `webhook of ${id} unsigned` }];
-    }
-    if (state === 'paused') {
-      const sentence =
-        `The webhook of ${id} is paused since ${minuteOf(paused ?? '')} (${reason}); ${waits}. Ask the partner, then run ` +
-        `'reckoner webhook resume ${id}', or 'reckoner webhook remove ${id}'.`;
-      return [{ sentence, about: `webhook of ${id} paused` }];
-    }
-    if (since === null || (now.toMillis() - Date.parse(since)) / 3_600_000 < LATE_HOURS) return [];
-    const sentence =
-      `The webhook of ${id} fails since ${minuteOf(since)} (${reason}); ${waits}. Ask the partner. It is tried again ` +
-      `until it is paused after ${PAUSED_AFTER_HOURS} hours.`;
-    return [{ sentence, about: `webhook of ${id} failing` }];
-  });
 }

@@ -13,6 +13,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
+import { type Remedy, toDo } from '../remedy.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
 import type { Evidence } from './evidence.ts';
@@ -203,8 +204,9 @@ async function payerOf(tx: Transaction, state: PaymentState, documents: readonly
   const named = [...new Set(items.namesIn({ payer_name, text: '' }).flatMap(({ ids }) => [...ids]))];
   const payer = related[0] ?? (named.length === 1 ? named[0] : possible[0]);
   if (payer !== undefined) return payer;
-  const reason = `its payer is not known, and nobody pays for both ${partners.slice(0, 2).join(' and ')}: name the payer with 'reckoner payment assign ${state.payment_id} --partner PARTNER'`;
-  throw notApplicable(state, documents.at(-1) as PayableRow, reason);
+  const reason = `its payer is not known, and nobody pays for both ${partners.slice(0, 2).join(' and ')}`;
+  const remedy = toDo('Name the payer', 'payment.assign', { paymentId: String(state.payment_id) });
+  throw notApplicable(state, documents.at(-1) as PayableRow, reason, [remedy]);
 }
 
 /** Applies part of a payment. What pays another partner's document is assigned to that partner. */
@@ -266,8 +268,12 @@ async function payableFor(tx: Transaction, state: PaymentState, number: string):
   return document;
 }
 
-const notApplicable = ({ payment_id }: PaymentState, { number }: PayableRow, reason: string) =>
-  refuse('payment_not_applicable', { payment_id, number, reason });
+const notApplicable = (
+  { payment_id }: PaymentState,
+  { number }: PayableRow,
+  reason: string,
+  remedies?: readonly Remedy[],
+) => refuse('payment_not_applicable', { payment_id, number, reason, ...(remedies && { remedies }) });
 
 /** Why a payment cannot be applied to a document; undefined if it can. */
 export function whyNotPayable(state: PaymentState, document: PayableRow): string | undefined {

@@ -10,6 +10,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { Scope } from '../people/scope.ts';
+import { type Remedy, type ToDo, toDo } from '../remedy.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import {
   type ExceptionalPayment,
@@ -37,31 +38,38 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   waiting_event: 'waiting event',
 };
 
-/** What resolves each kind; ID and EXCEPTION stand for its own. */
-const ENDS: Readonly<Record<ExceptionKind, string>> = {
-  unknown_payer: "'reckoner payment apply ID --invoice NUMBER'",
-  possible_duplicate:
-    "'reckoner payment reverse ID --as duplicate --duplicate-of OTHER --reason R'; if it is another payment " +
-    "'reckoner payment apply ID --invoice NUMBER', or 'reckoner payment close-exception EXCEPTION --reason R' to keep it",
-  digits_swapped: "the rest from the payer, or 'reckoner payment close-exception EXCEPTION --reason R' if it was meant",
-  suggestion: "'reckoner payment apply ID --invoice NUMBER'",
-  unapplied_cash:
-    "'reckoner payment apply ID --invoice NUMBER', or " +
-    "'reckoner payment reverse ID --as refunded --reason R --amount A' once it is paid back",
-  payout: "'reckoner payment settle PAYOUT'",
-  bank_line: "'reckoner payment close-exception EXCEPTION --reason R'",
-  bank_statement: "the missing file, or 'reckoner payment close-exception EXCEPTION --reason R'",
-  event: "'reckoner payment close-exception EXCEPTION --reason R'",
-  waiting_event: 'the event that it waits for',
-};
+/** What resolves each kind where no suggestion does. */
+export function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
+  const id = /\d+$/.exec(exception)?.[0] ?? '';
+  const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
+  const close = (label: string, when?: string) => toDo(label, 'payment.close_exception', { exception }, when);
+  const reverse = (kindOf: string, when?: string) =>
+    toDo('Reverse it', 'payment.reverse', { paymentId: id, kind: kindOf }, when);
+  const ends: Readonly<Record<ExceptionKind, readonly Remedy[]>> = {
+    unknown_payer: [apply()],
+    possible_duplicate: [
+      reverse('duplicate'),
+      apply('if it is another payment'),
+      close('Keep it', 'if it is another that pays nothing yet'),
+    ],
+    digits_swapped: [close('Close it', 'if the payer meant it; else ask for the rest')],
+    suggestion: [apply()],
+    unapplied_cash: [apply(), reverse('refunded', 'once it is paid back')],
+    payout: [toDo('Say what it contained', 'payment.settle', { payoutId: id })],
+    bank_line: [
+      amount?.startsWith('-')
+        ? toDo('Reverse the payment', 'payment.reverse', { kind: 'returned' }, 'if it is the return of one')
+        : toDo('Record that', 'credit.refund_returned', {}, 'if a refund came back'),
+      close('Close it'),
+    ],
+    bank_statement: [toDo('Import the missing file', 'payment.import'), close('Close it', 'if there is none')],
+    event: [close('Close it')],
+    waiting_event: [],
+  };
+  return [...ends[kind]];
+}
 
-/** What resolves an exception, as commands that can be copied. */
-export const endOf = ({ kind, exception }: Pick<PaymentException, 'kind' | 'exception'>): string => {
-  const id = /\d+$/.exec(exception)?.[0] ?? 'ID';
-  return ENDS[kind].replaceAll('EXCEPTION', exception).replaceAll('ID', id).replaceAll('PAYOUT', id);
-};
-
-/** A suggestion, with the command that accepts it; null if it cannot be accepted as it is. */
+/** A suggestion, with what accepts it; null if it cannot be accepted as it is. */
 export interface Acceptable {
   readonly number: string | null;
   readonly same_as: number | null;
@@ -69,7 +77,7 @@ export interface Acceptable {
   readonly amount: string;
   readonly confidence: string;
   readonly why: string;
-  readonly command: string | null;
+  readonly accepts: ToDo | null;
 }
 
 export interface ListedException extends PaymentException {
@@ -79,11 +87,11 @@ export interface ListedException extends PaymentException {
   readonly payer: { readonly name: string | null; readonly account: string | null } | null;
   readonly reference: string | null;
   readonly text: string | null;
-  /** Commands that accept several suggestions together. */
-  readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly command: string }[];
+  /** Several suggestions that are accepted together. */
+  readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
   readonly suggestions: readonly Acceptable[];
-  /** What resolves it: a command for each suggestion, or what to do where there is none. */
-  readonly commands: readonly string[];
+  /** What resolves it: one for each suggestion, or what to do where there is none. */
+  readonly remedies: readonly Remedy[];
 }
 
 /** Open exceptions with everything that finance needs to decide, and the commands that resolve them. */
@@ -154,7 +162,7 @@ function presentKind(exception: PaymentException, payment: MatchedPayment): Pick
 const otherException = (exception: PaymentException): ListedException => ({
   ...exception,
   ...{ payment_id: null, partner_name: null, payer: null, reference: null, text: null, sets: [], suggestions: [] },
-  commands: [],
+  remedies: endsOf(exception),
 });
 
 function paymentException(stored: PaymentException, payment: MatchedPayment): ListedException {
@@ -162,40 +170,39 @@ function paymentException(stored: PaymentException, payment: MatchedPayment): Li
   const { payment_id, partner_name, payer_name, payer_account, reference, text } = payment;
   const sets = setsOf(payment);
   const suggestions = payment.suggestions.map((each) => acceptable(payment, each));
-  const suggested = [...sets, ...suggestions].flatMap(({ command }) => command ?? []);
+  const suggested = [...sets, ...suggestions].flatMap(({ accepts }) => accepts ?? []);
   return {
     ...exception,
     ...{ payment_id, partner_name, payer: { name: payer_name, account: payer_account }, reference, text },
     ...{
       sets,
       suggestions,
-      commands: [
+      remedies: [
         ...suggested,
-        ...payment.written_off.map(
-          (number) =>
-            `reckoner invoice write-off ${number} --undo --reason REASON (then payment apply ${payment_id} --invoice ${number})`,
-        ),
+        ...payment.written_off.flatMap((number) => [
+          toDo(`Undo the write-off of ${number}`, 'invoice.write_off_undone', { number }),
+          toDo(`Then apply it to ${number}`, 'payment.apply', { paymentId: String(payment_id), numbers: [number] }),
+        ]),
         ...(suggested.length === 0 || exception.kind === 'possible_duplicate'
-          ? commandsWithoutSuggestion(exception, payment)
+          ? remediesWithoutSuggestion(exception, payment)
           : []),
       ],
     },
   };
 }
 
-const apply = (
+const applying = (
   paymentId: number,
   numbers: readonly string[],
   { creditNotes = [], fee }: { creditNotes?: readonly string[]; fee?: string | undefined } = {},
-): string =>
-  [
-    `reckoner payment apply ${paymentId}`,
-    ...numbers.map((number) => `--invoice ${number}`),
-    ...creditNotes.map((number) => `--credit ${number}`),
-    ...(fee === undefined ? [] : [`--fee ${fee}`]),
-  ].join(' ');
+): ToDo =>
+  toDo('Accept', 'payment.apply', {
+    ...{ paymentId: String(paymentId), numbers },
+    ...(creditNotes.length > 0 && { creditNotes }),
+    ...(fee !== undefined && { fee }),
+  });
 
-/** Sets of invoices that are accepted by one command. */
+/** Sets of invoices that are accepted together. */
 function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPayment): ListedException['sets'] {
   const sets = new Map<string, ListedException['sets'][number]>();
   for (const { evidence } of suggestions) {
@@ -205,7 +212,7 @@ function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPay
     const open = parts.every((each) => !amount(each.balance).isLessThan(amount(each.amount)));
     const total = parts.reduce((sum, each) => sum.plus(amount(each.amount)), amount('0'));
     if (set.length < 2 || parts.length < set.length || !open || amount(unapplied).isLessThan(total)) continue;
-    sets.set(set.join(' '), { numbers: set, why, command: apply(payment_id, set, { fee }) });
+    sets.set(set.join(' '), { numbers: set, why, accepts: applying(payment_id, set, { fee }) });
   }
   return [...sets.values()];
 }
@@ -213,9 +220,11 @@ function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPay
 function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion): Acceptable {
   const { payment_id } = payment;
   const { number, same_as, partner_id, amount, confidence, evidence, reversible } = suggestion;
-  const duplicate = `reckoner payment reverse ${payment_id} --as duplicate --duplicate-of ${same_as} --reason 'recorded twice'`;
+  const duplicate = toDo('Reverse it as a duplicate', 'payment.reverse', {
+    ...{ paymentId: String(payment_id), kind: 'duplicate', reason: 'recorded twice', duplicateOf: String(same_as) },
+  });
   const applied =
-    number === null ? undefined : apply(payment_id, [number], { creditNotes: creditBeside(payment, suggestion) });
+    number === null ? undefined : applying(payment_id, [number], { creditNotes: creditBeside(payment, suggestion) });
   return {
     number,
     same_as,
@@ -223,7 +232,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
     amount,
     confidence,
     why: evidence.why,
-    command: applied ?? (reversible ? duplicate : null),
+    accepts: applied ?? (reversible ? duplicate : null),
   };
 }
 
@@ -237,29 +246,33 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
   });
 }
 
-function commandsWithoutSuggestion(
-  { kind }: PaymentException,
+function remediesWithoutSuggestion(
+  { kind, exception, amount }: PaymentException,
   { payment_id, account_partner, unapplied, currency }: MatchedPayment,
-): string[] {
-  const applied = `reckoner payment apply ${payment_id} --invoice NUMBER`;
-  const assign = `reckoner payment assign ${payment_id} --partner`;
-  if (kind === 'possible_duplicate') {
-    return [
-      `${applied} (if it is another payment)`,
-      `reckoner payment close-exception payment-${payment_id} --reason REASON (if it is another that pays nothing yet)`,
-    ];
+): Remedy[] {
+  const paymentId = String(payment_id);
+  if (kind === 'possible_duplicate') return endsOf({ kind, exception, amount }).slice(1);
+  const apply = toDo('Apply it', 'payment.apply', { paymentId });
+  if (kind === 'unknown_payer') {
+    const partnerId = account_partner === null ? {} : { partnerId: account_partner };
+    const assign = toDo('Name its payer', 'payment.assign', { paymentId, ...partnerId });
+    const other = toDo(
+      'Reverse it',
+      'payment.reverse',
+      { paymentId, kind: 'other', account: 'income:ACCOUNT' },
+      "if it is no customer's",
+    );
+    return account_partner === null ? [apply, assign, other] : [assign, apply, other];
   }
-  const other = `reckoner payment reverse ${payment_id} --as other --account income:ACCOUNT --reason REASON (if it is no customer's)`;
-  if (kind === 'unknown_payer')
-    return account_partner === null
-      ? [applied, `${assign} PARTNER`, other]
-      : [`${assign} ${account_partner}`, applied, other];
   // Without the amount, what it pays would be reversed too.
   const left = Amount.of(unapplied, currency).toString();
-  return [
-    applied,
-    `reckoner payment reverse ${payment_id} --as refunded --amount ${left} --reason REASON (once it is paid back)`,
-  ];
+  const refund = toDo(
+    'Reverse it',
+    'payment.reverse',
+    { paymentId, kind: 'refunded', amount: left },
+    'once it is paid back',
+  );
+  return [apply, refund];
 }
 
 /** Closes an exception that needs no action, with the reason why: see isClosable. */
@@ -273,7 +286,8 @@ export async function closeException(
   if (open === undefined) throw refuse('exception_unknown', { exception });
   const { kind } = open;
   if (!isClosable(kind)) {
-    throw refuse('exception_needs_action', { exception, reason: open.reason, ends: endOf(open) });
+    const needs = kind === 'waiting_event' ? 'The event that it waits for resolves it.' : '';
+    throw refuse('exception_needs_action', { exception, reason: open.reason, needs, remedies: endsOf(open) });
   }
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.close_exception',

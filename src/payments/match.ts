@@ -101,8 +101,8 @@ function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], ite
 
 const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
 
-const standingOf = ({ number, status, written_off = '0' }: Payable): string =>
-  status === 'paid' ? howSettled({ number, written_off }) : `is ${status}`;
+const standingOf = ({ status, written_off = '0' }: Payable): string =>
+  status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
 
 /** Applies a payment to the open documents that it names, as far as that leaves no choice. */
 function applyByReference(
@@ -219,9 +219,7 @@ function applyLessCredit(
   if (items.isSmallDifference(short, gross)) return undefined;
   const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggested => {
-    const { number } = named.document;
-    const accept = `'reckoner payment apply ID --invoice ${number} --credit ${less.join(' --credit ')}' applies both`;
-    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; ${accept}` };
+    const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; to apply both accepts it` };
     const evidence: Evidence = { ...found, rule: 'suggestion' };
     return { document: named.document, amount: part, confidence: CONFIDENCE.reference_alone, evidence };
   });

@@ -9,6 +9,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
+import { toDo } from '../remedy.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
 import {
   type Caller,
@@ -185,11 +186,17 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): 
 /** Refuses to call a payment a mistake that the bank reports: its money came, whoever's it is. */
 function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
-  const reason =
-    `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is no customer's, use ` +
-    `${AS_OTHER}; if another payment is the same money, ${AS_DUPLICATE}. If it is another partner's, run ` +
-    `'reckoner payment unapply ${payment_id}' and 'reckoner payment assign ${payment_id} --partner PARTNER'`;
-  throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'mistake', reason });
+  const paymentId = String(payment_id);
+  throw refuse('argument_invalid', {
+    ...{ argument: fieldName('kind'), value: 'mistake' },
+    reason:
+      `cannot be: a bank line shows payment ${payment_id}, so its money is in the bank. If it is no customer's, use ` +
+      `${AS_OTHER}; if another payment is the same money, ${AS_DUPLICATE}`,
+    remedies: [
+      toDo('Unapply it', 'payment.unapply', { paymentId }, "if it is another partner's"),
+      toDo('Then assign it', 'payment.assign', { paymentId }),
+    ],
+  });
 }
 
 /** Why a payment cannot be the duplicate of another; undefined if it can. One of the two must stay. */

@@ -105,9 +105,8 @@ export function describeAfterRestore(found: AfterRestore, environment: Pick<Envi
     const more = emails.documents.length > 0 ? `:\n  ${emails.documents.join('\n  ')}` : '';
     sections.push(
       `${plural(emails.unsent, 'e-mail')} still to be sent here, which may have been sent already${more}\n` +
-        "What has been sent goes out again. 'reckoner invoice hold NUMBER' keeps a\n" +
-        "document back, 'reckoner email dismiss NUMBER --reason REASON' any other\n" +
-        'e-mail.',
+        'What has been sent goes out again: put such a document on hold, and dismiss any\n' +
+        'other e-mail.',
     );
   }
   if (webhooks.length > 0) {

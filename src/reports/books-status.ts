@@ -5,7 +5,7 @@ import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.t
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Installation } from '../people/audit-events.ts';
-import { type Attention, attention } from './job-attention.ts';
+import type { Remedy } from '../remedy.ts';
 
 export interface BooksStatus {
   /** The last month whose books are closed. */
@@ -17,8 +17,9 @@ export interface BooksStatus {
     readonly month: Month;
     readonly due_on: string;
     readonly obstacles: readonly string[];
-    /** The code of each obstacle. */
+    /** The code of each obstacle, and what to do about it. */
     readonly codes: readonly string[];
+    readonly remedies: readonly (readonly Remedy[])[];
   }[];
 }
 
@@ -33,15 +34,8 @@ export async function readBooksStatus(tx: Transaction, context: Installation): P
       due_on: booksDueOn(month, context.settings) ?? '',
       obstacles: obstacles.map(({ message }) => message),
       codes: obstacles.map(({ code }) => code),
+      remedies: obstacles.map((each) => each.remedies),
     });
   }
   return { closed_to: state.last_books, open: openBooks(state), due };
 }
-
-/** Books that the job could not close on their day; it closes those that nothing keeps open in its next run. */
-export const attentionToBooks = ({ due }: BooksStatus): Attention[] =>
-  due.flatMap(({ month, obstacles, codes, due_on }) =>
-    obstacles.map((message, at) =>
-      attention(`${message} They were due on ${due_on}.`, `books of ${month} ${codes[at]}`),
-    ),
-  );

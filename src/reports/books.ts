@@ -8,6 +8,7 @@ import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
+import type { Remedy } from '../remedy.ts';
 import { readBalances } from './journal.ts';
 import { readUnappliedCash } from './open-items.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
@@ -33,7 +34,11 @@ export interface BooksReport {
   /** Unapplied cash at the end of the month. */
   readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
   /** Why a close would be refused now. */
-  readonly obstacles: readonly { readonly code: string; readonly message: string }[];
+  readonly obstacles: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly remedies: readonly Remedy[];
+  }[];
   readonly trial_balance: TrialBalance;
 }
 
@@ -65,7 +70,7 @@ export async function readBooksReport(
     bank_balances: await compareBankBalances(tx, end),
     exceptions: Object.fromEntries(exceptions.map(({ kind, count }) => [kind, count])),
     unapplied: sumByCurrency(await readUnappliedCash(tx, end)),
-    obstacles: obstacles.map(({ code, message }) => ({ code, message })),
+    obstacles: obstacles.map(({ code, message, remedies }) => ({ code, message, remedies })),
     trial_balance: await readTrialBalance(tx, { asOf: end, today: end, detail: false }),
   };
 }

@@ -4,7 +4,6 @@ import type { Environment } from '../config/environment.ts';
 import { accountsFile } from '../config/fields-file.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { type Attention, attention } from './job-attention.ts';
 
 export interface HandOff {
   readonly month: Month;
@@ -45,18 +44,3 @@ export async function readHandOffsOf(
   );
   return found.filter(({ state }) => state !== 'missing' || existsSync(accountsFile(environment)));
 }
-
-export const attentionToHandOffs = (due: readonly HandOff[]): Attention[] =>
-  due.map(({ month, format }) =>
-    format === null
-      ? attention(
-          `The books of ${month} are closed, and the general ledger does not have them. Run 'reckoner export gl ` +
-            `--month ${month} --format FORMAT' and import its files.`,
-          `journal of ${month}`,
-        )
-      : attention(
-          `${month} was exported for ${format} before its books were closed, and has changed since. Run 'reckoner export ` +
-            `gl --month ${month} --format ${format}' and import the part with what changed.`,
-          `journal of ${month} for ${format}`,
-        ),
-  );

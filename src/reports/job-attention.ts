@@ -5,27 +5,12 @@
  */
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { Remedy } from '../remedy.ts';
 
 export interface AttentionItem {
   /** Names the thing for good, such as `INV-2026-000003 failed (e-mail 17)`: nothing that changes while it stays. */
   readonly item: string;
   readonly count: number;
 }
-
-/** Something that needs attention, as a sentence for people, which may hold times and counts, and as what it is about. */
-export interface Attention {
-  readonly sentence: string;
-  readonly about: readonly AttentionItem[];
-  /** What to do, where the sentence does not say it. */
-  readonly remedies?: readonly Remedy[];
-}
-
-/** One sentence about these things, each given by its name alone where it is one. */
-export const attention = (sentence: string, ...about: readonly (string | AttentionItem)[]): Attention => ({
-  sentence,
-  about: about.map((each) => (typeof each === 'string' ? { item: each, count: 1 } : each)),
-});
 
 interface Found {
   readonly job: string;
@@ -77,10 +62,6 @@ export async function recordAttention(tx: Transaction, found: Found): Promise<vo
     { ...found, items: JSON.stringify(found.items) },
   );
 }
-
-/** What a job found when it ran last. */
-export const readFound = (tx: Transaction, job: string): Promise<AttentionItem[]> =>
-  query(tx, `SELECT item, count FROM job_attention WHERE job = :job ORDER BY item`, { job });
 
 /** Stores what a job found and gives the things to tell now. */
 export async function tellAttention(tx: Transaction, found: Omit<Found, 'againAfterHours'>): Promise<string[]> {

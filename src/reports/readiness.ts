@@ -19,6 +19,7 @@ import { lastDay, type Month, monthOf } from '../month.ts';
 import { recordedOtherwise } from '../partners/presentation.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
+import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
 
@@ -29,6 +30,7 @@ export interface Gap {
   readonly needs: string;
   /** The active partners concerned: invoiced in the currency, or routing to the account. */
   readonly partners?: readonly string[];
+  readonly remedies?: readonly Remedy[];
 }
 
 export interface Readiness {
@@ -135,10 +137,9 @@ function adoptionGaps(settings: Settings): Gap[] {
   const [first, ...more] = instructionsToAdopt(settings);
   if (first === undefined) return [];
   const others = more.length === 0 ? '' : ` and ${plural(more.length, 'more field')}`;
-  const needs =
-    `an adoption: ${first.field}${others} of settings.json is not in force, and documents print what is. ` +
-    "'reckoner instructions adopt' puts the file in force";
-  return [{ scope: 'settings', id: 'instructions', needs }];
+  const needs = `an adoption: ${first.field}${others} of settings.json is not in force, and documents print what is`;
+  const remedies = [toDo('Put the file in force', 'instructions.adopt')];
+  return [{ scope: 'settings', id: 'instructions', needs, remedies }];
 }
 
 /** The server speaks plain HTTP: what is public is behind a proxy. */
@@ -197,8 +198,9 @@ function accountGaps({ connectedKeys }: Environment, accounts: Awaited<ReturnTyp
         const needs = `a key: ${account} cannot be read. A partner without one has balance_transactions_from settlement_file`;
         return [{ scope: 'environment', id: accountKeyVariable(account), needs, partners }];
       }
-      const needs = "a first reading: run 'reckoner processor poll' to check the key";
-      return read_to === null ? [{ scope: 'account', id: account, needs, partners }] : [];
+      const needs = 'a first reading, which checks the key';
+      const remedies = [toRun('Read it', 'processor poll')];
+      return read_to === null ? [{ scope: 'account', id: account, needs, partners, remedies }] : [];
     });
 }
 

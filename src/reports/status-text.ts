@@ -1,5 +1,6 @@
 /** The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width. */
 import { missingFeeds } from '../close/feeds.ts';
+import type { Settings } from '../config/settings.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
@@ -7,12 +8,12 @@ import { counted, minuteOf, plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import type { Status } from './status.ts';
 
-/** `urgent`: the findings of it, each with what to do, as the one who reads it can do it. */
+/** `urgent`: the findings, each with what to do, as the reader can do it. */
 export function describeStatus(
   found: Status,
   { urgent, advice = [], width }: { urgent: readonly string[]; advice?: readonly string[]; width?: number | undefined },
 ): string {
-  const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs, attention } = found;
+  const { months, books, deliveries, waiting, unfinished_emails: emails, connected, jobs } = found;
   const { sent, pending, held, failed, uncertain } = deliveries;
   const sections = [
     [
@@ -61,11 +62,10 @@ export function describeStatus(
     const rows = jobs.map((each) => [each.job, each.finished_at.slice(0, 19).replace('T', ' '), each.exit_status]);
     sections.push(table(['job', 'last run (UTC)', '>exit'], rows));
   }
-  const needed = [...attention, ...urgent];
   sections.push(
-    needed.length === 0
+    urgent.length === 0
       ? 'Nothing needs attention.'
-      : ['Needs attention:', ...needed.map((each) => `- ${each}`)].join('\n'),
+      : ['Needs attention:', ...urgent.map((each) => `- ${each}`)].join('\n'),
   );
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
@@ -101,3 +101,15 @@ function feedLines(feeds: Status['feeds']): string[] {
       (missing.length === 0 ? '' : `; missing: ${missing.slice(0, NAMED).join(', ')}${more}`),
   ];
 }
+
+const MAILED = {
+  finance_email: 'the close report is not e-mailed',
+  auditor_email: 'the seal of a month is not e-mailed when it closes',
+  operations_email: 'the status is not e-mailed when something needs attention',
+} as const;
+
+/** What is advised and needs no attention: an address that a kind of e-mail goes to is not set. */
+export const adviceOn = (settings: Settings): string[] =>
+  (Object.keys(MAILED) as (keyof typeof MAILED)[])
+    .filter((field) => settings[field] === '')
+    .map((field) => `settings.json has no ${field}: ${MAILED[field]}.`);

@@ -1,4 +1,4 @@
-/** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what needs attention (`attention.ts`). */
+/** The state of the system: months, unsent e-mails, the latest runs of the jobs, and what cannot wait (findings/). */
 
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
@@ -8,15 +8,28 @@ import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
+import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
+import { mailFailure, refusedInARow } from '../findings/emails.ts';
 import { type Finding, isUrgent } from '../findings/finding.ts';
-import { readFindings } from '../findings/findings.ts';
+import { capped, readFindings } from '../findings/findings.ts';
+import { failedJobs, forgottenPause, type LastRun, wrongClock } from '../findings/machine.ts';
+import {
+  missingCheckpoints,
+  missingHandOffs,
+  missingKey,
+  missingTimeStamps,
+  notInForce,
+  openBooks,
+  openMonths,
+  waitingFeeds,
+} from '../findings/months.ts';
+import { notPaidOut, receiptOf } from '../findings/payments.ts';
 import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.ts';
 import type { EmailKind, EmailStatus } from '../mail/email.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import {
   countDeliveries,
   countOtherEmails,
-  nameNeedingAttention,
   type RefusedInARow,
   readMailFailure,
   readRefusedInARow,
@@ -27,15 +40,15 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
+import type { Remedy } from '../remedy.ts';
 import { readCheckpointStatus } from '../seals/checkpoint.ts';
 import { readSigning, type SigningStatus } from '../seals/signature.ts';
 import { readLateTimeStamps } from '../seals/time-stamps.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { readToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
-import { attentionOf, OVERDUE_HOURS } from './attention.ts';
 import { type BooksStatus, readBooksStatus } from './books-status.ts';
 import { type HandOff, readDueHandOffs } from './hand-offs.ts';
-import { type Attention, attention as attentionTo, readFound } from './job-attention.ts';
+import type { AttentionItem } from './job-attention.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
 export interface Status {
@@ -83,7 +96,7 @@ export interface Status {
     /** When it was last tried, or queued. */
     readonly since: string;
     readonly reason: string | null;
-    readonly remedies: readonly string[];
+    readonly remedies: readonly Remedy[];
   }[];
   /** Documents whose latest e-mail is not sent. */
   readonly waiting: readonly {
@@ -95,7 +108,7 @@ export interface Status {
   /** No e-mail at all has gone out since then, though it was tried; null while mail works. */
   readonly mail_failing: { readonly since: string; readonly reason: string } | null;
   /** E-mails that the mail server refused one after another; null where there are none. */
-  readonly refused_in_a_row: RefusedInARow | null;
+  readonly refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
   /** The fields of bank details that settings.json has otherwise than documents print them (a rule asks for an approval). */
   readonly instructions_to_adopt: readonly string[];
   /** Payment links at the processor that are out of step with their documents. */
@@ -106,26 +119,27 @@ export interface Status {
   readonly told_not_seen: readonly ToldNotSeen[];
   /** Webhooks of partners: how many are active, and those that are not. */
   readonly webhooks: WebhookHealth;
-  readonly jobs: readonly { readonly job: string; readonly finished_at: string; readonly exit_status: number }[];
+  readonly jobs: readonly LastRun[];
   /** Payment exceptions by kind. */
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
-  /** What cannot wait. */
+  /** What cannot wait, the first of each kind. */
   readonly findings: readonly Finding[];
-  /** One sentence for each other thing that needs attention. */
-  readonly attention: readonly string[];
 }
+
+/** A month still open this long after it has ended everywhere needs attention. */
+const OVERDUE_HOURS = 24;
 
 /** At most so many documents, e-mails and links are listed; the counts are complete. */
 const LISTED = 100;
 
 export const readStatus = async (tx: Transaction, context: Installation): Promise<Status> =>
-  (await readStatusAndAttention(tx, context)).status;
+  (await readStatusAndItems(tx, context)).status;
 
-/** The status, and what its sentences about attention are about. */
-export async function readStatusAndAttention(
+/** The status, and what needs attention by its name, all of it. */
+export async function readStatusAndItems(
   tx: Transaction,
   context: Installation,
-): Promise<{ status: Status; attention: Attention[] }> {
+): Promise<{ status: Status; items: AttentionItem[] }> {
   const now = context.environment.now();
   const installation = await queryOne<{ environment: string; app_role: boolean; partners: number }>(
     tx,
@@ -136,7 +150,6 @@ export async function readStatusAndAttention(
   const { open_entries } = await countOpenEntries(tx, months.last_closed);
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
-  const undelivered = await readUndelivered(tx, now);
   const others = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
   const unfinished_emails = others.map((email) => ({
     ...{ email: email.email_id, kind: email.kind, about: nameOf(email), to: email.to, status: email.status },
@@ -146,6 +159,7 @@ export async function readStatusAndAttention(
   const exceptions = await listExceptions(tx, context.settings);
   const connected = await readAccountHealth(tx, now);
   const jobs = await readLastRuns(tx);
+  const refused = await readRefusedInARow(tx);
   const found = {
     environment: installation.environment,
     clock_ahead_seconds: await readClockDifference(tx, context.environment),
@@ -168,7 +182,7 @@ export async function readStatusAndAttention(
     unfinished_emails,
     waiting: await readWaiting(tx),
     mail_failing: await readMailFailure(tx),
-    refused_in_a_row: await readRefusedInARow(tx),
+    refused_in_a_row: refused && { ...refused, documents: refused.documents.length },
     links: links.slice(0, LISTED),
     connected,
     told_not_seen: await readToldNotSeen(tx),
@@ -176,41 +190,42 @@ export async function readStatusAndAttention(
     jobs,
     payment_exceptions: countKinds(exceptions),
   } as const;
-  const attention = attentionOf(
-    {
-      ...{ ...found, ...undelivered, links },
-      needing: (await nameNeedingAttention(tx)).documents,
-      verified: await readFound(tx, 'verify'),
-      exceptions: exceptions.map(({ exception }) => exception),
-    },
-    now,
-  );
-  const findings = (await readFindings(tx, { scope: null, today: now.toISODate(), limit: null })).filter(isUrgent);
-  const urgent = findings.map(({ item, urgent: sentence, remedies }) => ({ ...attentionTo(sentence, item), remedies }));
+  const findings = [
+    ...trouble({ ...found, refused }, { today: now.toISODate(), now: now.toMillis() }),
+    ...(await readFindings(tx, { scope: null, today: now.toISODate(), now: now.toMillis(), limit: null })),
+    ...exceptions.map(receiptOf),
+  ].filter(isUrgent);
   return {
-    status: { ...found, findings, attention: attention.map(({ sentence }) => sentence) },
-    attention: [...attention, ...urgent],
+    status: { ...found, findings: capped(findings) },
+    items: findings.map(({ item, count = 1 }) => ({ item, count })),
   };
 }
 
-/** The documents whose e-mails wait too long, are held by finance, or came back, beside what `countDeliveries` counts. */
-const readUndelivered = (
-  tx: Transaction,
-  now: DateTime<true>,
-): Promise<{ delayed: string[]; on_hold: number; bounced: number }> =>
-  queryOne(
-    tx,
-    `SELECT coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (
-              WHERE status IN ('queued', 'sending') AND queued_at < :since::timestamptz), '{}') AS delayed,
-            count(*) FILTER (WHERE status = 'held' AND EXISTS (
-              SELECT FROM current_holds h WHERE h.document_id = e.document_id)) AS on_hold,
-            count(*) FILTER (WHERE status = 'bounced') AS bounced
-     FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
-     WHERE status IN ('queued', 'sending', 'held', 'bounced')`,
-    { since: now.minus({ hours: OVERDUE_HOURS }).toISO() },
-  );
+/** What is wrong with the ledger and the machine, of what the status says of them. */
+const trouble = (
+  found: Omit<Status, 'findings'> & { readonly refused: RefusedInARow | null },
+  { today, now }: { today: string; now: number },
+): Finding[] => [
+  ...wrongClock(found.clock_ahead_seconds, today),
+  ...forgottenPause(found.paused, now),
+  ...openMonths(found.months.overdue),
+  ...openBooks(found.books.due),
+  ...missingHandOffs(found.general_ledger, today),
+  ...missingKey(found.signing, today),
+  ...missingCheckpoints(found.checkpoints, today),
+  ...missingTimeStamps(found.late_time_stamps, today),
+  ...waitingFeeds(found.feeds, today),
+  ...notInForce(found.instructions_to_adopt, today),
+  ...failedJobs(found.jobs, now),
+  ...mailFailure(found.mail_failing, now),
+  ...refusedInARow(found.refused),
+  ...staleAccounts(found.connected, today),
+  ...openAtProcessors(found.connected, today),
+  ...notPaidOut(found.told_not_seen, now),
+  ...troubledWebhooks(found.webhooks, { now, today }),
+];
 
-const readLastRuns = (tx: Transaction): Promise<Status['jobs'][number][]> =>
+const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
   query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
 
 const readWaiting = (tx: Transaction): Promise<Status['waiting'][number][]> =>

@@ -107,6 +107,6 @@ export function describeTax({ from, to, lines, ties }: TaxReport): string {
     '',
     table(['country', 'category', '>rate', 'in', '>issued', '>voided', '>taxable', '>tax'], rows),
     '',
-    ties ? 'Ties: the journal has the same.' : "The journal has other amounts: run 'reckoner verify'.",
+    ties ? 'Ties: the journal has the same.' : 'The journal has other amounts: verify the ledger.',
   ].join('\n');
 }

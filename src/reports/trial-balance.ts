@@ -97,7 +97,7 @@ export function describeTrialBalance(trial: TrialBalance, width?: number): strin
   );
   const verdict = balanced
     ? 'Debits equal credits in every currency.'
-    : "DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures; run 'reckoner verify'.";
+    : 'DEBITS DO NOT EQUAL CREDITS. Do not rely on these figures, and verify the ledger.';
   const inOne = presentation === undefined ? [] : [describePresentation(presentation, as_of, width)];
   const title = [`Trial balance as of ${dateName(as_of)}`, ...preliminaryNote(trial)].join('\n');
   return [title, ...parts, ...inOne, verdict].join('\n\n');

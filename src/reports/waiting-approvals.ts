@@ -3,8 +3,6 @@ import type { DateTime } from 'luxon';
 import { readRequests } from '../approvals/queries.ts';
 import { statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { minuteOf } from '../text.ts';
-import { type Attention, attention } from './job-attention.ts';
 
 export interface WaitingApproval {
   readonly request_id: number;
@@ -26,12 +24,3 @@ export async function readWaitingApprovals(tx: Transaction, now: DateTime<true>)
     }))
     .reverse();
 }
-
-export const attentionToApprovals = (waiting: readonly WaitingApproval[]): Attention[] =>
-  waiting.map(({ request_id, act, subject, requested_by, expires_at }) =>
-    attention(
-      `Request ${request_id} of ${requested_by} waits for approval until ${minuteOf(expires_at)}: ${act} of ${subject}. ` +
-        `'reckoner approval show ${request_id}' shows what it would do.`,
-      `approval of request ${request_id}`,
-    ),
-  );

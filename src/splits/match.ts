@@ -11,6 +11,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
+import { type Remedy, toDo } from '../remedy.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
 import {
@@ -185,12 +186,14 @@ function refuseUnmatchable(
   otherAccount: boolean,
 ): void {
   const { quote_id, partner_id } = quote;
-  const because = (reason: string) => refuse('quote_not_matchable', { balance_transaction: id, quote_id, reason });
+  const because = (reason: string, ...remedies: readonly Remedy[]) =>
+    refuse('quote_not_matchable', { balance_transaction: id, quote_id, reason, remedies });
   if (!quote.is_routed) {
     const where = quote.invoice === null ? 'is invoiced with its month' : `is on invoice ${quote.invoice}`;
     throw because(
       `it ${where} and is not split. Ask ${quote.own_account ? partner_id : 'its sender'} to reverse the transfer, which ends it by itself. If the money ` +
-        `stays, settle it with ${partner_id} and use 'reckoner processor close ${id} --reason R'`,
+        `stays, settle it with ${partner_id}`,
+      toDo('Then close it', 'processor.close', { balance_transactions: [id] }),
     );
   }
   if (!quote.own_account && !otherAccount) {

@@ -1,4 +1,5 @@
 /** What refusals and findings say to do is what an act does, and a command that can be copied. */
+import ts from 'typescript-api';
 import { expect, test } from 'vitest';
 import type { Act } from '../../src/acts/act.ts';
 import { commandText } from '../../src/acts/command.ts';
@@ -6,18 +7,44 @@ import { fieldsOf } from '../../src/acts/fields.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
 import { ACTS } from '../../src/acts/registry.ts';
 import { refuse } from '../../src/errors/refusals.ts';
-import type { Remedy } from '../../src/remedy.ts';
+import { remediesInSource, SOURCES, sourceOf, textOf } from '../support/remedies-in-source.ts';
 
 const number = 'INV-2026-000003';
 const VOID = { number, voided_on: '2026-10-01', purpose: 'month', month: '2026-09', replaced_by: null };
 
-/** What is wrong with a remedy: its act is unknown, or has no such field. */
-function problemOf({ action, input }: Remedy): string | undefined {
-  const act = ACTS.get(action);
-  if (act === undefined) return `there is no act ${action}`;
-  const names = new Set(fieldsOf(act.input).map(({ name }) => name));
-  return Object.keys(input).find((name) => !names.has(name));
-}
+test('every remedy of a refusal, a finding or a report is an action that exists, and its input has these fields', () => {
+  const { actions } = remediesInSource();
+  expect(actions.length).toBeGreaterThan(60);
+  const wrong = actions.flatMap(({ file, action, fields }) => {
+    const act = ACTS.get(action);
+    if (act === undefined) return [`${file}: there is no action ${action}`];
+    const known = new Set(fieldsOf(act.input).map(({ name }) => name));
+    return fields.filter((name) => !known.has(name)).map((name) => `${file}: ${action} has no ${name}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('no sentence of the program holds a command: remedies do', () => {
+  // What only a terminal shows, and text of the documentation.
+  const free = /^src\/(?:cli|demo)\//;
+  const written: string[] = [];
+  let inspected = 0;
+  for (const file of SOURCES.filter((each) => !free.test(each))) {
+    const visit = (node: ts.Node): void => {
+      const text = textOf(node);
+      if (text !== undefined) inspected += 1;
+      // The help of an action's command is the command line's.
+      const isHelp =
+        ts.isPropertyAssignment(node.parent ?? node) &&
+        /^help$/.test((node.parent as ts.PropertyAssignment).name?.getText() ?? '');
+      if (text !== undefined && !isHelp && /'reckoner (?!lease)/.test(text)) written.push(`${file}: ${text}`);
+      ts.forEachChild(node, visit);
+    };
+    visit(sourceOf(file));
+  }
+  expect(inspected).toBeGreaterThan(5000);
+  expect(written).toEqual([]);
+});
 
 test.each([
   [refuse('document_on_hold', { number, since: '2026-10-01', reason: '' }), `reckoner invoice release ${number}`],
@@ -28,9 +55,9 @@ test.each([
   ],
 ])('$code', ({ message, remedies }, command) => {
   expect(message).not.toContain('reckoner');
-  expect(remedies.map(problemOf)).toEqual([undefined]);
-  const [{ action, input } = { action: '', input: {} }] = remedies;
-  expect(commandText(ACTS.get(action) as Act, input)).toBe(command);
+  const [remedy] = remedies;
+  if (remedy === undefined || !('action' in remedy)) throw new Error('there is no action');
+  expect(commandText(ACTS.get(remedy.action) as Act, remedy.input)).toBe(command);
 });
 
 test('a field that takes several values, and what must be given', () => {
@@ -38,4 +65,7 @@ test('a field that takes several values, and what must be given', () => {
     'reckoner payment apply 7 --invoice INV-1 --invoice INV-2 --credit CN-1',
   );
   expect(commandText(paymentApply, {})).toBe('reckoner payment apply ID --invoice NUMBER');
+  expect(commandText(paymentApply, { paymentId: '7', numbers: ['INV 1 "$x"'] })).toBe(
+    'reckoner payment apply 7 --invoice "INV 1 \\"\\$x\\""',
+  );
 });

@@ -468,7 +468,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   database_privileges: {
     when: 'a grant of the role of the app is lost',
     exit: 1,
-    says: /permission denied for table partners\. Run 'reckoner migrate' as the owner of the tables/,
+    says: /permission denied for table partners\. docs.* Grant again what the program needs with 'reckoner migrate' as the owner of the tables/,
     run: async () => {
       await world.sql('REVOKE SELECT ON partners FROM reckoner_app');
       return inWorld(['status']).finally(() => world.sql('GRANT SELECT ON partners TO reckoner_app'));
@@ -751,7 +751,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   webhook_missing: {
     when: 'a partner has no webhook',
     exit: 2,
-    says: /Partner p-1 has no webhook\. 'reckoner webhook set p-1 --url URL' sets one/,
+    says: /Partner p-1 has no webhook\. Set one with 'reckoner webhook set p-1 --url URL'/,
     run: () => inWorld(['webhook', 'show', 'p-1']),
   },
   webhook_position_unknown: {
@@ -786,7 +786,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   user_exists: {
     when: 'a user is invited again',
     exit: 3,
-    says: /ada@issuer\.example is a user already\. 'reckoner user role ada@issuer\.example --grant ROLE'/,
+    says: /ada@issuer\.example is a user already\. Change the roles with 'reckoner user role ada@issuer\.example'/,
     run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'invite', 'Ada@issuer.example'),
   },
   role_needed: {
@@ -869,7 +869,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   work_item_unknown: {
     when: 'what is assigned is not in the work queue',
     exit: 2,
-    says: /hold:INV-2026-000001 is not in the work queue, or not any more\. 'reckoner work list'/,
+    says: /hold:INV-2026-000001 is not in the work queue, or not any more\. See the work queue with 'reckoner work list'/,
     run: () => inWorking('hold:INV-2026-000001', 'mara'),
   },
   work_assignee_unfit: {
@@ -1180,7 +1180,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   payment_is_share: {
     when: 'a payment that a share became is said to be returned by a bank',
     exit: 3,
-    says: /payment 1 is a share.*use --as refunded/i,
+    says: /payment 1 is a share.*if you paid it back, use --as refunded/i,
     run: () => afterBilling('payment', 'reverse', '1', '--as', 'returned', '--reason', 'R01'),
   },
   share_paid_back: {
@@ -1273,7 +1273,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   bank_feed_behind: {
     when: 'the bank has reported July only to the 20th',
     exit: 3,
-    says: /before the bank has reported to 2026-07-31: account 0007 is reported to 2026-07-20\. Import the missing files/,
+    says: /before the bank has reported to 2026-07-31: account 0007 is reported to 2026-07-20\..* Import the missing files with 'reckoner payment import FILE'/,
     run: async () => {
       const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account';
       await inCorrected('payment', 'import', written('july.csv', `${head}\n2026-07-20,-3.00,USD,0007,FT-7,fee,,\n`));
@@ -1300,7 +1300,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   bank_feed_gap: {
     when: 'a bank statement of July opens with another balance than the one before it ended with',
     exit: 3,
-    says: /while a bank statement is missing or wrong: later\.csv of account 0011 opens with 50\.00, but first\.csv ends with 10\.00 on 2026-07-02: .*Import the missing files .* payment close-exception bank-statement-\d+ --reason R/,
+    says: /while a bank statement is missing or wrong: later\.csv of account 0011 opens with 50\.00, but first\.csv ends with 10\.00 on 2026-07-02: .*Import the missing files .* payment close-exception bank-statement-\d+ --reason REASON/,
     run: async () => {
       // The other cases of this world import files without balances.
       const own = await correctedWorld();
@@ -1372,7 +1372,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   books_open: {
     when: 'a month is exported for the general ledger before its books are closed',
     exit: 3,
-    says: /The books of 2026-07 are open.*reckoner books close 2026-07.* --preliminary/s,
+    says: /The books of 2026-07 are open.* --preliminary.*reckoner books close 2026-07/s,
     run: () => exportsGl(MAPPED),
   },
   gl_name_unusable: {
@@ -1422,7 +1422,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   gl_part_unknown: {
     when: 'the files of a part are asked for that was not exported',
     exit: 2,
-    says: /2026-07 has no part 7 as xero: it was not exported\. 'reckoner gl list'/,
+    says: /2026-07 has no part 7 as xero: it was not exported\. See what was exported with 'reckoner gl list'/,
     run: () => exportsGl(MAPPED, '--part', '7'),
   },
   rates_invalid: {
@@ -1481,7 +1481,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   e_invoice_not_written: {
     when: 'the document is issued but not delivered',
     exit: 3,
-    says: /INV-2026-000001 has no e-invoice yet: it has not been delivered\. Run 'reckoner deliver'/,
+    says: /INV-2026-000001 has no e-invoice yet: it has not been delivered\. Deliver it with 'reckoner deliver'/,
     run: async () => {
       const own = await openWorld();
       await own.partners([partner({ e_invoice: 'facturx' })]);
@@ -1771,7 +1771,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   payer_account_unknown: {
     when: 'an account is to be forgotten that nobody has paid from',
     exit: 3,
-    says: /'DE00'\. 'reckoner payment accounts'/,
+    says: /'DE00'\. See all known accounts with 'reckoner payment accounts'/,
     run: () => inWorld(['payment', 'forget-account', 'DE00']),
   },
   payment_nothing_applied: {

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { monthClose } from '../../src/acts/close.ts';
 import { previewAct } from '../../src/acts/run.ts';
+import { withCommands } from '../../src/cli/remedies.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import type { Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { command, job } from '../support/program.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -105,7 +107,7 @@ test('the command that a refusal names keeps the partners that were named alread
   for (const asked of [[], ['p-2'], ['p-3', 'p-1']]) {
     const refused = await world.close('2026-11', { without: asked }).then(
       () => undefined,
-      (error: Error) => error.message,
+      async (error: Refusal) => withCommands(error.message, error.remedies),
     );
     named = [...(refused ?? '').matchAll(/--without ([\w-]+)/g)].map(([, id]) => id as string);
     expect([...named].sort()).toEqual(['p-1', 'p-2', 'p-3']);
@@ -120,7 +122,7 @@ test('a preview heeds --without: it refuses one that has rows, and says that the
   const refused = await asked('--without', 'p-1');
   expect([refused.status, refused.stderr]).toEqual([3, expect.stringContaining('Omit --without p-1')]);
   const given = await asked('--without', 'p-2');
-  expect(given.stdout).not.toContain('It closes only with');
+  expect(given.stdout).not.toContain('It does not close by itself');
   expect(given.stdout).toContain('It closes without them, as given.');
 });
 
@@ -220,7 +222,8 @@ test('a preview shows what is missing, of a running month too, and is not refuse
   ]);
   const ran = await command(['close', '2026-09', '--dry-run'], { env: env('2026-09-20T10:00:00Z') });
   expect(ran.status).toBe(0);
-  expect(ran.stdout).toContain("It closes only with 'reckoner close 2026-09 --without p-2'.");
+  expect(ran.stdout).toContain('It does not close by itself.');
+  expect(ran.stdout).toContain("Close without them with 'reckoner close 2026-09 --without p-2' if they had no sales.");
 });
 
 test('what a user confirms or approves is refused as the close is, unlike a dry run', async () => {
@@ -232,8 +235,11 @@ test('what a user confirms or approves is refused as the close is, unlike a dry 
     expect([month, refused]).toEqual([month, await refusalOf(world.close(month))]);
   }
   expect(
-    (await previewAct({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report.text,
-  ).toContain("It closes only with 'reckoner close 2026-09 --without p-2'.");
+    (await previewAct({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report,
+  ).toMatchObject({
+    text: expect.stringContaining('It does not close by itself.'),
+    remedies: [{ action: 'month.close', input: { month: '2026-09', without: ['p-2'] } }],
+  });
   const given = await previewAct(world, monthClose, { month: '2026-09' as Month, without: ['p-2'] });
   expect(given.changes).toContainEqual({ of: '2026-09', field: 'status', before: null, after: 'closed' });
 });
@@ -248,8 +254,8 @@ test('the status lists the expected feeds before the month ends, and asks for a 
   expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; missing: p-2');
   world.at('2026-10-01T10:00:00Z');
   expect(await asked()).toEqual([
-    "2026-09 waits for the rows of 1 partner: p-2. Import them, or run 'reckoner close 2026-09 --without p-2' if they " +
-      'had no sales.',
+    "2026-09 waits for the rows of 1 partner: p-2. Import them. Close without them with 'reckoner close 2026-09 --without " +
+      "p-2' if they had no sales.",
   ]);
 });
 

@@ -8,7 +8,7 @@ import { creditInvoice } from '../../src/documents/credit.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { openMetrics } from '../../src/http/metrics.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
-import { readStatus } from '../../src/reports/status.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 import { startOver } from './start-over.ts';
 

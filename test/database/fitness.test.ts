@@ -6,10 +6,10 @@ import type { Environment } from '../../src/config/environment.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { execute } from '../../src/database/transaction.ts';
 import type { Month } from '../../src/month.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { correctionsOf, document, expectVerified } from '../documents/correcting.ts';
 import { type DatabaseClock, databaseClock, makeReadOnly } from '../support/database-faults.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;

@@ -7,12 +7,12 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { settingsInForce } from '../../src/documents/instructions.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { startOver } from '../close/start-over.ts';
 import { as, LEE, MARA } from '../support/approving.ts';
 import { ADMINISTRATOR, invite } from '../support/console.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -76,7 +76,7 @@ describe('with a rule', () => {
     await withFile({ approvals: RULE });
     expect(await delivered()).toMatchObject({
       status: 'held',
-      detail: expect.stringContaining("'reckoner instructions adopt'"),
+      detail: expect.stringContaining('adopt those of settings.json'),
     });
     expect(await adoptions()).toEqual([]);
   });

@@ -19,8 +19,8 @@ import { readExports } from '../../src/general-ledger/list.ts';
 import { readLines, readParts } from '../../src/general-ledger/queries.ts';
 import type { Month } from '../../src/month.ts';
 import { readDueHandOffs } from '../../src/reports/hand-offs.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { booksOf } from '../payments/books.ts';
+import { readStatus } from '../support/status.ts';
 import type { World } from '../support/world.ts';
 import { ACCOUNTS, openMonths, writeAccounts } from './months.ts';
 import { readBack, sumsBy, units } from './read-back.ts';
@@ -66,8 +66,8 @@ test('once books are closed, the status asks for the journal of their month, whe
   expect(await due()).toEqual([['2026-08', null, 'missing']]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
   expect(attention).toContain(
-    "The books of 2026-08 are closed, and the general ledger does not have them. Run 'reckoner export gl --month 2026-08 " +
-      "--format FORMAT' and import its files.",
+    'The books of 2026-08 are closed, and the general ledger does not have them. Export its journal with ' +
+      "'reckoner export gl --month 2026-08 --format FORMAT' and import the files.",
   );
   rmSync(accountsFile(world));
   expect(await due()).toEqual([]);
@@ -87,8 +87,8 @@ test('what was posted between a preliminary export and the close of the books is
   expect(await due()).toEqual([['2026-09', 'quickbooks', 'outdated']]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
   expect(attention).toContain(
-    '2026-09 was exported for quickbooks before its books were closed, and has changed since. Run ' +
-      "'reckoner export gl --month 2026-09 --format quickbooks' and import the part with what changed.",
+    '2026-09 was exported for quickbooks before its books were closed, and has changed since. Export what changed with ' +
+      "'reckoner export gl --month 2026-09 --format quickbooks' and import the files.",
   );
 
   const second = await exported();

@@ -69,7 +69,7 @@ test('the status names the request, who may decide it and the command that shows
   const said = status.stdout.replaceAll(/\s+/g, ' ');
   expect(said).toContain(
     'Request 1 of cron waits for approval until 2026-09-15 13:00 UTC: month.close of due months. ' +
-      "'reckoner approval show 1' shows what it would do.",
+      "Decide on it with 'reckoner approval show 1'.",
   );
   expect((await run('watch', '2026-09-01T16:00:00Z')).status).toBe(4);
   expect(mailed('status')).toHaveLength(1);

@@ -9,10 +9,10 @@ import { resendEmail } from '../../src/mail/resend.ts';
 import { queueStatusEmail } from '../../src/month-end/emails/status.ts';
 import { sendEmails, sendTheseEmails } from '../../src/month-end/month-end.ts';
 import { recordReminders } from '../../src/payments/remind.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { refusalOf } from '../close/refusal.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
+import { readStatus } from '../support/status.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -65,7 +65,7 @@ test.each([
   expect(await attention()).toEqual([
     expect.stringMatching(
       `^E-mail ${email.email_id}, ${about} to ${address}, was refused by the mail server for good since 2026-08-01.*550.*` +
-        `'reckoner email resend ${email.email_id}' or 'reckoner email dismiss ${email.email_id} --reason REASON'`,
+        `Resend it with 'reckoner email resend ${email.email_id}'. Dismiss it with 'reckoner email dismiss ${email.email_id} --reason REASON'.`,
     ),
   ]);
   // Nothing is repeated by itself.
@@ -198,9 +198,9 @@ test('an e-mail that was never tried is withdrawn by its dismissal; one that may
 test("a document's e-mail is not dismissed: its document has to be resent", async () => {
   await closeWith(AUDITOR);
   const [email] = await world.sql<{ id: string }>('SELECT email_id AS id FROM emails WHERE document_id IS NOT NULL');
-  expect(await refusalOf(dismiss(Number(email?.id)))).toMatchObject({
+  await expect(dismiss(Number(email?.id))).rejects.toMatchObject({
     code: 'email_not_dismissible',
-    facts: { because: expect.stringContaining("'reckoner invoice resend INV-2026-000001'") },
+    remedies: [{ action: 'invoice.resend', input: { number: 'INV-2026-000001' } }],
   });
 });
 

@@ -7,11 +7,11 @@ import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { changeRoles, identify } from '../../src/people/users.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving, PAT } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
+import { readStatus } from '../support/status.ts';
 import type { World } from '../support/world.ts';
 
 let server: MailServer;
@@ -127,9 +127,7 @@ test('while nobody may approve, the e-mail is held and the status says how to na
   await send();
   expect(sent()).toEqual([]);
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(attention.join('\n')).toContain(
-    `nobody may decide request ${request}: reckoner user role EMAIL --grant approver`,
-  );
+  expect(attention.join('\n')).toContain(`nobody may decide request ${request}: give a user the role approver`);
   await roles(true);
   await send();
   expect(sent().map(({ to }) => to)).toEqual([[LEE]]);

@@ -15,9 +15,9 @@ import {
   type Webhook,
   webhookNamed,
 } from '../../src/partner-events/webhook.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { expectVerified } from '../documents/correcting.ts';
 import { serveWorld } from '../support/service.ts';
+import { readStatus } from '../support/status.ts';
 import { tool } from '../support/tools.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 import { isSignedWith, type Receiver, startReceiver } from './receiver.ts';

@@ -1,10 +1,11 @@
 /** Payment exceptions: each is listed with what resolves it, `status` counts it, and only that resolves it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { exceptionJson } from '../../src/cli/commands/payment/exceptions.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { processEvents } from '../../src/payments/processor-events/process.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
-import { readStatus } from '../../src/reports/status.ts';
+import { readStatus } from '../support/status.ts';
 import { quote } from '../support/world.ts';
 import { type Books, booksOf, inv, openBooks, refusalOf } from './books.ts';
 import { event, stripePayment } from './stripe-events.ts';
@@ -20,9 +21,7 @@ const kinds = async () => (await exceptions()).map(({ kind }) => kind).sort();
 const close = (exception: string) =>
   books.database.transaction((tx) => closeException(tx, books.acting, { exception, reason: 'looked at' }));
 const attention = async () =>
-  (await books.database.reading((tx) => readStatus(tx, books))).attention.filter((each) =>
-    each.startsWith('Payment exceptions'),
-  );
+  (await books.database.reading((tx) => readStatus(tx, books))).attention.filter((each) => each.startsWith('payment-'));
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
 
 test('without anything to review there are no exceptions', async () => {
@@ -35,7 +34,7 @@ test('an unknown payer is an exception until the payment is applied', async () =
   expect(await exceptions()).toMatchObject([{ kind: 'unknown_payer', amount: '300.00', since: '2026-10-14' }]);
   const [{ exception } = { exception: '' }] = await exceptions();
   expect(await attention()).toEqual([
-    "Payment exceptions: 1 payment of an unknown payer. 'reckoner payment exceptions' lists them.",
+    `${exception} of 2026-10-14, 300.00 USD: unknown payer. Decide on it with 'reckoner payment exceptions'.`,
   ]);
   expect(await refusalOf(close(exception))).toBe('exception_needs_action');
   await books.apply(Number(exception.replace('payment-', '')), inv(1));
@@ -85,7 +84,7 @@ async function accept(command: string, by: Books = books): Promise<void> {
   await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 }
 const listed = (settings: { small_difference: Record<string, string> } = books.acting.settings) =>
-  books.database.reading((tx) => listExceptions(tx, settings));
+  books.database.reading(async (tx) => Promise.all((await listExceptions(tx, settings)).map(exceptionJson)));
 
 test('a suggestion shows payer, bank text, amount, date and why, and its command accepts it', async () => {
   const other = `${HEAD}2026-10-14,980.50,USD,1,B-20,INV-2O26-OOOOO5 thanks,HARBOUR LIGHTS,ACC-900020\n`;
@@ -206,7 +205,9 @@ test('unapplied cash of a known payer is on the list and in status, until it is 
     },
   ]);
   expect(await attention()).toEqual([
-    "Payment exceptions: 1 payment with unapplied cash. 'reckoner payment exceptions' lists them.",
+    expect.stringMatching(
+      /^payment-\d+ of .*, 521\.25 USD: unapplied cash\. Decide on it with 'reckoner payment exceptions'\.$/,
+    ),
   ]);
   expect(await refusalOf(close(`payment-${paymentId}`))).toBe('exception_needs_action');
   await books.apply(paymentId, inv(3));

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paymentFacts } from '../../src/acts/payment/describe.ts';
 import { paymentImport } from '../../src/acts/payment/import.ts';
 import { verify } from '../../src/audit/verify.ts';
+import { exceptionJson } from '../../src/cli/commands/payment/exceptions.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { importBankFile } from '../../src/payments/bank-import/import.ts';
 import { listExceptions } from '../../src/payments/exceptions.ts';
@@ -108,7 +109,7 @@ const imported = (...contents: readonly string[]) =>
     expect(checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
     const last = reports.at(-1);
     const line = last?.line;
-    const exceptions = await listExceptions(tx, books.acting.settings);
+    const exceptions = await Promise.all((await listExceptions(tx, books.acting.settings)).map(exceptionJson));
     const [payment] = await readPayments(tx, { ids: [line?.payment_id ?? 0] });
     return {
       payer: payment?.partner_id ?? null,
@@ -426,17 +427,17 @@ describe('money that goes back', () => {
       back('554', 'R-2', 'POSTING ERROR CORRECTION'),
     ],
     'a debit that the bank does not call a return, with amount and invoice number of a payment': () => [
-      ...(['ignored', "--as returned --reason R'"] as const),
+      ...(['ignored', 'reverse that as returned'] as const),
       paid(),
       back('469', 'CB-1', `MISC ACH DEBIT EMBER LODGING LLC ${number('ember', 'july')}`),
     ],
     'a debit of the amount of a payment, with a return word': () => [
-      ...(['ignored', "--as returned --reason R'"] as const),
+      ...(['ignored', 'reverse that as returned'] as const),
       paid(),
       back('469', 'CB-3', 'RETURNED DEPOSITED ITEM EMBER LODGING LLC'),
     ],
     'a debit of the amount of a payment, in CSV': () => [
-      ...(['ignored', "--as returned --reason R'"] as const),
+      ...(['ignored', 'reverse that as returned'] as const),
       paid(),
       csv('-308.00', '', 'RETURNED ITEM EMBER LODGING'),
     ],
@@ -467,7 +468,7 @@ describe('money that goes back', () => {
       ),
     ],
     'a refund that comes back (257), with a credit note': () => [
-      ...(['ignored', "'reckoner credit refund CN-2026-000001 --returned REASON' records it"] as const),
+      ...(['ignored', 'record that it was returned'] as const),
       bai2('257', '50.00', 'RT-77', 'INDIVIDUAL ACH RETURN ITEM R03 NO ACCOUNT ORIG OUT-1 CN-2026-000001 BLUEBIRD'),
     ],
     'a refund that comes back (257), and names nothing': () => [
@@ -475,7 +476,7 @@ describe('money that goes back', () => {
       bai2('257', '301.00', 'RT-78', 'INDIVIDUAL ACH RETURN ITEM R03 NO ACCOUNT OUR REFUND 8812'),
     ],
     'a refund that comes back in camt.053': () => [
-      ...(['ignored', "'reckoner credit refund CN-2026-000001 --returned REASON' records it"] as const),
+      ...(['ignored', 'record that it was returned'] as const),
       camt('50.00', '', 'CN-2026-000001 REFUND').replace(
         '</TxDtls>',
         '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf></TxDtls>',

@@ -1,5 +1,6 @@
 /** What an import says of money that it applies, and money that is for a written-off invoice or for nobody's invoice. */
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { exceptionJson } from '../../src/cli/commands/payment/exceptions.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { Amount } from '../../src/money.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
@@ -14,7 +15,8 @@ beforeEach(async () => {
 afterAll(() => books.end());
 
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
-const listed = () => books.database.reading((tx) => listExceptions(tx, books.settings));
+const listed = () =>
+  books.database.reading(async (tx) => Promise.all((await listExceptions(tx, books.settings)).map(exceptionJson)));
 const imported = (line: string) => books.bankText(`${line.length}.csv`, `${HEAD}${line}\n`);
 
 test.each([
@@ -74,13 +76,12 @@ test('a payment that names a written-off invoice comes with the command that reo
   await books.database.transaction((tx) => writeOffInvoice(tx, books, act));
   const { new_lines } = await imported(`2026-10-14,1250.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-90001`);
   const id = new_lines[0]?.payment_id ?? 0;
-  expect(new_lines[0]?.why).toContain(
-    `${inv(1)} is written off; 'reckoner invoice write-off ${inv(1)} --undo --reason R' reopens it`,
-  );
+  expect(new_lines[0]?.why).toContain(`${inv(1)} is written off; to undo the write-off reopens it`);
   const [exception] = await listed();
-  expect(exception?.commands[0]).toBe(
-    `reckoner invoice write-off ${inv(1)} --undo --reason REASON (then payment apply ${id} --invoice ${inv(1)})`,
-  );
+  expect(exception?.commands.slice(0, 2)).toEqual([
+    `reckoner invoice write-off --undo ${inv(1)} --reason REASON`,
+    `reckoner payment apply ${id} --invoice ${inv(1)}`,
+  ]);
   await books.database.transaction((tx) => undoWriteOff(tx, books, act));
   expect((await listed())[0]?.commands).toEqual([`reckoner payment apply ${id} --invoice ${inv(1)}`]);
   await books.apply(id, inv(1));
@@ -102,7 +103,7 @@ test("money that is no customer's is booked to an account: it stays in the bank 
   const { new_lines } = await imported('2026-10-14,12.05,USD,1,B-1,GROSS INTEREST,,');
   const paymentId = new_lines[0]?.payment_id ?? 0;
   expect((await listed())[0]?.commands).toContain(
-    `reckoner payment reverse ${paymentId} --as other --account income:ACCOUNT --reason REASON (if it is no customer's)`,
+    `reckoner payment reverse ${paymentId} --as other --reason REASON --account income:ACCOUNT (if it is no customer's)`,
   );
   const book = (account: string | undefined, kind: 'other' | 'mistake' = 'other') =>
     books.reverse({ paymentId, kind, account, reason: 'bank interest' });

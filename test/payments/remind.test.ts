@@ -21,10 +21,10 @@ import { refundCredit } from '../../src/payments/refund.ts';
 import { planReminders, recordReminders } from '../../src/payments/remind.ts';
 import { reminderEmail, toneOf } from '../../src/payments/reminder-email.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { csvOf, invoice } from '../opening/file.ts';
 import { startMailServer } from '../support/mail-server.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;

@@ -9,11 +9,12 @@ import { readDifferingCuts } from '../../src/ledger/quoted.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
-import { readStatus, recordJobRun, type Status } from '../../src/reports/status.ts';
+import { recordJobRun } from '../../src/reports/status.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
+import { readStatus } from '../support/status.ts';
 import { partner, quote, type World } from '../support/world.ts';
 
 let server: MailServer;
@@ -22,7 +23,7 @@ freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 
-const status = (): Promise<Status> => world.database.reading((tx) => readStatus(tx, world));
+const status = () => world.database.reading((tx) => readStatus(tx, world));
 
 const contact = (email: string) => ({ invoicing_contact: { name: '', email, cc: [] } });
 
@@ -97,7 +98,7 @@ test('a month still open 24 hours after it ended everywhere needs attention, and
   const { months, attention } = await status();
   expect(months.overdue).toEqual([{ month: '2026-07', ended_at: '2026-08-01T11:00:00.000Z' }]);
   expect(attention).toEqual([
-    "2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open. Run 'reckoner close' and read what it says.",
+    "2026-07 ended in every time zone at 2026-08-01 11:00 UTC and is still open. See what it says with 'reckoner close'.",
   ]);
   await world.close();
   expect((await status()).months.overdue).toEqual([]);
@@ -171,10 +172,16 @@ test('held, failed and uncertain documents need attention, each with what to do'
   await world.deliver();
   await world.deliver();
   expect((await status()).attention).toEqual([
-    "2 documents held: supply what is missing, then run 'reckoner deliver'.",
-    "1 document refused by the mail server for good: correct the partner's contact, then run " +
-      "'reckoner invoice resend NUMBER'.",
-    "1 document may or may not have arrived: ask the partner before sending again with 'reckoner invoice resend NUMBER'.",
+    expect.stringMatching(
+      /^INV-2026-000001 is held \(.*\)\. Supply what is missing\. Deliver it with 'reckoner deliver'\.$/,
+    ),
+    expect.stringMatching(/^INV-2026-000002 is held /),
+    expect.stringMatching(
+      /^INV-2026-000003 was refused by the mail server for good \(.*\)\. Correct the partner's contact\. Resend it with 'reckoner invoice resend INV-2026-000003'\.$/,
+    ),
+    expect.stringMatching(
+      /^INV-2026-000004 may or may not have arrived.*Ask the partner before sending it again\. Resend it with 'reckoner invoice resend INV-2026-000004'\.$/,
+    ),
   ]);
 });
 
@@ -241,7 +248,9 @@ test('a document that is not delivered after 24 hours needs attention', async ()
   expect((await status()).attention).toEqual([]);
   world.at('2026-08-02T10:00:01Z');
   expect((await status()).attention).toEqual([
-    "1 document issued more than 24 hours ago is still to be sent. Run 'reckoner deliver' and read what it says.",
+    expect.stringMatching(
+      /^INV-2026-000001 was issued more than 24 hours ago and is still to be sent \(.*\)\. Deliver it with 'reckoner deliver'\.$/,
+    ),
   ]);
   server.replies.clear();
   await world.deliver();
@@ -266,8 +275,8 @@ test('the last run of each job is listed, and needs attention if it failed or wa
 test('what the nightly verify found needs attention until a verify finds nothing', async () => {
   await ran('verify', '2026-08-01T03:15:00Z', 4);
   expect((await status()).attention).toEqual([
-    "The verify of 2026-08-01 03:15 UTC found differences between what is stored and the ledger. Run 'reckoner verify': " +
-      'it names them. Until they are explained, close nothing and keep a backup as it is.',
+    'The verify of 2026-08-01 03:15 UTC found differences between what is stored and the ledger. Until they are explained, ' +
+      "close nothing and keep a backup as it is. See what differs with 'reckoner verify'.",
   ]);
   await ran('verify', '2026-08-01T09:00:00Z', 0);
   expect((await status()).attention).toEqual([]);
@@ -296,7 +305,7 @@ test('mail that fails altogether needs attention after an hour; one recipient wh
   world.at('2026-08-01T11:00:01Z');
   expect((await status()).attention).toEqual([
     expect.stringMatching(
-      /^No e-mail has gone out since 2026-08-01 10:00 UTC \(.*450.*\)\. Look at the mail server and SMTP_URL; 'reckoner deliver' tries again\.$/,
+      /^No e-mail has gone out since 2026-08-01 10:00 UTC \(.*450.*\)\. Look at the mail server and SMTP_URL\. Try again with 'reckoner deliver'\.$/,
     ),
   ]);
   server.replies.delete('two@partner.example');
@@ -305,6 +314,14 @@ test('mail that fails altogether needs attention after an hour; one recipient wh
   world.at('2026-08-01T14:00:00Z');
   await world.deliver();
   expect(await status()).toMatchObject({ mail_failing: null, attention: [] });
+});
+
+test('at most 20 findings of a kind are named, and how many more there are', async () => {
+  await closeJuly(...Array.from({ length: 23 }, () => ''));
+  await world.deliver();
+  const { attention, findings } = await status();
+  expect(findings).toHaveLength(21);
+  expect(attention.at(-1)).toBe("And 3 more of e-mails. See all of them with 'reckoner work list --kind e-mails'.");
 });
 
 test('at most 100 documents are listed, and all are counted', async () => {
@@ -344,9 +361,9 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
   const before = await status();
   expect(before.connected).toMatchObject({ stale: ['acct_1'] });
   expect(before.attention).toContain(
-    "acct_1 of p-1 was never read. Run 'reckoner processor poll'. Without a key (STRIPE_SECRET_KEY_acct_1), import its " +
-      "balance transactions ('reckoner processor import FILE --account acct_1'), or settlement files with " +
-      'balance_transactions_from set to settlement_file.',
+    'acct_1 of p-1 was never read. It is read with STRIPE_SECRET_KEY_acct_1, or by settlement files with ' +
+      "balance_transactions_from set to settlement_file. Read it with 'reckoner processor poll'. Import its balance " +
+      "transactions with 'reckoner processor import FILE --account acct_1' without a key.",
   );
   const read_to = '2026-08-01T10:00:00Z';
   const moved = [share(700, '2026-07-15T12:00:05Z', { quote_id: 'came' }), share(650, '2026-07-16T12:00:00Z')];
@@ -374,8 +391,8 @@ test('connected accounts: up to when each was read, quotes not routed as expecte
     payouts: 0,
   });
   expect(found.attention).toEqual([
-    "1 quote of 2026-07 not routed as expected. 'reckoner reconcile 2026-07' lists them.",
-    "1 balance transaction of connected accounts for unknown quotes. 'reckoner reconcile MONTH' lists them.",
+    "1 quote of 2026-07 not routed as expected. See them with 'reckoner reconcile 2026-07'.",
+    "1 balance transaction of connected accounts for unknown quotes. See them with 'reckoner reconcile MONTH'.",
   ]);
 });
 
@@ -425,7 +442,7 @@ test('a former account is watched for 180 days after its last sale', async () =>
   });
   expect(after.attention).toContain(
     'acct_old, the former account of p-1, was never read: balance transactions may appear on it for 180 days after the ' +
-      "last sale. Run 'reckoner processor poll' with STRIPE_SECRET_KEY_acct_old.",
+      "last sale. It is read with STRIPE_SECRET_KEY_acct_old. Read it with 'reckoner processor poll'.",
   );
   // Its last sale was on 15 July.
   expect((await watched('2027-01-11T11:00:00Z')).accounts).toHaveLength(2);

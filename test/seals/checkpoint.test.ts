@@ -9,10 +9,10 @@ import { sendOtherEmails } from '../../src/mail/outbox.ts';
 import type { Month } from '../../src/month.ts';
 import { COMPOSERS } from '../../src/month-end/emails/composers.ts';
 import { readSealLetters } from '../../src/reports/seal-letters.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import { takeCheckpoint, takeDueCheckpoint } from '../../src/seals/checkpoint.ts';
 import { type Owner, openOwner } from '../audit/owner.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { readStatus } from '../support/status.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;

@@ -1,6 +1,8 @@
 /** Putting a document on hold, and releasing it (documents/hold.ts). */
+
 import { documentJson } from '../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
+import { toDo } from '../../remedy.ts';
 import { defineAct } from '../act.ts';
 import {
   amountsIn,
@@ -35,7 +37,7 @@ export const invoiceHold = defineAct({
     return {
       json: documentJson(document),
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
-      remedies: [{ label: 'Release it', action: 'invoice.release', input: { number } }],
+      remedies: [toDo('Release it', 'invoice.release', { number })],
     };
   },
 });

@@ -6,14 +6,22 @@ import { documentJson } from '../../documents/document.ts';
 import { readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
+import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAct, type Facts } from '../act.ts';
 import { documentNumbered, partnersOfDocuments } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
-const linkAct = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => string) =>
+/** What to know of the link now, and what may be done next. */
+interface Next {
+  readonly says: string;
+  readonly remedy: Remedy;
+}
+
+const linkAct = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => Next) =>
   defineAct({
     name: `invoice.link_${to}`,
+    command: { words: `invoice link --${to}`, arguments: { number: '<number>' } },
     title,
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
@@ -28,10 +36,11 @@ const linkAct = (to: LinkChange['to'], title: string, nextOf: (number: string, l
     amounts: () => [],
     async report(tx, _context, { input: { number } }) {
       const document = await documentNumbered(tx, number);
-      const next = nextOf(number, document.payment_link);
+      const { says, remedy } = nextOf(number, document.payment_link);
       return {
         json: documentJson(document),
-        text: wrapped(`The old link of ${number} opens nothing any more. ${next}`, 80).join('\n'),
+        text: wrapped(`The old link of ${number} opens nothing any more. ${says}`.trimEnd(), 80).join('\n'),
+        remedies: [remedy],
       };
     },
   });
@@ -44,16 +53,12 @@ async function linkFacts(tx: Transaction, number: string, changed: boolean): Pro
   return { [number]: { 'payment link': link } };
 }
 
-export const invoiceLinkRotate = linkAct(
-  'rotate',
-  'Replace the link of a payment page',
-  (number, link) =>
-    `The new link is ${link}. The kept PDF prints the old one: 'reckoner invoice resend ${number}' ` +
-    'sends an e-mail with the new link.',
-);
+export const invoiceLinkRotate = linkAct('rotate', 'Replace the link of a payment page', (number, link) => ({
+  says: `The new link is ${link}. The kept PDF prints the old one.`,
+  remedy: toDo('Send an e-mail with the new link', 'invoice.resend', { number }),
+}));
 
-export const invoiceLinkRevoke = linkAct(
-  'revoke',
-  'Take back the link of a payment page',
-  (number) => `'reckoner invoice link ${number} --rotate --reason REASON' makes a new one.`,
-);
+export const invoiceLinkRevoke = linkAct('revoke', 'Take back the link of a payment page', (number) => ({
+  says: '',
+  remedy: toDo('Make a new one', 'invoice.link_rotate', { number }),
+}));

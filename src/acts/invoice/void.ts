@@ -1,7 +1,9 @@
 /** Voiding a document (documents/void.ts). */
+
 import { documentJson } from '../../documents/document.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
+import { toDo } from '../../remedy.ts';
 import { defineAct } from '../act.ts';
 import { amountsIn, deliver, documentFacts, documentNumbered, partnersOfDocuments } from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
@@ -25,7 +27,7 @@ export const invoiceVoid = defineAct({
     return {
       json: documentJson(document),
       text: `${number} is void.${isOfMonth ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
-      remedies: isOfMonth ? [{ label: 'Issue it', action: 'invoice.rerun', input: { number } }] : [],
+      remedies: isOfMonth ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
     };
   },
 });

@@ -9,6 +9,7 @@ import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAct({
   name: 'invoice.write_off',
+  command: { arguments: { number: '<number>' } },
   title: 'Write off the open balance of an invoice',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
@@ -29,6 +30,7 @@ export const invoiceWriteOff = defineAct({
 
 export const invoiceWriteOffUndo = defineAct({
   name: 'invoice.write_off_undone',
+  command: { words: 'invoice write-off --undo', arguments: { number: '<number>' } },
   title: 'Undo a write-off',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },

@@ -7,7 +7,7 @@ import type { CheckContext, Finding } from '../checks.ts';
 /** For a database that was loaded from a dump, or upgraded with pg_upgrade, after its schema was recorded. */
 export const describeNotCompared = (count: number): string =>
   `${plural(count, 'expression')} of views, checks and functions not compared: the database was moved to this server ` +
-  "after its schema was recorded. Run 'reckoner migrate' as its owner to record it here";
+  'after its schema was recorded. Migrate it as its owner to record it here';
 
 /** Whether an event of the program names the last record. Events are facts under seals; the record is not. */
 async function isRecordNamed(tx: Transaction): Promise<boolean> {

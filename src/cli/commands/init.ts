@@ -13,6 +13,7 @@ import { plural } from '../../text.ts';
 import { withContext } from '../context.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { type Output, table, wrapped } from '../output.ts';
+import { withCommands } from '../remedies.ts';
 import { describeDkim } from './mail.ts';
 import { bringUpToDate } from './migrate.ts';
 
@@ -63,8 +64,10 @@ async function layOutHome(environment: Environment): Promise<'created' | 'kept'>
 async function initCheck({ environment, settings, database, output }: CommandContext): Promise<number> {
   const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
   const dkim = dkimRecord({ environment, settings });
+  const remedies = readiness.missing.flatMap((gap) => gap.remedies ?? []);
+  const todo = await Promise.all(remedies.map((each) => withCommands('', [each])));
   output.print({ environment: environment.name, ...readiness, ...(dkim && { dkim }) }, () =>
-    [describeReadiness(readiness), ...(dkim === null ? [] : [describeDkim(dkim)])].join('\n'),
+    [describeReadiness(readiness), ...new Set(todo), ...(dkim === null ? [] : [describeDkim(dkim)])].join('\n'),
   );
   return readiness.missing.length === 0 ? EXIT.done : EXIT.attention;
 }

@@ -1,8 +1,7 @@
 /** `reckoner status`. */
 import { EXIT } from '../../errors/refusals.ts';
-import { adviceOn } from '../../reports/attention.ts';
 import { readStatus } from '../../reports/status.ts';
-import { describeStatus } from '../../reports/status-text.ts';
+import { adviceOn, describeStatus } from '../../reports/status-text.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { fitted, outputWidth } from '../output.ts';
 import { inCommands } from '../remedies.ts';
@@ -15,10 +14,9 @@ export async function status(context: CommandContext): Promise<number> {
   const { settings, database, output } = context;
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);
-  const urgent = await inCommands(found.findings);
-  const attention = [...found.attention, ...urgent];
+  const attention = await inCommands(found.findings);
   output.print({ ...found, attention, advice }, () =>
-    fitted(describeStatus(found, { urgent, advice, width: outputWidth() })),
+    fitted(describeStatus(found, { urgent: attention, advice, width: outputWidth() })),
   );
   return attention.length > 0 ? EXIT.attention : EXIT.done;
 }

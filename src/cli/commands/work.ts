@@ -1,7 +1,7 @@
 /** `reckoner work list`: everything that waits for a person, and who is responsible for it. */
 import { readWork, type WorkItem } from '../../acts/work/items.ts';
 import { todayOf } from '../../config/today.ts';
-import { FINDING_KINDS, type FindingKind } from '../../findings/finding.ts';
+import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
 import { Amount } from '../../money.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
@@ -23,7 +23,7 @@ export const define: Definition = (group, act) => {
 };
 
 interface Filter {
-  readonly kind?: FindingKind;
+  readonly kind?: QueueKind;
   readonly of?: string;
   readonly nobodys?: boolean;
 }

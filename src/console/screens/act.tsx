@@ -10,10 +10,9 @@ import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
-import { addressOf, Card, type Column, DataTable, Money } from '../kit.tsx';
+import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
 import { placesOf, type Reader, type Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
-import { Words } from '../words.tsx';
 import { USERS } from './people.tsx';
 
 interface Asked {
@@ -106,11 +105,11 @@ export function actForm({ act, reader, form }: Asked, refusal?: Refusal): Screen
 /** What the form shows already is not said again. */
 const Problem = ({ user, refusal }: { user: Reader; refusal: Refusal }) => (
   <p class="problem" role="alert">
-    <Words user={user}>
-      {refusal.code === 'argument_invalid'
+    {inOneLine(
+      refusal.code === 'argument_invalid'
         ? `${refusal.facts['argument']} ${refusal.facts['reason']}.`
-        : refusal.message}
-    </Words>
+        : refusal.message,
+    )}
     {refusal.remedies.length > 0 && (
       <>
         {' '}
@@ -262,7 +261,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
         <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
         <div class="in">
-          <ReportText reader={reader} text={report.text} />
+          <ReportText text={report.text} />
         </div>
       </Card>
       <Form action={actHref(act.name)} token={reader.formToken} files={takesFiles(act)}>
@@ -286,11 +285,7 @@ export function actPreview({ act, reader, form }: Asked, consequence: Consequenc
 }
 
 /** What an act says of itself, as its command prints it. */
-export const ReportText = ({ reader, text }: { reader: Reader; text: string }) => (
-  <pre class="report">
-    <Words user={reader}>{text}</Words>
-  </pre>
-);
+export const ReportText = ({ text }: { text: string }) => <pre class="report">{inOneLine(text)}</pre>;
 
 const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
   amounts.map((each, at) => (
@@ -323,7 +318,7 @@ const ended = (
     act,
     <div class="narrow stack">
       <Card title={title}>
-        <ReportText reader={reader} text={text} />
+        <ReportText text={text} />
       </Card>
       <p class="buttons">
         <Remedies remedies={remedies} user={reader} partner={[]} />

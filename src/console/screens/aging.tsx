@@ -302,7 +302,7 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
 
 /** What keeps it from tying: finance must see it here, not only in the command's output. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
-  <Card title="Differences" note="Do not rely on these figures; run reckoner verify.">
+  <Card title="Differences" note="Do not rely on these figures, and verify the ledger.">
     <ul class="ticks plain">
       {tie.flatMap(({ account, currency, differences }) =>
         differences.map((each) => (

@@ -100,7 +100,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
             caption="Changes"
           />
           <div class="in">
-            <ReportText reader={reader} text={preview.text} />
+            <ReportText text={preview.text} />
           </div>
         </Card>
         {status === 'waiting' && (isOwn || mayApprove) && (

@@ -4,6 +4,7 @@ import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
+import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { ActLink, actHref, mayDo } from '../act-link.tsx';
 import { Form } from '../form.tsx';
@@ -42,34 +43,23 @@ const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
 /** A button that shows what applying the payment to these would do. */
 function Apply({
   numbers,
-  command,
+  accepts,
   payment,
   user,
   reader,
-}: Cash & { numbers: readonly string[]; command: string | null }) {
+}: Cash & { numbers: readonly string[]; accepts: ToDo | null }) {
   if (!mayApply({ user, payment })) return <span />;
   return (
     <Form action={actHref('payment.apply')} token={reader.formToken}>
-      <input type="hidden" name="paymentId" value={payment.payment_id} />
-      {numbers.map((number) => (
-        <input type="hidden" name="numbers" value={number} />
-      ))}
-      {argumentsOf(command, 'credit').map((number) => (
-        <input type="hidden" name="creditNotes" value={number} />
-      ))}
-      {argumentsOf(command, 'fee').map((fee) => (
-        <input type="hidden" name="fee" value={fee} />
-      ))}
+      {Object.entries(accepts?.input ?? { paymentId: String(payment.payment_id), numbers }).map(([name, value]) =>
+        [value].flat().map((each) => <input type="hidden" name={name} value={each} />),
+      )}
       <button type="submit" name="step" value="preview" aria-label={`Apply to ${numbers.join(', ')}`}>
         Apply
       </button>
     </Form>
   );
 }
-
-/** What the command of a suggestion gives for an option. */
-const argumentsOf = (command: string | null, option: string): string[] =>
-  [...(command ?? '').matchAll(/ --(\S+) (\S+)/g)].flatMap(([, name, value = '']) => (name === option ? [value] : []));
 
 /** Each with the reasons, the surest first. */
 export function Suggestions({ exception, ...cash }: Cash & { exception: ListedException }) {
@@ -79,8 +69,8 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
     <Card title="Suggested" note="nothing is applied until you confirm it" flush>
       <ul class="ticks in suggestions">
         {suggested.map((each) => (
-          <Suggestion of={each} currency={cash.payment.currency} user={cash.user}>
-            <Apply numbers={each.numbers} command={each.command} {...cash} />
+          <Suggestion of={each} currency={cash.payment.currency}>
+            <Apply numbers={each.numbers} accepts={each.accepts} {...cash} />
           </Suggestion>
         ))}
       </ul>
@@ -96,28 +86,21 @@ export function Duplicates({
 }: Pick<Cash, 'payment' | 'user'> & { exception: ListedException }) {
   const same = exception.suggestions.filter(({ same_as }) => same_as !== null);
   if (exception.kind !== 'possible_duplicate' && exception.kind !== 'digits_swapped') return null;
-  const id = String(payment.payment_id);
   const partner = payment.partner_id;
   return (
     <Card title={exception.kind === 'digits_swapped' ? 'Digits may be swapped' : 'Possible duplicate'}>
       <div class="stack">
         {same.length === 0 && <p>{exception.reason}</p>}
-        {same.map(({ same_as, why, command }) => (
+        {same.map(({ same_as, why, accepts }) => (
           <div>
             <p>
               {'Perhaps the same as '}
               <a href={`/console/payments/${same_as}`}>{`payment ${same_as}`}</a>: <span class="soft">{why}</span>
             </p>
-            {command !== null && (
+            {accepts !== null && (
               <p class="buttons">
-                <ActLink
-                  user={user}
-                  act="payment.reverse"
-                  partner={partner}
-                  input={{ paymentId: id, kind: 'duplicate', duplicateOf: String(same_as), reason: 'recorded twice' }}
-                  tone="main"
-                >
-                  Reverse it as a duplicate
+                <ActLink user={user} act={accepts.action} partner={partner} input={accepts.input} tone="main">
+                  {accepts.label}
                 </ActLink>
               </p>
             )}

@@ -9,7 +9,6 @@ import { ActLink, MoreActs, type Seer } from '../act-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
-import { Words } from '../words.tsx';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 export interface PaymentsView {
@@ -78,7 +77,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
         <PaymentTabs current="decide" />
         <div class="stack">
           {exceptions.map((exception) => (
-            <Receipt exception={exception} user={user} />
+            <Receipt exception={exception} />
           ))}
           {exceptions.length === 0 && (
             <p class="nothing">Every receipt is applied. New ones appear here when a bank file is imported.</p>
@@ -93,7 +92,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
   };
 }
 
-function Receipt({ exception: each, user }: { exception: ListedException; user: Seer }) {
+function Receipt({ exception: each }: { exception: ListedException }) {
   const href = `/console/payments/${each.exception}`;
   return (
     <section class="card match">
@@ -120,7 +119,7 @@ function Receipt({ exception: each, user }: { exception: ListedException; user: 
       </div>
       <ul class="ticks">
         {suggestionsOf(each).map((suggested) => (
-          <Suggestion of={suggested} currency={each.currency} user={user}>
+          <Suggestion of={suggested} currency={each.currency}>
             <a class="button" href={href}>
               {suggested.numbers.length === 0 ? 'Compare' : 'Apply'}
             </a>
@@ -128,9 +127,7 @@ function Receipt({ exception: each, user }: { exception: ListedException; user: 
         ))}
         {each.suggestions.length === 0 && (
           <li class="suggestion unsure">
-            <span class="soft">
-              <Words user={user}>{each.reason}</Words>
-            </span>
+            <span class="soft">{each.reason}</span>
             <a class="button" href={href}>
               Decide
             </a>

@@ -5,7 +5,7 @@
 import { ACTS } from '../../acts/registry.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { FINDING_KINDS, type FindingKind } from '../../findings/finding.ts';
+import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
 import { actHref, mayDo, type Seer } from '../act-link.tsx';
@@ -14,7 +14,6 @@ import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs
 import type { Reader, Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
-import { Words } from '../words.tsx';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;
@@ -24,7 +23,7 @@ const WHOSE_NAMES: Readonly<Record<Whose | 'all', string>> = { all: "Everybody's
 export const QUEUE = '/console/queue';
 
 interface Filter {
-  readonly queue: FindingKind | undefined;
+  readonly queue: QueueKind | undefined;
   readonly whose: Whose | undefined;
 }
 
@@ -34,7 +33,7 @@ export interface QueueView extends Filter {
   /** The item after which the page begins, and after which the next one does. */
   readonly after: string | undefined;
   readonly next: string | null;
-  readonly counts: Readonly<Record<FindingKind | 'all', number>>;
+  readonly counts: Readonly<Record<QueueKind | 'all', number>>;
   readonly byPerson: Readonly<Record<Whose | 'all', number>>;
   readonly login: string;
 }
@@ -110,25 +109,21 @@ function titleOf({ kind, title }: WorkItem): string {
   return `${ACTS.get(act)?.title ?? act}: ${subject.join(' ')}`;
 }
 
-const LOOK: Readonly<Partial<Record<FindingKind, string>>> = { approvals: 'Decide', receipts: 'Decide' };
-
 const SETTINGS = '/console/settings';
 
 /** What ends it, for those who may; for what no act ends, the page where it is settled. */
 function Acts({ item, user }: { item: WorkItem; user: Seer }) {
-  if (item.remedies.length === 0) {
+  const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
+  if (remedies.length === 0) {
     const isMail = item.kind === 'e-mails';
     return (
       <a class="button small" href={isMail ? SETTINGS : pageOf(item, user)}>
-        {LOOK[item.kind] ?? (isMail ? 'Mail' : 'Look')}
+        {isMail ? 'Mail' : 'Look'}
       </a>
     );
   }
-  return <Remedies remedies={item.remedies} user={user} partner={whoseOf(item.partners)} tone="small" />;
+  return <Remedies remedies={remedies} user={user} partner={whoseOf(item.partners)} tone="small" />;
 }
-
-/** What people wrote, a partner's contact among them, is no sentence of ours: a command in it is no link to an act. */
-const OF_PEOPLE: ReadonlySet<FindingKind> = new Set(['approvals', 'disputes', 'holds']);
 
 const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: Seer }): readonly Column<WorkItem>[] => [
   {
@@ -154,9 +149,7 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
   },
   {
     heading: 'Why',
-    cell: ({ kind, reason }) => (
-      <span class="soft">{OF_PEOPLE.has(kind) ? reason : <Words user={user}>{reason}</Words>}</span>
-    ),
+    cell: ({ reason }) => <span class="soft">{reason}</span>,
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {

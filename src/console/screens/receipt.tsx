@@ -8,7 +8,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/payments.ts';
 import { isZero } from '../../money.ts';
 import { readPartners } from '../../partners/queries.ts';
-import { isClosable, readExceptions } from '../../payments/exceptions.sql.ts';
+import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
@@ -18,6 +18,7 @@ import { ActLink, MoreActs, type Whose } from '../act-link.tsx';
 import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
+import { Remedies } from '../remedies.tsx';
 import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
 import { type Choices, Duplicates, type Kept, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
@@ -333,7 +334,6 @@ function History({ payment, whose, user }: { payment: PaymentJson; whose: Whose;
 }
 
 function Other({ exception: each, user }: { exception: ListedException; user: User }) {
-  const [, payout] = /^payout-(\d+)$/.exec(each.exception) ?? [];
   return (
     <div class="narrow stack">
       <Card title="What it is" note={each.since}>
@@ -350,27 +350,7 @@ function Other({ exception: each, user }: { exception: ListedException; user: Us
           )}
           <p class="wrap">{each.reason}</p>
           <p class="buttons">
-            {payout !== undefined && (
-              <ActLink user={user} act="payment.settle" partner={null} input={{ payoutId: payout }} tone="main">
-                Say what it contained
-              </ActLink>
-            )}
-            {isClosable(each.kind) && (
-              <ActLink
-                user={user}
-                act="payment.close_exception"
-                partner={null}
-                input={{ exception: each.exception }}
-                tone="main"
-              >
-                Close it with a reason
-              </ActLink>
-            )}
-            {each.kind === 'bank_statement' && (
-              <ActLink user={user} act="payment.import" partner={null}>
-                Import the missing file
-              </ActLink>
-            )}
+            <Remedies remedies={each.remedies} user={user} partner={null} />
           </p>
           {each.kind === 'waiting_event' && <p class="soft">It ends by itself with the event that it waits for.</p>}
         </div>

@@ -12,6 +12,7 @@ import { counted, plural } from '../../text.ts';
 import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
+import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
 
 export interface SettingsView {
@@ -82,7 +83,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
         <SettingsMenu current="settings" />
         <div class="columns">
           <div class="stack">
-            <Missing missing={view.missing} environment={view.environment} />
+            <Missing missing={view.missing} environment={view.environment} user={user} />
             <BankDetails settings={view.settings} user={user} />
             <Holds view={view} />
           </div>
@@ -101,15 +102,24 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
 /** More of them than these are folded. */
 const GAPS_SHOWN = 8;
 
-function Missing({ missing, environment }: { missing: readonly Gap[]; environment: Environment['name'] }) {
-  const line = ({ scope, id, needs, partners }: Gap) => (
+function Missing({
+  missing,
+  environment,
+  user,
+}: {
+  missing: readonly Gap[];
+  environment: Environment['name'];
+  user: Seer;
+}) {
+  const line = ({ scope, id, needs, partners, remedies = [] }: Gap) => (
     <li>
       <Icon kind="missing" tone="warn" />
       <div>
         <code class="hash">{id}</code> <span class="count">{scope}</span>
         <p class="soft">
           {`needs ${needs}`}
-          {partners !== undefined && ` (${plural(partners.length, 'partner')})`}
+          {partners !== undefined && ` (${plural(partners.length, 'partner')})`}{' '}
+          <Remedies remedies={remedies} user={user} partner={null} tone="small" />
         </p>
       </div>
     </li>

@@ -18,6 +18,7 @@ import { readWaitingApprovals, type WaitingApproval } from '../../reports/waitin
 import { plural } from '../../text.ts';
 import { ActLink, type Seer } from '../act-link.tsx';
 import { Card, Icon, Instant, type Tone } from '../kit.tsx';
+import { Remedies } from '../remedies.tsx';
 import { readSignatures, type Signature } from './close.sql.ts';
 
 export interface SignOff {
@@ -190,7 +191,13 @@ function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
     ),
     ...(factsOf(obstacle, 'bank_feed_gap')?.gaps ?? []).map(({ reason }) => reason),
   ];
-  if (bank.length === 0) return <SignOffLine tone="warn">{obstacle.message}</SignOffLine>;
+  if (bank.length === 0) {
+    return (
+      <SignOffLine tone="warn">
+        {obstacle.message} <Remedies remedies={obstacle.remedies} user={user} partner={null} tone="small" />
+      </SignOffLine>
+    );
+  }
   return bank.map((sentence) => (
     <SignOffLine tone="warn">
       {sentence}

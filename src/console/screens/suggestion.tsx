@@ -1,10 +1,9 @@
 /** What a receipt may pay, and why, as the list of receipts and the page of one show it. */
 import type { ComponentChildren } from 'preact';
 import type { ListedException } from '../../payments/exceptions.ts';
+import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../act-link.tsx';
 import { Chip, Money } from '../kit.tsx';
-import { Words } from '../words.tsx';
 
 export interface Suggested {
   /** The invoices that it pays; none: it may be the same as another payment. */
@@ -13,8 +12,8 @@ export interface Suggested {
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;
-  /** The command that accepts it; null if it cannot be accepted as it is. */
-  readonly command: string | null;
+  /** Null if it cannot be accepted as it is. */
+  readonly accepts: ToDo | null;
 }
 
 /** What is paid together, then what stands by itself, the surest first. Of a set, its invoices are not said again. */
@@ -32,12 +31,10 @@ export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets
 export const Suggestion = ({
   of: { numbers, amount, confidence, why },
   currency,
-  user,
   children,
 }: {
   of: Suggested;
   currency: string | null;
-  user: Seer;
   /** What accepts it. */
   children: ComponentChildren;
 }) => (
@@ -58,9 +55,7 @@ export const Suggestion = ({
       ))}{' '}
       {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}
       <br />
-      <span class="soft">
-        <Words user={user}>{why}</Words>
-      </span>
+      <span class="soft">{why}</span>
     </span>
     {children}
   </li>

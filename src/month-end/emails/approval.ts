@@ -54,7 +54,7 @@ export const approvalRequestEmail: EmailComposer = {
     );
     if (first === undefined) {
       const role = partnerIds === null ? 'approver' : `approver [--partner ${partnerIds.join(' or ')}]`;
-      return { held: `nobody may decide request ${request.request_id}: reckoner user role EMAIL --grant ${role}` };
+      return { held: `nobody may decide request ${request.request_id}: give a user the role ${role}` };
     }
     const lines = request.preview.text.split('\n').map(printedLine);
     const { changes } = request.preview;

@@ -1,7 +1,7 @@
 /** The e-mail to finance, once for a month, that it has ended and waits for feeds (`src/close/feeds.ts`). */
 import { readNextFeeds } from '../../close/close.ts';
-import { type Feeds, isIncomplete, missingFeeds, optionsToClose } from '../../close/feeds.ts';
-import type { Settings } from '../../config/settings.ts';
+import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../../close/feeds.ts';
+import { publicAddress, type Settings } from '../../config/settings.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
@@ -9,6 +9,7 @@ import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { monthName } from '../../month.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
+import { addressOf } from '../../remedy.ts';
 
 export const missingFeedsEmail: EmailComposer = {
   kind: 'missing_feeds',
@@ -32,7 +33,7 @@ export const missingFeedsEmail: EmailComposer = {
         partners: missing.map(({ partner_id, name }) => ({ id: partner_id, name })),
         count: String(missing.length),
         ...{ single: missing.length === 1, expected: String(feeds.expected.length) },
-        command: `reckoner close ${feeds.month} ${optionsToClose(feeds)}`,
+        address: `${publicAddress(settings)}${addressOf(closeAnyway(feeds))}`,
       }),
       attachments: [],
     };

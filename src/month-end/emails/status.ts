@@ -17,8 +17,7 @@ export const statusEmail: EmailComposer = {
   async compose(tx, _, { environment, settings }, templates) {
     if (settings.operations_email === '') return { held: 'settings.json has no operations_email' };
     const status = await readStatus(tx, { environment, settings });
-    const urgent = status.findings.map((finding) => withLinks(finding, publicAddress(settings)));
-    const attention = [...status.attention, ...urgent];
+    const attention = status.findings.map((finding) => withLinks(finding, publicAddress(settings)));
     if (attention.length === 0) return { withdrawn: 'nothing needs attention by now' };
     return {
       to: { name: 'Operations', address: settings.operations_email },
@@ -27,16 +26,24 @@ export const statusEmail: EmailComposer = {
         sandbox: environment.name === 'sandbox',
         issuer: issuerView(settings.issuer),
         ...{ count: String(attention.length), single: attention.length === 1, attention },
-        report: describeStatus(status, { urgent, width: EMAIL_TEXT_WIDTH }),
+        report: describeStatus(status, { urgent: attention, width: EMAIL_TEXT_WIDTH }),
       }),
       attachments: [],
     };
   },
 };
 
-/** What to do as the address of the console's page of it. */
+/** What to do as the address of the console's page of it; of what only the machine does, the command. */
 const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
-  [urgent, ...remedies.map((each) => `${each.label}: ${address}${addressOf(each)}`)].join(' ');
+  [
+    urgent,
+    ...remedies.map((each) => {
+      const page = 'action' in each ? addressOf(each) : each.page;
+      return page === undefined && 'command' in each
+        ? `${each.label}: reckoner ${each.command}`
+        : `${each.label}: ${address}${page}`;
+    }),
+  ].join(' ');
 
 /** Queues the status for operations, unless one waits already: it says what is true when it is sent. */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {

@@ -58,7 +58,7 @@ export interface Known {
   readonly payoutNames: readonly string[];
 }
 
-export const SETTLE_BY_HAND = "settle it with 'reckoner payment settle PAYOUT'";
+export const SETTLE_BY_HAND = 'settle it by hand';
 
 /** In the order of the lines: what one pays is no longer open for the next. */
 export function decideCredits(
@@ -167,8 +167,7 @@ function decideEqualLine(
     }
     if (equal.sent_back) {
       const name = `payment ${equal.payment_id}, which was sent back`;
-      const otherwise =
-        "not recorded. If it is another payment, enter it with 'reckoner payment record --amount A --currency C --method other --received-on DATE --reference R --partner ID --account ACCOUNT'";
+      const otherwise = 'not recorded. If it is another payment, enter it by hand';
       return { kind: 'ignored', why: `possible duplicate of ${name}: ${evidence}; ${otherwise}`, needsReview: true };
     }
     if (equal.other_file !== null) continue;
@@ -196,7 +195,7 @@ function decideReversedDebit(each: NewLine, refunds: readonly RecordedRefund[]):
   const found = refundOf(outgoingLine(each), refunds);
   const [credit] = findCreditNotes(line.references);
   const note = found === undefined ? credit?.number : found.refund.document;
-  const record = `'reckoner credit refund ${note ?? 'CREDIT_NOTE'} --returned REASON' records it`;
+  const record = 'record that it was returned';
   const because =
     line.return_code === undefined ? '' : ` (${withCode(line.return_code, returnReason(line.return_code))})`;
   const what =

@@ -240,7 +240,7 @@ function whichPayout(possible: readonly AccountPayout[]): Settled {
   const names = possible.map(({ payout, account }) => `${payout ?? 'a payout'} of ${account}`).join(' or ');
   return possible.some(({ certain }) => certain)
     ? { settled: true, why: `it is ${names}` }
-    : { settled: false, why: `it may be ${names}: ${SETTLE_BY_HAND} --account` };
+    : { settled: false, why: `it may be ${names}: ${SETTLE_BY_HAND}, by its account` };
 }
 
 /** Settles a payout that names no payment with the oldest payments that it can consist of. */

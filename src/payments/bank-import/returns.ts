@@ -119,7 +119,7 @@ function decideDebits(
     }
     const payment = returnedPayment(each.line, [...left.values()]);
     if (payment !== undefined) return { reverses: payment };
-    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse it with 'reckoner payment reverse ID --as returned --reason R'`;
+    const why = `looks like a return (${reasonOf(each.line)}), but its payment is not certain: reverse the one that was returned`;
     return { why, needsReview: true };
   };
   return new Map(
@@ -160,22 +160,20 @@ function whyPerhapsReturn(
 ): string | undefined {
   const payment = returnedPayment(line, candidates);
   const id = payment?.payment_id;
-  const command = `'reckoner payment reverse ${id ?? 'ID'} --as returned --reason R'`;
   if (id !== undefined) {
-    return `has the amount and a reference of ${nameOf(id)}: if the bank took it back, ${command}; if it is a refund, record that`;
+    return `has the amount and a reference of ${nameOf(id)}: if the bank took it back, reverse that as returned; if it is a refund, record that`;
   }
   const [equal, ...others] = returnable(line, candidates);
   if (equal !== undefined) {
     const first = nameOf(equal.payment_id);
     const of = others.length === 0 ? first : `${others.length + 1} payments, the first of them ${first}`;
-    const which = others.length === 0 ? equal.payment_id : 'ID';
-    return `has the amount of ${of}: if the bank took it back, 'reckoner payment reverse ${which} --as returned --reason R'; if it is a refund, record that`;
+    return `has the amount of ${of}: if the bank took it back, reverse that as returned; if it is a refund, record that`;
   }
   const [named] = findReferences(line.references).references.filter((each) => each.guess === undefined);
   const isWorded = RETURN_WORDS.test(line.text) && !FEE_WORDS.test(line.text);
   if (named === undefined && !isWorded) return undefined;
   const of = named === undefined ? '' : ` for ${named.number}`;
-  return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, ${command}`;
+  return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if it is one, reverse that as returned`;
 }
 
 /** The payments of its amount that a return can be of. */

@@ -1,11 +1,12 @@
 /** `reckoner payment exceptions`. */
 import { labelled } from '../../../acts/payment/describe.ts';
 import { EXIT } from '../../../errors/refusals.ts';
-import { endOf, type ListedException, listExceptions } from '../../../payments/exceptions.ts';
+import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
 import { type CommandContext, type Definition, readingNow } from '../../define.ts';
 import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { commandOf } from '../../remedies.ts';
 
 export const define: Definition = (payment, act) => {
   payment
@@ -21,7 +22,8 @@ async function paymentExceptions(
   { database, output, settings }: CommandContext,
   options: PresentOptions,
 ): Promise<number> {
-  const exceptions = await database.reading((tx) => listExceptions(tx, settings));
+  const found = await database.reading((tx) => listExceptions(tx, settings));
+  const exceptions = await Promise.all(found.map(exceptionJson));
   await present(
     output,
     options,
@@ -32,7 +34,27 @@ async function paymentExceptions(
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-const sheetOf = (exceptions: readonly ListedException[]): Sheet => ({
+interface Typed extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> {
+  readonly sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
+  readonly suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
+    readonly command: string | null;
+  })[];
+  readonly commands: readonly string[];
+}
+
+/** As --json has it: each remedy is its command. */
+export const exceptionJson = async ({ sets, suggestions, remedies, ...each }: ListedException): Promise<Typed> => ({
+  ...each,
+  sets: await Promise.all(sets.map(async ({ accepts, ...set }) => ({ ...set, command: await commandOf(accepts) }))),
+  suggestions: await Promise.all(
+    suggestions.map(async ({ accepts, ...one }) => ({ ...one, command: accepts && (await commandOf(accepts)) })),
+  ),
+  commands: await Promise.all(
+    remedies.map(async (remedy) => `${await commandOf(remedy)}${remedy.when === undefined ? '' : ` (${remedy.when})`}`),
+  ),
+});
+
+const sheetOf = (exceptions: readonly Typed[]): Sheet => ({
   name: 'Exceptions',
   columns: {
     exception: 'text',
@@ -54,17 +76,17 @@ const sheetOf = (exceptions: readonly ListedException[]): Sheet => ({
     payer: each.payer?.name ?? '',
     payer_account: each.payer?.account ?? '',
     why: reasonsOf(each).join('; '),
-    commands: (each.commands.length === 0 ? [endOf(each)] : each.commands).join('; '),
+    commands: each.commands.join('; '),
   })),
 });
 
 /** Why each suggestion fits; without any, why it is listed. */
-function reasonsOf({ sets, suggestions, reason }: ListedException): readonly string[] {
+function reasonsOf({ sets, suggestions, reason }: Typed): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;
 }
 
-function described(exception: ListedException): string {
+function described(exception: Typed): string {
   const { partner_id, currency, amount, since, reason, payer, text } = exception;
   const sum = amount === null || currency === null ? '' : `  ${money(amount, currency)}`;
   const from = [exception.partner_name, payer?.name, payer?.account].filter((each) => each != null && each !== '');
@@ -77,12 +99,11 @@ function described(exception: ListedException): string {
     ...(text === null ? [] : labelled('bank text', text)),
     ...(why.length === 0 ? labelled('why', reason) : why.flatMap((each) => labelled('perhaps', each))),
     // A command stays on one line, to be copied.
-    ...(exception.commands.length === 0 ? labelled('resolve with', endOf(exception)) : []),
     ...exception.commands.map((command, index) => `  ${(index === 0 ? 'resolve with' : 'or').padEnd(12)} ${command}`),
   ].join('\n');
 }
 
-function suggested({ number, same_as, partner_id, why }: ListedException['suggestions'][number]): string {
+function suggested({ number, same_as, partner_id, why }: Typed['suggestions'][number]): string {
   const of = number === null ? `the same as payment ${same_as}` : `${number} of ${partner_id}`;
   return `${of}: ${why}`;
 }

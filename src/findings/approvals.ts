@@ -1,0 +1,42 @@
+/** Requests for approval that are neither decided nor expired. */
+
+import { readRequests } from '../approvals/queries.ts';
+import { statusOf } from '../approvals/requests.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { moneyText } from '../money.ts';
+import { toRun } from '../remedy.ts';
+import { minuteOf } from '../text.ts';
+import type { Finding, ReadFindings } from './finding.ts';
+
+/** The names of partners, by their ids. */
+async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ partner_id: string; name: string }>(
+    tx,
+    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
+    { ids },
+  );
+  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
+}
+
+/** The oldest first. */
+export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
+  const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });
+  const requests = open.filter((request) => statusOf(request, now) === 'waiting').reverse();
+  const names = await readNamesOf(
+    tx,
+    requests.flatMap(({ partner_ids }) => partner_ids ?? []),
+  );
+  return requests.map((request): Finding => {
+    const { request_id, act, subject, requester, reason, requested_at, expires_at } = request;
+    const [amount, ...more] = request.preview.amounts;
+    const also = more.map((each) => moneyText(each.amount, each.currency)).join(' and ');
+    return {
+      ...{ item: `approval:${request_id}`, kind: 'approvals', state: 'to approve', tone: 'warn' },
+      ...{ title: `${act} ${subject}`, money: amount ?? null, since: requested_at.slice(0, 10) },
+      partners: (request.partner_ids ?? []).map((id) => ({ id, name: names.get(id) ?? id })),
+      reason: `${also === '' ? '' : `also ${also}; `}asked by ${requester}${reason === null ? '' : `: ${reason}`}`,
+      urgent: `Request ${request_id} of ${requester} waits for approval until ${minuteOf(expires_at)}: ${act} of ${subject}.`,
+      remedies: [toRun('Decide on it', `approval show ${request_id}`, `/console/approvals/${request_id}`)],
+    };
+  });
+};

@@ -1,0 +1,232 @@
+/** E-mails that a person must deal with, of documents and others, payment links, and a mail server that takes nothing. */
+import { query, type Transaction } from '../database/transaction.ts';
+import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import type { EmailStatus } from '../mail/email.ts';
+import { type ListedEmail, nameOf, readEmails, remediesOf } from '../mail/log.ts';
+import { type RefusedInARow, readRefusedInARow } from '../mail/queries.ts';
+import type { Scope } from '../people/scope.ts';
+import { DELIVER, toDo } from '../remedy.ts';
+import { minuteOf, plural } from '../text.ts';
+import { type Finding, type FindingQuestion, type ReadFindings, troubleOf } from './finding.ts';
+
+interface WaitingDocument {
+  readonly email_id: number;
+  readonly what: Exclude<EmailStatus, 'sent' | 'withdrawn'>;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly partner_name: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly queued_at: string;
+  /** `YYYY-MM-DD` */
+  readonly since: string;
+  readonly reason: string | null;
+}
+
+const HOUR_MS = 3_600_000;
+/** The deliveries run every ten minutes: an e-mail that is queued for longer is one that no mail server takes. */
+const QUEUED_TOO_LONG_MS = HOUR_MS;
+/** One that waits for so long is urgent. */
+const OVERDUE_HOURS = 24;
+
+const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
+
+/** The oldest first. */
+function readWaitingDocuments(tx: Transaction, { scope, now, limit }: FindingQuestion): Promise<WaitingDocument[]> {
+  return query(
+    tx,
+    `SELECT e.email_id, e.status AS what, d.number, d.partner_id, d.partner_name, d.currency,
+            b.balance::text AS amount, e.queued_at, e.queued_at::date AS since, e.reason
+     FROM unfinished_emails JOIN document_emails e USING (email_id, document_id)
+     JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+     WHERE (e.status IN ('held', 'failed', 'bounced', 'uncertain')
+            OR (e.status = 'queued' AND e.queued_at < :queuedBefore::timestamptz)
+            OR (e.status = 'sending' AND e.queued_at < :overdueBefore::timestamptz))
+       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     ORDER BY e.queued_at, d.document_id LIMIT :limit`,
+    {
+      ...{ scope, limit, queuedBefore: before(now, QUEUED_TOO_LONG_MS) },
+      overdueBefore: before(now, OVERDUE_HOURS * HOUR_MS),
+    },
+  );
+}
+
+const TONES = {
+  held: 'warn',
+  failed: 'bad',
+  bounced: 'bad',
+  uncertain: 'warn',
+  queued: 'bad',
+  sending: 'bad',
+} as const;
+
+const isOverdue = (queuedAt: string, now: number): boolean => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
+
+/** What is refused in a row is one finding, the mail server's. */
+export const readDeliveries: ReadFindings = async (tx, question) => {
+  const waiting = await readWaitingDocuments(tx, question);
+  const refused = waiting.some(({ what }) => what === 'failed') ? await readRefusedInARow(tx) : null;
+  return waiting.map((document): Finding => {
+    const { email_id, what, number, queued_at, since, reason } = document;
+    const waits = what === 'queued' || what === 'sending';
+    const isUrgent = waits ? isOverdue(queued_at, question.now) : refused?.documents.includes(email_id) !== true;
+    return {
+      ...aboutDocument(document),
+      ...{ item: `delivery:${number}`, kind: 'e-mails', tone: TONES[what], since },
+      state: what === 'queued' ? 'no server takes it' : what,
+      reason: reason ?? (waits ? 'not tried yet' : ''),
+      urgent: isUrgent ? urgentOf(document) : null,
+      remedies: waits || what === 'held' ? [DELIVER] : [toDo('Resend it', 'invoice.resend', { number })],
+    };
+  });
+};
+
+const aboutDocument = (
+  document: Pick<WaitingDocument, 'number' | 'partner_id' | 'partner_name' | 'amount' | 'currency'>,
+) => ({
+  title: document.number,
+  partners: [{ id: document.partner_id, name: document.partner_name }],
+  money: { amount: document.amount, currency: document.currency },
+});
+
+function urgentOf({ what, number, reason }: WaitingDocument): string {
+  const because = reason === null || reason === '' ? '' : ` (${reason.replace(/\.$/, '')})`;
+  const waits = `was issued more than ${OVERDUE_HOURS} hours ago and is still to be sent${because}.`;
+  const said: Readonly<Record<WaitingDocument['what'], string>> = {
+    held: `is held${because}. Supply what is missing.`,
+    failed: `was refused by the mail server for good${because}. Correct the partner's contact.`,
+    bounced: `was returned by a mail server${because}. Correct the partner's contact.`,
+    uncertain: `may or may not have arrived${because}. Ask the partner before sending it again.`,
+    ...{ queued: waits, sending: waits },
+  };
+  return `${number} ${said[what]}`;
+}
+
+/** E-mails that carry no document. */
+export const readOtherEmails: ReadFindings = async (tx, { scope, now, limit }) => {
+  const unfinished = await readEmails(tx, { unfinished: true, withoutDocument: true, scope, limit });
+  const listed = unfinished.filter((email) => needsWork(email, now));
+  const refused = listed.some(({ status }) => status === 'failed') ? await readRefusedInARow(tx) : null;
+  return listed.map((email): Finding => {
+    const waits = email.status === 'queued' || email.status === 'sending';
+    const at = email.attempted_at ?? email.queued_at;
+    const isUrgent = waits ? isOverdue(at, now) : refused?.others.includes(email.email_id) !== true;
+    return {
+      ...{ item: `email:${email.email_id}`, kind: 'e-mails', title: nameOf(email), money: null },
+      state: email.status === 'queued' ? 'no server takes it' : email.status,
+      tone: email.status === 'held' || email.status === 'uncertain' ? 'warn' : 'bad',
+      partners: email.partner_id === null ? [] : [{ id: email.partner_id, name: email.partner_id }],
+      since: at.slice(0, 10),
+      reason: email.reason ?? (waits ? 'not tried yet' : ''),
+      urgent: isUrgent ? urgentOfOther(email, at) : null,
+      remedies: remediesOf(email),
+    };
+  });
+};
+
+const needsWork = ({ status, queued_at, attempted_at }: ListedEmail, now: number): boolean =>
+  status === 'queued'
+    ? Date.parse(queued_at) < now - QUEUED_TOO_LONG_MS
+    : status !== 'sending' || isOverdue(attempted_at ?? queued_at, now);
+
+function urgentOfOther(email: ListedEmail, at: string): string {
+  const { email_id, to, status, reason } = email;
+  const [state, first] = OTHER_STATES[status as keyof typeof OTHER_STATES];
+  return (
+    `E-mail ${email_id}, ${nameOf(email)}${to === null ? '' : ` to ${to.join(', ')}`}, ${state} since ${minuteOf(at)}` +
+    `${reason === null ? '' : ` (${reason})`}.${first}`
+  );
+}
+
+const OTHER_STATES: Readonly<Record<Exclude<EmailStatus, 'sent' | 'withdrawn'>, readonly [string, string]>> = {
+  queued: ['is still to be sent', ''],
+  sending: ['is still to be sent', ''],
+  held: ['is held', ' Supply what is missing.'],
+  failed: ['was refused by the mail server for good', ' Correct the address.'],
+  uncertain: ['may or may not have arrived', ' Ask the recipient.'],
+  bounced: ['was returned', ' Correct the address.'],
+};
+
+/** What is known of documents with trouble in their links. */
+function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[]; scope: Scope }) {
+  return query<Omit<WaitingDocument, 'email_id' | 'what' | 'queued_at' | 'reason'>>(
+    tx,
+    `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
+            coalesce(w.since::date, d.issued_on) AS since
+     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN payment_link_waits w USING (document_id)
+     WHERE d.number = ANY (:numbers::text[]) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))`,
+    asked,
+  );
+}
+
+/** An outage of the processor that is shorter than this needs no attention. */
+const LINK_LATE_SECONDS = 3600;
+
+export const readLinks: ReadFindings = async (tx, { scope }) => {
+  const troubles = await readLinkTroubles(tx);
+  const numbers = troubles.map(({ number }) => number);
+  const known = new Map((await readLinkedDocuments(tx, { numbers, scope })).map((each) => [each.number, each]));
+  return troubles.flatMap((trouble): Finding[] => {
+    const { number, active, reason, kind } = trouble;
+    const document = known.get(number);
+    if (document === undefined) return [];
+    return [
+      {
+        ...aboutDocument(document),
+        ...{ item: `link:${number}`, kind: 'links', since: document.since, reason: reason ?? kind ?? '' },
+        ...{ state: active ? 'link still active' : 'link missing', tone: active ? 'bad' : 'warn' },
+        ...{ urgent: urgentOfLink(trouble), remedies: !active && kind === 'refused' ? [] : [DELIVER] },
+      },
+    ];
+  });
+};
+
+function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: LinkTrouble): string | null {
+  const because = reason === null ? '' : ` (${reason})`;
+  if (active) {
+    return `${number}: a payment link for more than is owed is still active${because}. If it stays, switch it off at the processor by hand.`;
+  }
+  if (kind === 'refused') {
+    return `${number}: the processor refused the payment link${because}. The next attempt is in a day.`;
+  }
+  return waited > LINK_LATE_SECONDS ? `${number}: no payment link for more than an hour${because}.` : null;
+}
+
+/** What a mail server refuses in a row points to the server, and is one thing to correct. */
+export function refusedInARow(refused: RefusedInARow | null): Finding[] {
+  if (refused === null) return [];
+  const { since, documents, others, reason } = refused;
+  const counts = [
+    ...(documents.length > 0 ? [plural(documents.length, 'document')] : []),
+    ...(others.length > 0 ? [plural(others.length, 'other e-mail')] : []),
+  ];
+  const input = { status: 'failed', since: `${since.slice(0, 19)}Z` };
+  return [
+    troubleOf('machine', 'mail:refused', {
+      urgent:
+        `The mail server has refused ${counts.join(' and ')} in a row since ${minuteOf(since)} (${reason}). Several ` +
+        'recipients refused in a row point to the mail server, not to the addresses. Correct it.',
+      since,
+      remedies: [
+        toDo('Send all of it again', 'delivery.retry', input),
+        toDo('Resend a document', 'invoice.resend', {}, 'if an address is wrong'),
+      ],
+      count: documents.length + others.length,
+    }),
+  ];
+}
+
+/** A failure of mail that is shorter than this needs no attention. */
+const MAIL_LATE_HOURS = 1;
+
+export const mailFailure = (failing: { since: string; reason: string } | null, now: number): Finding[] =>
+  failing === null || now - Date.parse(failing.since) <= MAIL_LATE_HOURS * HOUR_MS
+    ? []
+    : [
+        troubleOf('machine', 'mail:failing', {
+          urgent: `No e-mail has gone out since ${minuteOf(failing.since)} (${failing.reason}). Look at the mail server and SMTP_URL.`,
+          since: failing.since,
+          remedies: [{ ...DELIVER, label: 'Try again' }],
+        }),
+      ];

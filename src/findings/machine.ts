@@ -1,0 +1,114 @@
+/** The clock, a forgotten pause, the jobs, and what the nightly jobs found. */
+import { query, type Transaction } from '../database/transaction.ts';
+import { END_PAUSE } from '../errors/pauses.ts';
+import type { Pause } from '../people/pauses.ts';
+import { SEE, seeMonthOfAccounts } from '../remedy.ts';
+import { duration, minuteOf, plural } from '../text.ts';
+import { type Finding, type ReadFindings, troubleOf } from './finding.ts';
+
+export const wrongClock = (ahead: number, today: string): Finding[] =>
+  ahead === 0
+    ? []
+    : [
+        troubleOf('machine', 'clock', {
+          urgent:
+            `This machine's clock is ${duration(Math.abs(ahead))} ${ahead > 0 ? 'ahead of' : 'behind'} the database's. Nothing ` +
+            'is recorded until they agree. Correct the clock that is wrong (timedatectl).',
+          since: today,
+        }),
+      ];
+
+const FORGOTTEN_HOURS = 24;
+
+/** A pause is wanted, unless somebody has forgotten it. After a restore somebody must decide. */
+export const forgottenPause = (pause: Pick<Pause, 'cause' | 'reason' | 'paused_at'> | null, now: number): Finding[] =>
+  pause === null || (pause.cause === 'command' && now - Date.parse(pause.paused_at) < FORGOTTEN_HOURS * 3_600_000)
+    ? []
+    : [
+        troubleOf('machine', `pause:${pause.paused_at}`, {
+          urgent:
+            `The ledger has been paused since ${minuteOf(pause.paused_at)}: ${pause.reason}. Nothing closes, is issued, sent or ` +
+            'recorded.',
+          since: pause.paused_at,
+          remedies: [pause.cause === 'restore' ? { ...END_PAUSE, label: 'See what is to be decided' } : END_PAUSE],
+        }),
+      ];
+
+/** How often each job of jobs/crontab runs, and `deliver --watch` records that it does, in hours. */
+const PERIOD_HOURS: Readonly<Record<string, number>> = {
+  'month-close': 1,
+  deliver: 1 / 6,
+  worker: 1 / 6,
+  ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
+};
+/** A job is late after twice its period and this. */
+const JOB_GRACE_HOURS = 1;
+/** A job that has not run for so long was given up on purpose. */
+const JOB_GIVEN_UP_DAYS = 30;
+
+export interface LastRun {
+  readonly job: string;
+  readonly finished_at: string;
+  readonly exit_status: number;
+}
+
+export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
+  jobs.flatMap(({ job, finished_at: since, exit_status }) => {
+    const at = minuteOf(since);
+    const hours = (now - Date.parse(since)) / 3_600_000;
+    const period = PERIOD_HOURS[job];
+    const late = period !== undefined && hours > 2 * period + JOB_GRACE_HOURS && hours < 24 * JOB_GIVEN_UP_DAYS;
+    // A month that does not close has findings of its own.
+    const failed = exit_status === 1 || exit_status === 2 || (exit_status === 3 && job !== 'month-close');
+    return [
+      ...(failed
+        ? [
+            troubleOf('machine', `failed:${job}`, {
+              urgent: `The last run of ${job} failed at ${since} (exit ${exit_status}). Read its log.`,
+              since,
+            }),
+          ]
+        : []),
+      ...(job === 'verify' && exit_status === 4
+        ? [
+            troubleOf('machine', 'verify', {
+              urgent:
+                `The verify of ${at} found differences between what is stored and the ledger. Until they are explained, close ` +
+                'nothing and keep a backup as it is.',
+              since,
+              remedies: [SEE.differences],
+            }),
+          ]
+        : []),
+      ...(late
+        ? [
+            troubleOf('machine', `late:${job}`, {
+              urgent: `${job} last ran at ${at}. It should run more often: look at ${job === 'worker' ? 'the host of the worker' : 'the scheduler'}.`,
+              since,
+            }),
+          ]
+        : []),
+    ];
+  });
+
+/** What verify and reconcile found when they ran last. */
+export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) => {
+  if (scope !== null) return [];
+  const found = await query<{ job: 'verify' | 'reconcile'; item: string; count: number; since: string }>(
+    tx,
+    `SELECT job, item, count, told_at::date AS since FROM job_attention WHERE job IN ('verify', 'reconcile')
+     ORDER BY told_at, job, item`,
+  );
+  return found.map(({ job, item, count, since }): Finding => {
+    const isVerify = job === 'verify';
+    return {
+      ...{ item: `${job}:${item}`, kind: 'findings', state: job, tone: 'bad', title: item, partners: [], money: null },
+      ...{ since, count },
+      reason: isVerify
+        ? `${plural(count, 'difference')}: do not change the database, find out what did`
+        : `${count} open with the processor`,
+      urgent: isVerify ? `${item}: ${plural(count, 'difference')} by the last verify.` : null,
+      remedies: [isVerify ? SEE.differences : seeMonthOfAccounts('See what is open', item)],
+    };
+  });
+};

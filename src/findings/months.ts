@@ -1,0 +1,140 @@
+/** What keeps months and their books from closing, from being sealed, and from the general ledger. */
+import { closeAnyway, type Feeds, isIncomplete, missingFeeds } from '../close/feeds.ts';
+import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
+import type { Month } from '../month.ts';
+import type { Remedy } from '../remedy.ts';
+import { DELIVER, toDo } from '../remedy.ts';
+import { keyIdOf, type SigningStatus } from '../seals/signature.ts';
+import { minuteOf, plural } from '../text.ts';
+import { type Finding, troubleOf } from './finding.ts';
+
+export const openMonths = (overdue: readonly { readonly month: Month; readonly ended_at: string }[]): Finding[] =>
+  overdue.map(({ month, ended_at }) =>
+    troubleOf('months', `open:${month}`, {
+      urgent: `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open.`,
+      since: ended_at,
+      remedies: [toDo('See what it says', 'month.close')],
+    }),
+  );
+
+/** Books that the job could not close on their day; it closes those that nothing keeps open in its next run. */
+export const openBooks = (
+  due: readonly {
+    readonly month: Month;
+    readonly due_on: string;
+    readonly obstacles: readonly string[];
+    readonly codes: readonly string[];
+    readonly remedies: readonly (readonly Remedy[])[];
+  }[],
+): Finding[] =>
+  due.flatMap(({ month, obstacles, codes, due_on, remedies }) =>
+    obstacles.map((message, at) =>
+      troubleOf('months', `books:${month} ${codes[at]}`, {
+        urgent: `${message} They were due on ${due_on}.`,
+        since: due_on,
+        remedies: remedies[at] ?? [],
+      }),
+    ),
+  );
+
+export const missingHandOffs = (
+  due: readonly { readonly month: Month; readonly format: string | null }[],
+  today: string,
+): Finding[] =>
+  due.map(({ month, format }) =>
+    troubleOf('months', `journal:${month}${format === null ? '' : ` ${format}`}`, {
+      urgent:
+        format === null
+          ? `The books of ${month} are closed, and the general ledger does not have them.`
+          : `${month} was exported for ${format} before its books were closed, and has changed since.`,
+      since: today,
+      remedies: [
+        toDo(
+          format === null ? 'Export its journal' : 'Export what changed',
+          'gl.export',
+          { month, ...(format !== null && { format }) },
+          'and import the files',
+        ),
+      ],
+    }),
+  );
+
+/** Seals are signed, and the key is gone: nothing closes until it is back, or there is a new one. */
+export const missingKey = ({ key, latest }: SigningStatus, today: string): Finding[] =>
+  key !== null || latest === null
+    ? []
+    : [
+        troubleOf('months', 'signing key', {
+          urgent:
+            `Seals are signed, and ${SEAL_SIGNING_KEY_FILE} is not set: no month and no books can close. Set it to the file of the ` +
+            `key ${keyIdOf(latest)}; if that key is lost, to a new one.`,
+          since: today,
+        }),
+      ];
+
+/** One is taken each day. After two days without, the jobs do not run, or are refused. */
+export const missingCheckpoints = (
+  { last, overdue_days: days }: { readonly last: string | null; readonly overdue_days: number },
+  today: string,
+): Finding[] =>
+  days < 2
+    ? []
+    : [
+        troubleOf('months', 'checkpoint', {
+          urgent:
+            `No checkpoint of the open month was taken ${last === null ? `for ${days} days` : `since ${last}`}. ` +
+            "cron's deliver and month-close take one each day.",
+          since: last ?? today,
+          remedies: [toDo('Take one and read what it says', 'checkpoint.take')],
+        }),
+      ];
+
+export const missingTimeStamps = (late: readonly string[], today: string): Finding[] =>
+  late.length === 0
+    ? []
+    : [
+        troubleOf('months', 'time stamps', {
+          urgent:
+            `${plural(late.length, 'seal')} without a time stamp for more than a day, the first the ${late[0]}. ` +
+            'If the authority does not answer, set another time_stamping_url.',
+          since: today,
+          remedies: [{ ...DELIVER, label: 'Try again and read what it says of the authority' }],
+          count: late.length,
+        }),
+      ];
+
+/** A month that has ended and is not closed by the hourly job, because feeds are missing. */
+export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, today: string): Finding[] {
+  if (feeds === null || !feeds.due || !isIncomplete(feeds)) return [];
+  const ids = missingFeeds(feeds).map(({ partner_id }) => partner_id);
+  const remedies = [closeAnyway(feeds)];
+  return [
+    feeds.empty
+      ? troubleOf('months', `empty:${feeds.month}`, {
+          urgent: `${feeds.month} has no rows and waits. Import them.`,
+          since: today,
+          remedies,
+        })
+      : troubleOf('months', `feeds:${feeds.month}`, {
+          urgent: `${feeds.month} waits for the rows of ${plural(ids.length, 'partner')}: ${ids.join(', ')}. Import them.`,
+          since: today,
+          remedies,
+          count: ids.length,
+        }),
+  ];
+}
+
+/** Documents go on printing what is in force. */
+export const notInForce = (fields: readonly string[], today: string): Finding[] =>
+  fields.length === 0
+    ? []
+    : [
+        troubleOf('months', 'bank details', {
+          urgent:
+            `Bank details of settings.json are not in force: ${fields.join(', ')}. Documents print those that were adopted ` +
+            'last. Adopt them, or take the change back.',
+          since: today,
+          remedies: [toDo('Adopt them', 'instructions.adopt')],
+          count: fields.length,
+        }),
+      ];

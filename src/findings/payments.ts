@@ -1,0 +1,40 @@
+/** Receipts that wait for a decision, and money that was told of and did not come. */
+
+import { moneyText } from '../money.ts';
+import type { PaymentException } from '../payments/exceptions.sql.ts';
+import { EXCEPTION_NAMES } from '../payments/exceptions.ts';
+import { toDo, toRun } from '../remedy.ts';
+import { describeToldNotSeen, type ToldNotSeen } from '../splits/told-not-seen.ts';
+import { type Finding, troubleOf } from './finding.ts';
+
+/** As it is known without looking for what it may pay. */
+export function receiptOf(receipt: PaymentException): Finding {
+  const { exception, kind, partner_id, amount, currency, since, reason } = receipt;
+  const money = amount === null || currency === null ? null : { amount, currency };
+  const sum = money === null ? '' : `, ${moneyText(money.amount, money.currency)}`;
+  return {
+    ...{ item: `receipt:${exception}`, kind: 'receipts', ...stateOf(receipt), title: exception, money, since, reason },
+    partners: partner_id === null ? [] : [{ id: partner_id, name: partner_id }],
+    urgent: `${exception} of ${since}${sum}: ${EXCEPTION_NAMES[kind]}.`,
+    remedies: [toRun('Decide on it', 'payment exceptions', `/console/payments/${encodeURIComponent(exception)}`)],
+  };
+}
+
+export const stateOf = ({ kind }: Pick<PaymentException, 'kind'>): Pick<Finding, 'state' | 'tone'> => ({
+  state: EXCEPTION_NAMES[kind],
+  tone: kind === 'suggestion' ? 'good' : 'warn',
+});
+
+/** Payouts come within days and bank files within weeks: what is older may never have been sent. */
+const TOLD_DAYS = 60;
+
+export const notPaidOut = (told: readonly ToldNotSeen[], now: number): Finding[] =>
+  told
+    .filter(({ since }) => now - Date.parse(since) > TOLD_DAYS * 86_400_000)
+    .map((each) =>
+      troubleOf('accounts', `not paid out:${each.account} ${each.currency}`, {
+        urgent: `${describeToldNotSeen(each)}. Ask for the payouts.`,
+        since: each.since,
+        remedies: [toDo("Import the bank's files that show them", 'payment.import')],
+      }),
+    );
