@@ -51,7 +51,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listCommand(import('../lists/invoices.ts').then(({ invoices }) => invoices)),
       import('./commands/invoice/show.ts'),
       import('./commands/invoice/pdf.ts'),
-      import('./commands/invoice/rerun.ts'),
+      actCommand(loadAct('invoice.rerun')),
       actCommand(loadAct('invoice.resend')),
       actCommand(loadAct('invoice.void')),
       actCommand(loadAct('invoice.credit')),

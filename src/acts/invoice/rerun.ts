@@ -19,7 +19,17 @@ import { flag, month, onLatestDate, text } from '../fields.ts';
 
 export const invoiceRerun = defineAct({
   name: 'invoice.rerun',
-  command: { arguments: { number: '[number]' } },
+  command: {
+    summary: 'Recompute a document and replace it if it would differ, or reissue a void one',
+    arguments: { number: '[number]' },
+    dryRun: 'show the outcome, write nothing',
+    deliver: true,
+    help: `With a number: replaces the document if it would differ now. Of a void document
+without a replacement it issues that. No other document is touched.
+With --month: issues what is missing after voids, and lists the documents that
+would differ; --changed replaces these too. A replacement keeps the due date of
+the document that it replaces, unless --new-terms.`,
+  },
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
   input: {

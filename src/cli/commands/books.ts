@@ -19,7 +19,7 @@ export const define: Definition = (books, act) => {
     .action(act(acting(closeBooks)));
 };
 
-export interface BooksCloseOptions extends DeliverOption {
+interface BooksCloseOptions extends DeliverOption {
   readonly without?: string[];
   readonly reason?: string;
   readonly dryRun?: boolean;
