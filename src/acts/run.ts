@@ -3,6 +3,7 @@ import { outdated, type Permission } from '../approvals/ask.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
+import type { NameOf } from '../field-names.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Act, ActContext, Report } from './act.ts';
 import { namesOf } from './command.ts';
@@ -37,10 +38,11 @@ async function naming<Given>(context: ActContext, act: Naming, work: () => Promi
   try {
     return await work();
   } catch (error) {
-    throw error instanceof Refusal ? error.named((context.namesOf ?? namesOf)(act)) : error;
+    throw named(error, (context.namesOf ?? namesOf)(act));
   }
 }
 type Naming = Pick<Act, 'input' | 'command'>;
+const named = (error: unknown, nameOf: NameOf): unknown => (error instanceof Refusal ? error.named(nameOf) : error);
 
 async function runNamed<Input, Result, Followed, Json>(
   context: ActContext,
@@ -140,9 +142,13 @@ async function readFiles<Input>(
 
 /** The input as the act takes it. Refusals: argument_invalid, and those of the act's check. */
 export function readInput<Input>(act: Act<Input>, given: unknown): Input {
-  const input = readFields(act.input, given);
-  act.check?.(input);
-  return input;
+  try {
+    const input = readFields(act.input, given);
+    act.check?.(input);
+    return input;
+  } catch (error) {
+    throw named(error, namesOf(act));
+  }
 }
 
 /** The database of an act: each of its transactions asks first whether it may. An approval is recorded in the first. */

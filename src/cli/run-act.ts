@@ -1,8 +1,7 @@
 /** Commands that do an act: options become its input, and its report is printed, after the notes on what was delivered. */
 import type { Act, Report } from '../acts/act.ts';
-import { namesOf } from '../acts/command.ts';
 import { previewAct, type RunOptions, readInput, runAct } from '../acts/run.ts';
-import { EXIT, Refusal } from '../errors/refusals.ts';
+import { EXIT } from '../errors/refusals.ts';
 import { type CommandContext, type Done, withContext } from './context.ts';
 import { withContents } from './fields.ts';
 import { type Output, outputWidth } from './output.ts';
@@ -20,20 +19,12 @@ export const doing =
   <Given extends unknown[], Input>(act: Act<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): Done => {
     const { deliver, dryRun, ...rest } = inputOf(...given);
-    const input = withContents(act.input, readNamed(act, rest));
+    const input = withContents(act.input, readInput(act, rest));
     return withContext((context) => runCommand({ ...context, output }, act, input, { deliver, dryRun }), {
       ...{ by: output.by, unattended: act.command?.unattended ?? false },
       ...(dryRun && { writesNothing: true }),
     });
   };
-
-function readNamed<Input>(act: Act<Input>, given: unknown): Input {
-  try {
-    return readInput(act, given);
-  } catch (error) {
-    throw error instanceof Refusal ? error.named(namesOf(act)) : error;
-  }
-}
 
 /** Gives the exit status: 4 where something is left for finance to do. */
 export async function runCommand<Input>(

@@ -137,7 +137,7 @@ describe('a form', () => {
     expect(() => readInput(invoiceVoid, { number: 'INV-1', reason: ' ' })).toThrow(
       "--reason ' ' must be one line of 1 to 500 characters.",
     );
-    expect(() => readInput(invoiceVoid, { reason: 'wrong price' })).toThrow("--number '' is missing.");
-    expect(() => readInput(paymentApply, { paymentId: 'twelve', numbers: ['INV-1'] })).toThrow("--payment 'twelve'");
+    expect(() => readInput(invoiceVoid, { reason: 'wrong price' })).toThrow("number '' is missing.");
+    expect(() => readInput(paymentApply, { paymentId: 'twelve', numbers: ['INV-1'] })).toThrow("id 'twelve' is not a number");
   });
 });
