@@ -125,7 +125,7 @@ interface Parts<Input, Result, Followed, Json> {
    * act was confirmed or approved, `perform` is done in one. A preview always performs.
    */
   run?(context: RunContext, input: Input): Promise<Result>;
-  /** What happens outside, before the transaction. */
+  /** What is done before the transaction, in others. */
   begin?(context: ActContext, input: Input): Promise<void>;
   /** What happens outside the transaction, at once: failpoint, payment link. Also where delivery is left to others. */
   committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;

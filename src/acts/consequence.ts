@@ -47,15 +47,20 @@ export async function reportOf<Input, Result, Followed, Json>(
   return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(act)) };
 }
 
-/** Does the act, and gives what it changed. */
+/**
+ * Does the act, and gives what it changed. What stood before is read when it is done: others still see that, and what the act
+ * has changed is locked by then, so that nobody changes it before the commit. The one transaction of a preview reads it first.
+ */
 export async function performSeen<Input, Result>(
   tx: Transaction,
   context: ActContext,
   act: Act<Input, Result>,
   input: Input,
 ): Promise<Figures & { readonly result: Result }> {
-  const before = await act.facts(tx, input, undefined, context);
+  const factsBefore = (reader: Transaction) => act.facts(reader, input, undefined, context);
+  const shown = context.undone && (await factsBefore(tx));
   const result = await act.perform(tx, context, input);
+  const before = shown ?? (await context.database.reading(factsBefore));
   const seen = { before, after: await act.facts(tx, input, result, context) };
   return { result, changes: changesOf(seen), amounts: act.amounts(seen, input, result) };
 }

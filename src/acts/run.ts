@@ -91,10 +91,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   }
 }
 
-/**
- * In one transaction it is compared after it was done: what others changed until then is part of it, also since it was
- * permitted.
- */
+/** Does the act, and compares what it changed with what was agreed on. Throws before the commit where they differ. */
 async function performAsAgreed<Input, Result, Followed, Json>(
   tx: Transaction,
   context: ActContext,

@@ -65,7 +65,7 @@ export function previewClose<Seen = undefined>(
 /** Closes all months of the plan in one transaction. The caller undoes that of a preview. */
 export async function closeTogether(tx: Transaction, context: IssueContext, request: CloseRequest): Promise<Month[]> {
   const closed: Month[] = [];
-  while ((await planClose(tx, context, request)).length > 0) {
+  for (let left = (await planClose(tx, context, request)).length; left > 0; left -= 1) {
     const month = await closeNext(tx, context, request);
     if (month !== undefined) closed.push(month);
   }

@@ -6,7 +6,7 @@ import { monthClose } from '../../src/acts/close.ts';
 import { digestOf } from '../../src/acts/consequence.ts';
 import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
-import { paymentUnapply } from '../../src/acts/payment/apply.ts';
+import { paymentApply, paymentUnapply } from '../../src/acts/payment/apply.ts';
 import { paymentImport } from '../../src/acts/payment/import.ts';
 import { paymentRecord } from '../../src/acts/payment/record.ts';
 import { OutdatedPreview, previewAct, runAct } from '../../src/acts/run.ts';
@@ -133,6 +133,36 @@ describe('what somebody else changes after an act was permitted and before it is
     const refused = await refusalOf(runAct(await as(world, MARA, rules), interrupted({ at: 1 }), input, { approval }));
     expect(refused.code).toBe('approval_outdated');
     expect(await world.sql('SELECT FROM approval_decisions')).toEqual([]);
+  });
+
+  test('is seen although it happens while the act waits for its locks', async () => {
+    const apply = async (paymentId: number, amount: string) =>
+      runAct(await as(world, SAM, {}), paymentApply, { paymentId, numbers: ['INV-2026-000002'], amount });
+    const paid = await runAct(await as(world, MARA, {}), paymentRecord, {
+      ...{
+        amount: '6.00',
+        currency: 'USD',
+        partnerId: 'p-2',
+        method: 'wire',
+        receivedOn: '2026-08-01',
+        reference: 'ALL',
+      },
+    });
+    const { payment_id: paymentId } = paid.json as { payment_id: number };
+    await apply(paymentId, '5.00');
+    const rules: Settings['approvals'] = { 'payment.unapply': { always: true } };
+    const { facts } = await refusalOf(runAct(await as(world, MARA, rules), paymentUnapply, { paymentId }));
+    const waiting: typeof paymentUnapply = {
+      ...paymentUnapply,
+      async perform(tx, context, given) {
+        await apply(paymentId, '1.00');
+        return paymentUnapply.perform(tx, context, given);
+      },
+    };
+    const approver = (await as(world, LEE, rules)).actor;
+    const approval = { requestId: Number(facts['request_id']), approver, reason: null };
+    const refused = await refusalOf(runAct(await as(world, MARA, rules), waiting, { paymentId }, { approval }));
+    expect(refused.code).toBe('approval_outdated');
   });
 
   test.each(['5.00', '9.00'])(
