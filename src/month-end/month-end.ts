@@ -37,7 +37,7 @@ export interface Reporter extends WebhookReporter {
   /** The day's checkpoint was taken, or refused: then the e-mails go out all the same, and the next run tries again. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
-  /** A close was refused or failed. What was issued before goes out all the same; without this, the error is thrown at once. */
+  /** A close was refused or failed. What was issued before is delivered first; without this, the error is thrown after that. */
   readonly onCloseFailed?: (error: unknown) => void;
 }
 
