@@ -138,6 +138,8 @@ describe('a form', () => {
       "--reason ' ' must be one line of 1 to 500 characters.",
     );
     expect(() => readInput(invoiceVoid, { reason: 'wrong price' })).toThrow("number '' is missing.");
-    expect(() => readInput(paymentApply, { paymentId: 'twelve', numbers: ['INV-1'] })).toThrow("id 'twelve' is not a number");
+    expect(() => readInput(paymentApply, { paymentId: 'twelve', numbers: ['INV-1'] })).toThrow(
+      "id 'twelve' is not a number",
+    );
   });
 });
