@@ -161,7 +161,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   work: [
     'List what waits for a person, and assign it',
-    () => [import('./commands/work.ts'), actCommand(loadAct('work.assign'))],
+    () => [listCommand(import('../lists/work.ts').then((lists) => lists.work)), actCommand(loadAct('work.assign'))],
   ],
   webhook: [
     "Send partners' events to their servers",

@@ -1,0 +1,71 @@
+/** What waits for a person, and who is responsible for it: `reckoner work list`. The console's queue is a page of its own. */
+import { z } from 'zod';
+import { choice, flag, text } from '../acts/fields.ts';
+import { readWork, type WorkItem } from '../acts/work/items.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { FINDING_KINDS } from '../findings/finding.ts';
+import { Amount } from '../money.ts';
+import { type Asked, defineList } from './list.ts';
+
+const filters = z.strictObject({
+  kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),
+  of: text('Assigned to', 'Only what is assigned to this user.', { value: 'email' }).optional(),
+  nobodys: flag("Nobody's", 'Only what is assigned to nobody.').optional(),
+});
+
+async function readRows(
+  tx: Transaction,
+  { filter: { kind, of, nobodys }, scope, today, context }: Asked<z.output<typeof filters>>,
+): Promise<WorkItem[]> {
+  const { settings, environment } = context;
+  const all = await readWork(tx, { settings, scope, now: environment.now().toMillis(), today });
+  return all.filter(
+    (each) =>
+      (kind === undefined || each.kind === kind) &&
+      (of === undefined || each.assignee?.login === of.toLowerCase()) &&
+      (nobodys !== true || each.assignee === null),
+  );
+}
+
+const amountOf = ({ money }: WorkItem): Amount | null =>
+  money === null ? null : Amount.of(money.amount, money.currency);
+
+const workJson = (row: WorkItem) => {
+  const { tone: _tone, partners, money, assignee, ...item } = row;
+  return {
+    ...item,
+    partner_ids: partners.map(({ id }) => id),
+    currency: money?.currency ?? null,
+    amount: amountOf(row)?.toString() ?? null,
+    assigned_to: assignee?.login ?? null,
+  };
+};
+
+export const work = defineList({
+  command: 'work list',
+  summary: 'List what waits for a person, the oldest first',
+  title: 'Work',
+  one: 'item',
+  none: 'Nothing waits.',
+  filters,
+  sorts: ['since', 'since'],
+  columns: {
+    item: { heading: 'Item', type: 'text' },
+    kind: { heading: 'Kind', type: 'text' },
+    state: { heading: 'State', type: 'text' },
+    partner_ids: {
+      heading: 'Partners',
+      type: 'text',
+      value: ({ partners }) => partners.map(({ id }) => id).join(', '),
+    },
+    currency: { heading: '', type: 'text', value: ({ money }) => money?.currency ?? null },
+    amount: { heading: 'Amount', type: 'amount', value: amountOf },
+    since: { heading: 'Since', type: 'date' },
+    assigned_to: { heading: 'Assigned to', type: 'text', cut: true, value: ({ assignee }) => assignee?.login ?? null },
+    reason: { heading: 'Reason', type: 'text', cut: true },
+  },
+  sheet: ['item', 'kind', 'state', 'partner_ids', 'currency', 'amount', 'since', 'assigned_to', 'reason'],
+  terminal: ['item', 'state', 'since', 'amount', 'currency', 'assigned_to', 'reason'],
+  read: readRows,
+  json: async (_tx, rows) => rows.map(workJson),
+});
