@@ -218,7 +218,7 @@ const Totals = ({ totals }: { totals: readonly Total[] }) =>
 
 /** Ticked rows go to an action as that field of its form; its preview shows what it does to all of them. */
 function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
-  const actions = ticks?.actions.filter((name) => mayDo(user, name, [])) ?? [];
+  const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
   if (actions.length === 0) return children;
   return (
     <form method="get">
@@ -298,7 +298,7 @@ interface CellProps extends Pick<Shown, 'hrefOf'> {
 
 function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const value = cellOf(list, name, row, today);
-  if (value === null || value === '') return null;
+  if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) return null;
   if (value instanceof Amount) {
     const money = { amount: value.toString(), currency: value.currency };
     return column.look === 'quiet' ? <Quiet {...money} /> : <Money {...money} />;

@@ -95,8 +95,13 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly page?: readonly NoInfer<Name>[];
   /** Of the partner's place. */
   readonly place?: readonly NoInfer<Name>[];
-  /** What a tick says of a row, and the actions of which it is that field. */
-  readonly ticks?: { readonly field: string; readonly actions: readonly string[]; readonly of: NoInfer<Name> };
+  /** What a tick says of a row, and the actions of which it is that field; `ofLedger`: for those who act for all partners. */
+  readonly ticks?: {
+    readonly field: string;
+    readonly actions: readonly string[];
+    readonly of: NoInfer<Name>;
+    readonly ofLedger?: true;
+  };
   /** What may be done about a row: links of the page. */
   remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
   /** Names a row for the next page: by a number, unless `keyed` says otherwise. */

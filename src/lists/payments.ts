@@ -147,7 +147,7 @@ export const payments = defineList({
   ],
   terminal: ['payment_id', 'received_on', 'payer', 'amount', 'currency', 'status', 'bank_charges', 'documents'],
   page: ['payment_id', 'received_on', 'standing', 'payer', 'reported', 'amount', 'unapplied'],
-  ticks: { field: 'paymentIds', of: 'payment_id', actions: ['payment.settle'] },
+  ticks: { field: 'paymentIds', of: 'payment_id', actions: ['payment.settle'], ofLedger: true },
   key: ({ payment_id }) => String(payment_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(({ partner_name: _name, ...payment }) => payment),
