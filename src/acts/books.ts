@@ -15,6 +15,7 @@ import { table } from '../text-table.ts';
 import { type ActContext, defineAct, type Report } from './act.ts';
 import { needsAttention, sendDue } from './emails.ts';
 import { line, month, several, text } from './fields.ts';
+import { remediesJson } from './remedies.ts';
 
 interface BooksInput {
   readonly month: Month;
@@ -82,12 +83,17 @@ export async function reportBooks(
   const report = await readBooksReport(tx, context, requestOf(input));
   const title = titleOf(report, now, context.settings.time_zone);
   return {
-    json: { ...report, dry_run: dryRun },
+    json: { ...report, obstacles: await Promise.all(report.obstacles.map(inJson)), dry_run: dryRun },
     text: describeBooks(report, { dryRun, title, width: context.width }),
     remedies: report.obstacles.flatMap(({ remedies }) => remedies),
     attention: report.obstacles.length > 0,
   };
 }
+
+const inJson = async (obstacle: BooksReport['obstacles'][number]) => ({
+  ...obstacle,
+  remedies: await remediesJson(obstacle.remedies),
+});
 
 function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone: string): string {
   const books = `The books of ${monthName(month)}`;

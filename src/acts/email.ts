@@ -8,6 +8,7 @@ import { resendEmail } from '../mail/resend.ts';
 import { defineAct, type Facts, type Partners } from './act.ts';
 import { deliver } from './documents.ts';
 import { reason, text, whole } from './fields.ts';
+import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', 'Its number, from the list of e-mails.');
 
@@ -44,7 +45,7 @@ export const emailResend = defineAct({
   async report(tx, _context, { result: queued, delivered }) {
     const email = await readEmail(tx, queued.email_id);
     return {
-      json: emailJson(email),
+      json: await emailJson(email),
       text: `E-mail ${email.email_id}, ${nameOf(email)}: ${email.status}`,
       attention: delivered && email.unfinished,
     };
@@ -70,7 +71,7 @@ export const emailDismiss = defineAct({
   amounts: () => [],
   async report(tx, _context, { input: { emailId, reason } }) {
     const email = await readEmail(tx, emailId);
-    return { json: emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
+    return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
   },
 });
 
@@ -80,8 +81,8 @@ async function partnersOfEmail(tx: Transaction, emailId: number): Promise<Partne
   return partner_id === null ? 'all' : [partner_id];
 }
 
-export const emailJson = ({ email_id: number, ...email }: ListedEmail): Record<string, unknown> => ({
+export const emailJson = async ({ email_id: number, ...email }: ListedEmail): Promise<Record<string, unknown>> => ({
   number,
   ...email,
-  remedies: email.unfinished ? remediesOf({ email_id: number, ...email }) : [],
+  remedies: email.unfinished ? await Promise.all(remediesOf({ email_id: number, ...email }).map(commandOf)) : [],
 });

@@ -15,8 +15,10 @@ export const recordRun = (
 /** Logs why something failed: a refusal with its code and facts. */
 export function logFailure(log: Logger, thrown: unknown): void {
   const error = databaseFailure(thrown) ?? thrown;
-  if (error instanceof Refusal) log.error({ code: error.code, ...error.facts }, error.message);
-  else log.error({ code: 'internal' }, reasonOf(error));
+  if (error instanceof Refusal) {
+    const { code, facts, remedies, message } = error;
+    log.error({ code, ...facts, ...(remedies.length > 0 && { remedies }) }, message);
+  } else log.error({ code: 'internal' }, reasonOf(error));
 }
 
 /** Logs what happens to documents, e-mails, checkpoints, time stamps and webhooks. */

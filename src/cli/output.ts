@@ -1,11 +1,12 @@
 /** What commands print: JSON for programs, tables for people. Errors go to stderr, and with --json also to stdout. */
 import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
+import { remediesJson } from '../acts/remedies.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { fitLines, printableLines, table as textTable } from '../text-table.ts';
-import { remediesJson, withCommands } from './remedies.ts';
+import { withCommands } from './remedies.ts';
 
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';

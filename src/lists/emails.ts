@@ -83,5 +83,5 @@ export const emails = defineList({
   page: ['about', 'standing', 'recipients', 'since', 'why_not'],
   key: ({ email_id }) => String(email_id),
   read: readRows,
-  json: async (_tx, rows) => rows.map(emailJson),
+  json: (_tx, rows) => Promise.all(rows.map(emailJson)),
 });

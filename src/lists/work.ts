@@ -1,6 +1,7 @@
 /** What waits for a person, and who is responsible for it: `reckoner work list`. The console's queue is a page of its own. */
 import { z } from 'zod';
 import { choice, flag, text } from '../acts/fields.ts';
+import { remediesJson } from '../acts/remedies.ts';
 import { readWork, type WorkItem } from '../acts/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
@@ -67,5 +68,6 @@ export const work = defineList({
   sheet: ['item', 'kind', 'state', 'partner_ids', 'currency', 'amount', 'since', 'assigned_to', 'reason'],
   terminal: ['item', 'state', 'since', 'amount', 'currency', 'assigned_to', 'reason'],
   read: readRows,
-  json: async (_tx, rows) => rows.map(workJson),
+  json: (_tx, rows) =>
+    Promise.all(rows.map(async (row) => ({ ...workJson(row), remedies: await remediesJson(row.remedies) }))),
 });

@@ -357,8 +357,8 @@ test('a command that is typed wrongly names its own help', async () => {
     const name = args.slice(args[0] === '--by' ? 2 : 0, args[0] === 'close' ? 1 : args[0] === '--by' ? 4 : 2).join(' ');
     expect([ran.status, ran.stderr]).toEqual([
       2,
-      expect.stringContaining(`Run 'reckoner ${name} --help' for its options.`),
+      expect.stringContaining(`See its options with 'reckoner ${name} --help'.`),
     ]);
   }
-  expect((await run(['invioce'])).stderr).toContain("Run 'reckoner --help' for the commands.");
+  expect((await run(['invioce'])).stderr).toContain("See the commands with 'reckoner --help'.");
 });

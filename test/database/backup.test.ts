@@ -956,7 +956,7 @@ describe('data of another PostgreSQL', () => {
       facts: {
         reason: expect.stringContaining('initialized by PostgreSQL version 15') as string,
         remedy: expect.stringMatching(
-          /'reckoner backup FILE' with the release .* move .*postgres away, and run 'reckoner restore FILE'/,
+          /Make a backup with the release .* move .*postgres away, and restore the backup with this one/,
         ) as string,
       },
     });

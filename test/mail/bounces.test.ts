@@ -5,9 +5,9 @@ import { bouncesIn, messagesOf } from '../../src/mail/bounce-report.ts';
 import { type BouncesRecorded, recordBounces } from '../../src/mail/bounces.ts';
 import { readEmails } from '../../src/mail/log.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
-import { readStatus } from '../../src/reports/status.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
+import { readStatus } from '../support/status.ts';
 import { partner, quote, type World } from '../support/world.ts';
 import { report } from './report.ts';
 
@@ -52,7 +52,9 @@ test('an invoice that came back is bounced where finance looks, until it is sent
     deliveries: { sent: 0, failed: 1 },
     waiting: [{ number: 'INV-2026-000001', status: 'bounced', reason }],
     attention: [
-      "1 document returned by a mail server: correct the partner's contact, then run 'reckoner invoice resend NUMBER'.",
+      expect.stringMatching(
+        /^INV-2026-\d+ was returned by a mail server.*\. Correct the partner's contact\. Resend it with 'reckoner invoice resend INV-/,
+      ),
     ],
   });
   const [email] = await world.database.reading((tx) => readEmails(tx, { limit: 9, unfinished: true }));

@@ -5,6 +5,7 @@ import type { Month } from '../../month.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../define.ts';
 import { outputWidth } from '../output.ts';
+import { inFull } from '../remedies.ts';
 import { runCommand } from '../run-act.ts';
 
 export const define: Definition = (books, act) => {
@@ -32,6 +33,7 @@ async function closeBooks(context: CommandContext, month: Month, options: BooksC
   checkBooks(input);
   const wide = { ...context, width: outputWidth() };
   const report = await context.database.reading((tx) => reportBooks(tx, wide, input, { dryRun, now: false }));
-  context.output.print(report.json, () => report.text);
+  const text = await inFull(report);
+  context.output.print(report.json, () => text);
   return report.attention ? EXIT.attention : EXIT.done;
 }

@@ -6,6 +6,7 @@ import type { ReminderPlan } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { inFull } from '../remedies.ts';
 import { reported } from '../run-act.ts';
 
 export const define: Definition = (command, act) => {
@@ -21,12 +22,13 @@ export async function remind(context: CommandContext, options: PresentOptions & 
   checkPresentable(output, options);
   const names = await database.reading(readPartnerNames);
   const report = await reported(context, reminderRecord, {}, options);
+  const text = await inFull(report);
   await present(
     output,
     options,
     report.json,
     () => sheetOf(report.json, names),
-    () => report.text,
+    () => text,
   );
   return report.attention ? EXIT.attention : EXIT.done;
 }

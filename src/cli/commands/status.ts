@@ -1,6 +1,8 @@
 /** `reckoner status`. */
+import { commandOf, remediesJson } from '../../acts/remedies.ts';
 import { EXIT } from '../../errors/refusals.ts';
-import { readStatus } from '../../reports/status.ts';
+import type { Finding } from '../../findings/finding.ts';
+import { readStatus, type Status } from '../../reports/status.ts';
 import { adviceOn, describeStatus } from '../../reports/status-text.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { fitted, outputWidth } from '../output.ts';
@@ -15,8 +17,29 @@ export async function status(context: CommandContext): Promise<number> {
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);
   const attention = await inCommands(found.findings);
-  output.print({ ...found, attention, advice }, () =>
-    fitted(describeStatus(found, { urgent: attention, advice, width: outputWidth() })),
-  );
+  const json = output.json ? { ...found, ...(await remediesOf(found)), attention, advice } : undefined;
+  output.print(json, () => fitted(describeStatus(found, { urgent: attention, advice, width: outputWidth() })));
   return attention.length > 0 ? EXIT.attention : EXIT.done;
 }
+
+/** What of the status has remedies, each with its command. */
+const remediesOf = async ({ findings, unfinished_emails, books }: Status) => ({
+  findings: await Promise.all(findings.map(inJson)),
+  unfinished_emails: await Promise.all(
+    unfinished_emails.map(async ({ remedies, ...email }) => ({
+      ...email,
+      remedies: await Promise.all(remedies.map(commandOf)),
+    })),
+  ),
+  books: {
+    ...books,
+    due: await Promise.all(
+      books.due.map(async ({ remedies, ...due }) => ({
+        ...due,
+        remedies: await Promise.all(remedies.map(remediesJson)),
+      })),
+    ),
+  },
+});
+
+const inJson = async (finding: Finding) => ({ ...finding, remedies: await remediesJson(finding.remedies) });

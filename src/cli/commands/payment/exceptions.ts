@@ -1,12 +1,12 @@
 /** `reckoner payment exceptions`. */
 import { labelled } from '../../../acts/payment/describe.ts';
+import { commandOf } from '../../../acts/remedies.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
 import { type CommandContext, type Definition, readingNow } from '../../define.ts';
 import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
-import { commandOf } from '../../remedies.ts';
 
 export const define: Definition = (payment, act) => {
   payment
