@@ -230,7 +230,8 @@ export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<s
       .getAll(name)
       .map((value) => value.trim())
       .filter((value) => value !== '');
-    if (kind === 'flag') return [name, values.length > 0 ? true : undefined];
+    // What a form sends for a tick is `yes`; a value that says otherwise is refused by the schema.
+    if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));
     // Of two files the one chosen last counts: it replaces the one that was kept.
     return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];

@@ -70,7 +70,7 @@ export async function readList<Row>(
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
-    totals: (await list.totals?.(tx, asked)) ?? [],
+    totals: asked.after === null ? ((await list.totals?.(tx, asked)) ?? []) : [],
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
@@ -95,9 +95,8 @@ export const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
-  const { list, question, rows, totals } = view;
+  const { list, rows, totals } = view;
   const fields = fieldsOf(list.filters);
-  const isAll = fields.every(({ name }) => !question[name]);
   const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ' of more'}`;
   return (
     <>
@@ -107,13 +106,20 @@ export function ListPage({ view, path, user }: { view: ListView; path: string; u
         <Ticked list={list} user={user}>
           <ListTable
             {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
-            nothing={isAll ? `There are no ${list.one}s yet.` : `No ${list.one}s match. Change the filter.`}
+            nothing={nothingOf(view, fields)}
           />
         </Ticked>
         <ListPager view={view} path={path} />
       </Card>
     </>
   );
+}
+
+function nothingOf({ list: { one }, question }: ListView, fields: readonly Field[]): string {
+  if (question['after']) return `There are no more ${one}s.`;
+  return fields.every(({ name }) => !question[name])
+    ? `There are no ${one}s yet.`
+    : `No ${one}s match. Change the filter.`;
 }
 
 export const ListDownloads = ({ view, path }: { view: ListView; path: string }) => (

@@ -52,7 +52,9 @@ type InvoiceFilter = z.output<typeof filters>;
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
-const ASKED_FOR = `(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+const IN_SCOPE = '(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))';
+
+const ASKED_FOR = `${IN_SCOPE}
        AND (:month::text IS NULL OR d.month = :month)
        AND (:partner::text IS NULL OR d.partner_id = :partner)
        AND (:status::text IS NULL OR :status <> 'open' OR ${OPEN})
@@ -71,6 +73,7 @@ const ASKED_FOR = `(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]
 /**
  * First the page: which documents, in which order. Then what is shown of them: balances and e-mails are looked up for these
  * alone. Documents that are alike in "by" follow each other by their ids; a page begins after the last one of the page before.
+ * After a document that the reader may not see there is nothing, since where a page begins tells of its figures.
  */
 const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
@@ -80,7 +83,7 @@ const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
        SELECT d.document_id, ${by} AS at FROM ${from}
        WHERE ${ASKED_FOR}
          AND (:after::bigint IS NULL OR (${by}, d.document_id) ${order === 'ASC' ? '>' : '<'} (
-                SELECT ${by}, d.document_id FROM ${from} WHERE d.document_id = :after::bigint))
+                SELECT ${by}, d.document_id FROM ${from} WHERE d.document_id = :after::bigint AND ${IN_SCOPE}))
        ORDER BY ${by} ${order}, d.document_id ${order} LIMIT :limit
      ) AS page
      JOIN documents d USING (document_id)

@@ -130,8 +130,10 @@ export function pageOf<Row>(
   { after, limit }: Pick<Asked<unknown>, 'after' | 'limit'>,
   key: (row: Row) => string,
 ): Row[] {
-  const begin = after === null ? 0 : rows.findIndex((row) => key(row) === after) + 1;
-  return rows.slice(begin, limit === null ? undefined : begin + limit);
+  const last = after === null ? -1 : rows.findIndex((row) => key(row) === after);
+  // After a row that is not there, nothing.
+  if (after !== null && last < 0) return [];
+  return rows.slice(last + 1, limit === null ? undefined : last + 1 + limit);
 }
 
 export const columnOf = <Row>({ columns }: List<Row>, name: string): Column<Row> => columns[name] as Column<Row>;

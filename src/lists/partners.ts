@@ -61,7 +61,8 @@ const found = (by: string) => `
               WHEN 'inactive' THEN p.inactive_since IS NOT NULL
               ELSE p.contact_email = '' OR t.partner_id IS NOT NULL END)
        AND (:after::text IS NULL OR (${by}, p.partner_id) > (
-              SELECT ${by}, p.partner_id FROM partners p WHERE p.partner_id = :after))
+              SELECT ${by}, p.partner_id FROM partners p
+              WHERE p.partner_id = :after AND (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))))
      ORDER BY ${by}, p.partner_id LIMIT :limit`;
 
 const SORTED = { name: found('lower(p.name)'), partner_id: found('p.partner_id') } as const;

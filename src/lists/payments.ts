@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../acts/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { readPartnerNames } from '../partners/queries.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/queries.ts';
@@ -31,10 +30,12 @@ const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /** Money of an unknown payer is seen by those who see every partner. */
-const found = (after: string, order: string) => `
-     SELECT p.payment_id
+const found = (by: string, order: 'ASC' | 'DESC') => `
+     SELECT p.payment_id, n.name AS partner_name
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE (:after::bigint IS NULL OR ${after})
+     WHERE (:after::bigint IS NULL OR (${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
+              SELECT ${by}, p.payment_id FROM payments p JOIN payment_balances b USING (payment_id)
+              WHERE p.payment_id = :after AND (:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))))
        AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
        AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
        AND (:status::text IS NULL OR b.status = :status)
@@ -49,40 +50,30 @@ const found = (after: string, order: string) => `
        AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.reference, p.payer_name, p.payer_account, n.name,
               (SELECT string_agg(s.reference, E'\\n') FROM payment_sources s WHERE s.payment_id = p.payment_id))),
               lower(:text)) > 0)
-     ORDER BY ${order} LIMIT :limit`;
-
-const sorted = (by: string, order: 'ASC' | 'DESC') =>
-  found(
-    `(${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
-       SELECT ${by}, p.payment_id FROM payments p WHERE p.payment_id = :after)`,
-    `${by} ${order}, p.payment_id ${order}`,
-  );
+     ORDER BY ${by} ${order}, p.payment_id ${order} LIMIT :limit`;
 
 const SORTED = {
-  '-payment_id': found('p.payment_id < :after', 'p.payment_id DESC'),
-  payment_id: found('p.payment_id > :after', 'p.payment_id'),
-  received_on: sorted('p.received_on', 'ASC'),
-  '-received_on': sorted('p.received_on', 'DESC'),
-  amount: sorted('p.amount', 'ASC'),
-  '-amount': sorted('p.amount', 'DESC'),
+  '-payment_id': found('p.payment_id', 'DESC'),
+  payment_id: found('p.payment_id', 'ASC'),
+  received_on: found('p.received_on', 'ASC'),
+  '-received_on': found('p.received_on', 'DESC'),
+  amount: found('p.amount', 'ASC'),
+  '-amount': found('p.amount', 'DESC'),
 } as const;
 type PaymentSort = keyof typeof SORTED;
 
 /** First those that are asked for, then all about them: the statement that reads a payment stands once. */
 async function readRows(tx: Transaction, asked: Asked<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
-  const ids = await query<{ payment_id: number }>(tx, SORTED[asked.sort], {
+  const lines = await query<{ payment_id: number; partner_name: string | null }>(tx, SORTED[asked.sort], {
     ...given(filters, asked.filter),
     ...{ scope: asked.scope, after: asked.after, limit: asked.limit },
   });
-  const payments = await readPayments(tx, { ids: ids.map(({ payment_id }) => payment_id) });
-  const names = await readPartnerNames(tx);
-  const rows = new Map(
-    payments.map((each) => [
-      each.payment_id,
-      { ...paymentJson(each), partner_name: names.get(each.partner_id ?? '') ?? null },
-    ]),
-  );
-  return ids.flatMap(({ payment_id }) => rows.get(payment_id) ?? []);
+  const payments = await readPayments(tx, { ids: lines.map(({ payment_id }) => payment_id) });
+  const rows = new Map(payments.map((each) => [each.payment_id, paymentJson(each)]));
+  return lines.flatMap(({ payment_id, partner_name }) => {
+    const row = rows.get(payment_id);
+    return row === undefined ? [] : [{ ...row, partner_name }];
+  });
 }
 
 const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);

@@ -125,7 +125,7 @@ describe('a form', () => {
   test('leaves out what is empty, and reads numbers, flags and several values', () => {
     const form = new URLSearchParams('paymentId=12&numbers=INV-1&numbers=INV-2&numbers=&amount=');
     expect(inputOfForm(paymentApply.input, form)).toEqual({ paymentId: 12, numbers: ['INV-1', 'INV-2'] });
-    const flagged = new URLSearchParams('number=INV-1&reason=wrong+price&onLatestDate=on&unknown=1');
+    const flagged = new URLSearchParams('number=INV-1&reason=wrong+price&onLatestDate=yes&unknown=1');
     expect(inputOfForm(invoiceVoid.input, flagged)).toEqual({
       number: 'INV-1',
       reason: 'wrong price',

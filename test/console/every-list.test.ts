@@ -115,4 +115,19 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
       );
     }
   });
+
+  test.runIf(list.page !== undefined)('says nothing of rows that its reader may not see, also after one', async () => {
+    const keyOf = (row: unknown) => list.key?.(row) ?? '';
+    const own = new Set((await read(list, { scope: [HARBOUR] })).map(keyOf));
+    const others = (await read(list)).map(keyOf).filter((key) => !own.has(key));
+    for (const sort of list.sorts) {
+      const all = (await read(list, { sort })).map(keyOf);
+      const inOrder = all.toSorted((one, other) => Number(one) - Number(other)).join();
+      // Ids tell nothing.
+      if (inOrder === all.join() || inOrder === all.toReversed().join()) continue;
+      for (const after of others) {
+        expect([sort, after, await read(list, { scope: [HARBOUR], sort, after })]).toEqual([sort, after, []]);
+      }
+    }
+  });
 });

@@ -152,10 +152,10 @@ describe('in the console', () => {
     const step = ['step', 'preview'] as const;
     const said = async (name: string, fields: Fields) => alertOf(await act(name, [...fields, step]));
     expect(await said('user.invite', [['login', 'two@a.example,b@b.example']])).toBe(
-      'EMAIL is not one e-mail address.',
+      '“E-mail address” is not one e-mail address.',
     );
     expect(await said('user.role', [['login', LEE]])).toBe('“Grant” names no role, and neither does “Revoke”.');
-    expect(await said('user.link', [['login', 'cron']])).toBe('EMAIL is a program, and signs in nowhere.');
+    expect(await said('user.link', [['login', 'cron']])).toBe('“E-mail address” is a program, and signs in nowhere.');
     const unknown: Fields = [
       ['login', 'new@issuer.example'],
       ['partnerId', 'p-9'],
