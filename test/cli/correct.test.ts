@@ -62,7 +62,7 @@ test('a document that was voided before it was rendered has only a void copy', a
   const { status, stderr } = await run('invoice', 'pdf', INV_1, '-o', file);
   expect({ status, stderr }).toEqual({
     status: 3,
-    stderr: `${INV_1} was voided before its PDF was rendered. Use 'reckoner invoice pdf ${INV_1} --void-copy'.\n`,
+    stderr: `${INV_1} was voided before its PDF was rendered. Get its void copy with 'reckoner invoice pdf ${INV_1} --void-copy'.\n`,
   });
   expect((await run('invoice', 'pdf', INV_1, '--void-copy', '-o', file)).status).toBe(0);
   expect(readFileSync(file).subarray(0, 5).toString()).toBe('%PDF-');

@@ -132,7 +132,7 @@ test.each(Object.entries(CASES))(
         status: 'held',
         reason:
           `its e-invoice (${name}) lacks ${field} (${term}) in ${file}. ` +
-          `Fill it in${file === 'partners.json' ? ', import partners.json' : ''} and run 'reckoner deliver'; ` +
+          `Fill it in${file === 'partners.json' ? ', import partners.json' : ''} and deliver it; ` +
           'what the document itself says wrongly is corrected by a rerun',
       });
     };

@@ -92,7 +92,7 @@ test('what a profile demands and nobody knows holds the e-mail, not the close, a
       reason:
         'its e-invoice (XRechnung) lacks address.postal_code (BT-53), buyer_reference (BT-10) in partners.json; ' +
         'issuer.e_invoice.contact_name (BT-41) in settings.json. ' +
-        "Fill it in, import partners.json and run 'reckoner deliver'; what the document itself says wrongly is corrected by a rerun",
+        'Fill it in, import partners.json and deliver it; what the document itself says wrongly is corrected by a rerun',
     },
   ]);
   expect(server.mails).toHaveLength(0);
