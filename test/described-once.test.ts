@@ -53,6 +53,7 @@ const ACTIONS_BY_HAND: Exceptions = {
 const COMMANDS_IN_TEXT: Exceptions = {
   'acts/ledger.ts': 'the help of the command pause',
   'acts/payment/import.ts': 'the help of the command payment import',
+  'acts/remedies.ts': 'how a remedy is written as a command',
   'console/remedies.tsx': 'how a remedy is shown that is only a command',
   'console/screens/audit.tsx': 'the command that gives the same file',
   'console/screens/close-preview.tsx': 'the command that shows all of a preview',

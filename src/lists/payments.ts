@@ -30,12 +30,10 @@ const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
 /** Money of an unknown payer is seen by those who see every partner. */
-const found = (by: string, order: 'ASC' | 'DESC') => `
-     SELECT p.payment_id, n.name AS partner_name
+const found = (after: string, order: string) => `
+     SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE (:after::bigint IS NULL OR (${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
-              SELECT ${by}, p.payment_id FROM payments p JOIN payment_balances b USING (payment_id)
-              WHERE p.payment_id = :after AND (:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))))
+     WHERE (:after::bigint IS NULL OR ${after})
        AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
        AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
        AND (:status::text IS NULL OR b.status = :status)
@@ -50,15 +48,23 @@ const found = (by: string, order: 'ASC' | 'DESC') => `
        AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.reference, p.payer_name, p.payer_account, n.name,
               (SELECT string_agg(s.reference, E'\\n') FROM payment_sources s WHERE s.payment_id = p.payment_id))),
               lower(:text)) > 0)
-     ORDER BY ${by} ${order}, p.payment_id ${order} LIMIT :limit`;
+     ORDER BY ${order} LIMIT :limit`;
+
+const sorted = (by: string, order: 'ASC' | 'DESC') =>
+  found(
+    `(${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
+       SELECT ${by}, p.payment_id FROM payments p JOIN payment_balances b USING (payment_id)
+       WHERE p.payment_id = :after AND (:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[])))`,
+    `${by} ${order}, p.payment_id ${order}`,
+  );
 
 const SORTED = {
-  '-payment_id': found('p.payment_id', 'DESC'),
-  payment_id: found('p.payment_id', 'ASC'),
-  received_on: found('p.received_on', 'ASC'),
-  '-received_on': found('p.received_on', 'DESC'),
-  amount: found('p.amount', 'ASC'),
-  '-amount': found('p.amount', 'DESC'),
+  '-payment_id': found('p.payment_id < :after', 'p.payment_id DESC'),
+  payment_id: found('p.payment_id > :after', 'p.payment_id'),
+  received_on: sorted('p.received_on', 'ASC'),
+  '-received_on': sorted('p.received_on', 'DESC'),
+  amount: sorted('p.amount', 'ASC'),
+  '-amount': sorted('p.amount', 'DESC'),
 } as const;
 type PaymentSort = keyof typeof SORTED;
 

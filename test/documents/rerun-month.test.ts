@@ -61,7 +61,12 @@ test('differing documents are replaced, void ones issued again, those that may n
     replaced: [{ number: invoice(1), replaced_by: invoice(6), why: ["the partner's name"] }],
     issued: [{ number: invoice(7), replaces: invoice(2) }],
     refused: [
-      { number: invoice(3), code: 'document_written_off', message: expect.stringContaining('7.00 USD'), remedies: [] },
+      {
+        number: invoice(3),
+        code: 'document_written_off',
+        message: expect.stringContaining('7.00 USD'),
+        remedies: [{ label: 'Undo that first', action: 'invoice.write_off_undone', input: { number: invoice(3) } }],
+      },
       {
         ...{ number: invoice(4), code: 'document_on_hold', message: expect.stringContaining('disputed') },
         remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: invoice(4) } }],
@@ -89,8 +94,11 @@ test('without --changed only what is missing is issued, and what differs is list
     replaced: [],
     issued: [{ number: invoice(6), replaces: invoice(2) }],
     differing: [
-      { number: invoice(1), why: ["the partner's name"], refused: null },
-      { number: invoice(4), why: ["the partner's name"], refused: expect.stringContaining('disputed') },
+      { number: invoice(1), why: ["the partner's name"], refused: null, remedies: [] },
+      {
+        ...{ number: invoice(4), why: ["the partner's name"], refused: expect.stringContaining('disputed') },
+        remedies: [{ label: 'Release it', action: 'invoice.release', input: { number: invoice(4) } }],
+      },
     ],
     refused: [],
   });

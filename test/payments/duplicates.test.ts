@@ -109,7 +109,10 @@ describe('one bank line under two names of its account', () => {
     // The bank shows both, so neither is a mistake: one is taken back as the duplicate of the other.
     const [kept = 0, again = 0] = [first, second].map((each) => each?.payment_id ?? 0);
     const mistake = (paymentId: number) => books.reverse({ paymentId, kind: 'mistake' });
-    await expect(mistake(kept)).rejects.toThrow(/bank line shows payment \d+.*--kind other.*--kind duplicate.*assign/);
+    await expect(mistake(kept)).rejects.toMatchObject({
+      message: expect.stringMatching(/bank line shows payment \d+.*--kind other.*--kind duplicate/),
+      remedies: [{ action: 'payment.unapply' }, { action: 'payment.assign' }],
+    });
     await books.reverse({ paymentId: again, kind: 'duplicate', duplicateOf: kept });
     await books.unapply(kept);
     await books.reverse({ paymentId: kept, kind: 'other', account: 'income:interest' });
