@@ -64,7 +64,7 @@ export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
   toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
 
 /** The page of an act with what is known of its input. */
-export const addressOf = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
+export const actAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();
   return `/console/acts/${action}${known === '' ? '' : `?${known}`}`;

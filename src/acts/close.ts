@@ -59,7 +59,7 @@ interface Closed {
 
 export const monthClose = defineAct({
   name: 'month.close',
-  command: { words: 'close', arguments: { month: '[month]' }, options: { without: '--without <partner>' } },
+  command: { called: 'close', arguments: { month: '[month]' }, options: { without: '--without <partner>' } },
   title: 'Close months: issue and deliver their documents',
   role: 'finance',
   input: {

@@ -13,7 +13,7 @@ export interface CommandWords {
 
 export interface ActCommand extends CommandWords {
   /** Where the words are not those of the act's name: `close` does `month.close`. */
-  readonly words?: string;
+  readonly called?: string;
   /** In the list of commands, and above its options. Default: the act's title. */
   readonly summary?: string;
   /** Below its options. */
@@ -34,10 +34,10 @@ interface Typed {
 
 /** `invoice void` */
 export const wordsOf = ({ name, command }: Typed): string =>
-  command?.words ?? name.replace('.', ' ').replaceAll('_', '-');
+  command?.called ?? name.replace('.', ' ').replaceAll('_', '-');
 
 const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
-  ...{ amount: 'amount', date: 'date', instant: 'time', month: 'month', file: 'file' },
+  ...{ amount: 'amount', date: 'YYYY-MM-DD', instant: 'time', month: 'month', file: 'file' },
 };
 
 /** `--reason <reason>`, `--partner <id>` */
@@ -59,10 +59,10 @@ export const namesOf =
   };
 
 /** An input, or what is known of one. */
-export type Known = Readonly<Record<string, string | number | true | readonly string[]>>;
+export type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
 
 /** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known is in capitals. */
-export function commandText(act: Typed, known: Known): string {
+export function commandText(act: Typed, known: KnownInput): string {
   const places = act.command?.arguments ?? {};
   const parts = fieldsOf(act.input).map((field) => {
     const value = known[field.name];

@@ -103,7 +103,7 @@ export const creditRefund = defineAct({
 export const creditRefundReturned = defineAct({
   name: 'credit.refund_returned',
   command: {
-    words: 'credit refund',
+    called: 'credit refund',
     arguments: { number: '<credit-note>' },
     options: { reason: '--returned <reason>' },
   },

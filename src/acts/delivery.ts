@@ -6,7 +6,7 @@ import { choice, instant } from './fields.ts';
 
 export const deliveryRetry = defineAct({
   name: 'delivery.retry',
-  command: { words: 'deliver', options: { status: '--retry <status>' } },
+  command: { called: 'deliver', options: { status: '--retry <status>' } },
   title: 'Send again what was not sent',
   role: 'finance',
   input: {

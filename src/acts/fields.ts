@@ -12,7 +12,17 @@ import { refuse } from '../errors/refusals.ts';
 import { asOption, fieldName, type NameOf } from '../field-names.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
 
-export type FieldKind = 'text' | 'date' | 'instant' | 'month' | 'amount' | 'whole' | 'choice' | 'flag' | 'file';
+export type FieldKind =
+  | 'text'
+  | 'search'
+  | 'date'
+  | 'instant'
+  | 'month'
+  | 'amount'
+  | 'whole'
+  | 'choice'
+  | 'flag'
+  | 'file';
 
 interface Words {
   /** Of the form, such as `Reason`. */
@@ -97,24 +107,18 @@ export const month = (label: string, help: string) => described('month', MONTH.c
 export const amount = (label: string, help: string, rare: Rare = {}) =>
   described('amount', z.string(), { label, help, ...rare });
 
-/** An amount to search for, which has no currency; commas may stand between thousands. */
+/** An amount to search for, which has no currency: `1250.00` of `1,250.00`. */
+export const SOUGHT_AMOUNT = z
+  .string()
+  .trim()
+  .regex(/^(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,6})?$/, 'is not an amount such as 1,250.00')
+  .transform((value) => value.replaceAll(',', ''));
 export const soughtAmount = (label: string, help: string) =>
-  described(
-    'amount',
-    z
-      .string()
-      .regex(/^(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,6})?$/, 'is not an amount such as 1234.50')
-      .transform((value) => value.replaceAll(',', '')),
-    { label, help },
-  );
+  described('amount', SOUGHT_AMOUNT.clone(), { label, help });
 
 /** Words to search for; PostgreSQL's texts have no NUL. */
-export const soughtText = (label: string, help: string) =>
-  described(
-    'text',
-    z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200)),
-    { label, help },
-  );
+export const SOUGHT_TEXT = z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200));
+export const soughtText = (label: string, help: string) => described('search', SOUGHT_TEXT.clone(), { label, help });
 
 /** A number that counts, or that the database assigned. */
 export function whole(label: string, help: string, { least = 1, most = MOST, ...rare }: Bounds & Rare = {}) {

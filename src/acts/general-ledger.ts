@@ -16,7 +16,7 @@ import { choice, flag, month } from './fields.ts';
 
 export const glExport = defineAct({
   name: 'gl.export',
-  command: { words: 'export gl' },
+  command: { called: 'export gl' },
   title: 'Export a month for the general ledger',
   role: 'finance',
   input: {

@@ -11,7 +11,7 @@ export const ledgerPause = defineAct({
   name: 'ledger.pause',
   title: 'Pause the ledger',
   command: {
-    words: 'pause',
+    called: 'pause',
     unattended: true,
     help: `While the ledger is paused, nothing closes, is issued, sent or recorded:
 commands are refused (exit 3), jobs end at once (exit 0), and the API answers
@@ -46,7 +46,7 @@ asks which numbers were issued after it.`,
 export const checkpointTake = defineAct({
   name: 'checkpoint.take',
   title: 'Seal what the open month has so far',
-  command: { words: 'checkpoint', deliver: true },
+  command: { called: 'checkpoint', deliver: true },
   role: 'finance',
   input: {},
   subject: () => 'checkpoint',

@@ -47,7 +47,7 @@ export interface Permission {
 }
 
 /** An act that is about to be done under a rule. */
-export interface ToApprove {
+interface ToApprove {
   readonly act: string;
   /** As JSON. */
   readonly input: unknown;

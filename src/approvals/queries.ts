@@ -43,7 +43,7 @@ export interface RequestRow {
   readonly decided_at: string | null;
 }
 
-export interface RequestFilter {
+interface RequestFilter {
   readonly requestId?: number;
   /** Those that nobody has decided. */
   readonly undecided?: boolean;

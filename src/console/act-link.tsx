@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { ACTS } from '../acts/registry.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
-import { addressOf, type Known } from '../remedy.ts';
+import { actAddress, type Known } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
@@ -22,7 +22,7 @@ export function mayDo(user: Seer, name: string, whose: Whose): boolean {
 /** Whether a user reads what is of the whole ledger. */
 export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
 
-export const actHref = (action: string, input: Known = {}): string => addressOf({ action, input });
+export const actHref = (action: string, input: Known = {}): string => actAddress({ action, input });
 
 interface Linked {
   readonly act: string;

@@ -4,25 +4,22 @@ import type { List } from '../lists/list.ts';
 import type { Seer } from './act-link.tsx';
 import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
 import type { Place } from './page.tsx';
-import type { Access, Routes } from './route.ts';
+import type { Routes } from './route.ts';
 
 interface Page {
   readonly list: List;
   readonly place: Place;
   readonly title: string;
   readonly lead?: string;
-  /** Default: whoever may see a partner. */
-  readonly access?: Access;
   /** Beside the title. */
   readonly Acts?: FunctionComponent<{ user: Seer }>;
   /** Between the title and the filters. */
   readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 
-const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
-
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
-  const { list, place, title, lead, access = PARTNERS, Acts, Above } = page;
+  const { list, place, title, lead, Acts, Above } = page;
+  const access = { role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' } as const;
   const href = `/console${path}`;
   screen(
     path,

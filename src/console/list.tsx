@@ -12,7 +12,6 @@ import {
   type List,
   sheetOf,
   type Total,
-  textOf,
   type Value,
 } from '../lists/list.ts';
 import { Amount } from '../money.ts';
@@ -58,12 +57,23 @@ const askedOf = (list: List, question: Question, { scope, today, context }: Seen
   ...{ scope, today, context, limit: PAGE + 1 },
 });
 
+const namesInViews = ({ views = [] }: List): string[] => [
+  ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
+];
+
+/** A page begins with the first of its views. `view` says that all rows are asked for. */
+function beginning(list: List, question: Question): Question {
+  const [[, first] = ['', {}]] = list.views ?? [];
+  return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
+}
+
 export async function readList<Row>(
   tx: Transaction,
   list: List<Row>,
-  question: Question,
+  given: Question,
   seen: Seen,
 ): Promise<ListView<Row>> {
+  const question = beginning(list, given);
   const asked = askedOf(list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);
@@ -91,7 +101,7 @@ interface Shown {
   readonly user?: Seer;
 }
 
-export const consoleHref = (place: string, at: Link[1]): string =>
+const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
@@ -123,7 +133,7 @@ function nothingOf({ list: { one }, question }: ListView, fields: readonly Field
 }
 
 export const ListDownloads = ({ view, path }: { view: ListView; path: string }) => (
-  <Downloads path={path} question={{ ...view.question, after: undefined, sort: undefined }} />
+  <Downloads path={path} question={{ ...view.question, after: undefined, sort: undefined, view: undefined }} />
 );
 
 export const ListPager = ({ view: { question, next }, path }: Pick<Shown, 'view' | 'path'>) => (
@@ -139,9 +149,9 @@ function Filters({
   path,
   fields,
 }: Pick<Shown, 'view' | 'path'> & { fields: readonly Field[] }) {
-  const inTabs = new Set(list.views?.flatMap(([, filter]) => Object.keys(filter)));
-  const kept = [...inTabs, 'sort'].filter((name) => question[name]);
-  const inputs = fields.filter(({ name }) => !inTabs.has(name));
+  const inTabs = namesInViews(list);
+  const kept = [...inTabs, 'view', 'sort'].filter((name) => question[name]);
+  const inputs = fields.filter(({ name }) => !inTabs.includes(name));
   return inputs.length === 0 ? null : (
     <form class="filters" action={path}>
       {inputs.map((field) => (
@@ -157,7 +167,8 @@ function Filters({
 
 const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
   date: { type: 'date' },
-  month: { placeholder: '2026-09', size: 9 },
+  month: { placeholder: '2026-09', pattern: '\\d{4}-\\d\\d', size: 9 },
+  search: { type: 'search' },
   amount: { inputMode: 'decimal', size: 10 },
 };
 
@@ -189,7 +200,8 @@ function FilterInput({
 
 function Views({ view: { list, question }, path }: Pick<Shown, 'view' | 'path'>) {
   const { views = [] } = list;
-  const names = [...new Set(views.flatMap(([, filter]) => Object.keys(filter)))];
+  const names = namesInViews(list);
+  const all = Object.keys(views[0]?.[1] ?? {}).length === 0 ? undefined : 'all';
   const isCurrent = (filter: Question) => names.every((name) => (question[name] ?? '') === (filter[name] ?? ''));
   const empty = Object.fromEntries(names.map((name) => [name, undefined]));
   return views.length === 0 ? null : (
@@ -197,7 +209,10 @@ function Views({ view: { list, question }, path }: Pick<Shown, 'view' | 'path'>)
       {views.map(([name, filter]) => (
         <li>
           <a
-            href={addressOf(path, { ...question, ...empty, ...filter, after: undefined })}
+            href={addressOf(path, {
+              ...{ ...question, ...empty, ...filter, after: undefined },
+              view: Object.keys(filter).length === 0 ? all : undefined,
+            })}
             aria-current={isCurrent(filter) ? 'page' : undefined}
           >
             {name}
@@ -258,7 +273,7 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: Shown & {
       }),
       cell: (row) => (
         <>
-          {at === 0 && isTicked && <Tick list={list} row={row} today={today} />}
+          {at === 0 && isTicked && <Tick list={list} row={row} />}
           <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />
         </>
       ),
@@ -287,10 +302,10 @@ const remediesFor = (list: List, user: Seer): Column<unknown> => ({
   },
 });
 
-function Tick({ list, row, today }: { list: List; row: unknown; today: string }) {
-  if (list.ticks === undefined) return null;
-  const value = textOf(cellOf(list, list.ticks.of, row, today));
-  return <input type="checkbox" class="tick" name={list.ticks.field} value={value} aria-label={`Select ${value}`} />;
+function Tick({ list: { ticks }, row }: { list: List; row: unknown }) {
+  const value = ticks?.of(row) ?? null;
+  if (ticks === undefined || value === null) return null;
+  return <input type="checkbox" class="tick" name={ticks.field} value={value} aria-label={`Select ${value}`} />;
 }
 
 interface CellProps extends Pick<Shown, 'hrefOf'> {

@@ -95,11 +95,11 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   );
   screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
   addList(routes, '/settings/users', {
-    ...{ list: users, place: 'settings', title: 'Settings', lead: 'users', access: LEDGER },
+    ...{ list: users, place: 'settings', title: 'Settings', lead: 'users' },
     ...{ Acts: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
   });
   addList(routes, '/settings/clients', {
-    ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners', access: LEDGER },
+    ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners' },
     Above: () => SettingsMenu({ current: 'clients' }),
   });
 }
@@ -232,7 +232,7 @@ function addAudit(routes: Routes): void {
   const { screen } = routes;
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
   addList(routes, '/audit/seals', {
-    ...{ list: seals, place: 'audit', title: 'Audit', lead: 'seals and their chain', access: LEDGER },
+    ...{ list: seals, place: 'audit', title: 'Audit', lead: 'seals and their chain' },
     ...{ Acts: SealTheMonth, Above: () => AuditMenu({ current: 'seals' }) },
   });
   screen(

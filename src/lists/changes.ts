@@ -45,6 +45,7 @@ const columns = {
 const FACES = {
   title: 'Changes',
   one: 'change',
+  ofLedger: true,
   columns,
   sorts: ['event_id', 'event_id'],
   terminal: ['when', 'field', 'old', 'new', 'by'],
@@ -79,6 +80,7 @@ export const partnerChanges = defineList({
   ...FACES,
   command: 'partner history',
   summary: 'Show which fields of a partner changed, when and by whom',
+  none: 'No change of this partner is recorded.',
   filters: ofPartner,
   words: { arguments: { id: '<id>' } },
   read: readOfPartner,

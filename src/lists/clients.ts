@@ -39,6 +39,7 @@ export const clients = defineList({
   summary: 'List clients and their valid secrets',
   title: 'API clients',
   one: 'API client',
+  ofLedger: true,
   none: 'There are no API clients.',
   first: { label: 'Create one', action: 'client.create', input: {} },
   current: true,
@@ -56,8 +57,8 @@ export const clients = defineList({
     last_used_at: { heading: 'Last used', type: 'date' },
     used: { heading: 'Last used', type: 'date', look: 'soft', value: ({ last_used_at }) => last_used_at ?? 'never' },
     valid_secrets: { heading: 'Secrets', type: 'count', value: ({ secrets }) => secrets.length },
-    secrets_valid: { heading: 'Secrets', type: 'text', value: secretsOf },
-    secrets: {
+    secrets_text: { heading: 'Secrets', type: 'text', value: secretsOf },
+    secrets_mark: {
       ...{ heading: 'Secrets', type: 'marks' },
       value: (row) => [
         { text: secretsOf(row), tone: row.revoked_at !== null ? 'plain' : row.secrets.length > 0 ? 'good' : 'warn' },
@@ -65,8 +66,8 @@ export const clients = defineList({
     },
   },
   sheet: ['client_id', 'partner_id', 'created_at', 'revoked_at', 'last_used_at', 'valid_secrets'],
-  terminal: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_valid'],
-  page: ['client_id', 'partner_id', 'created_at', 'used', 'secrets'],
+  terminal: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_text'],
+  page: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_mark'],
   remedies: ({ client_id, partner_id, revoked_at }) =>
     revoked_at === null
       ? [{ label: 'Revoke', action: 'client.revoke', input: { clientId: client_id }, partner: partner_id }]

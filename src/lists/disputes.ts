@@ -29,6 +29,7 @@ export const disputes = defineList({
   summary: 'List the open disputes of invoices, by promised date',
   title: 'Disputes',
   one: 'dispute',
+  none: 'No invoice is in dispute.',
   filters: z.strictObject({}),
   sorts: ['promised_on', 'promised_on'],
   columns: {

@@ -215,7 +215,10 @@ export const invoices = defineList({
   ],
   page: ['number', 'standing', 'partner_name', 'month', 'due_on', 'amount_due', 'balance'],
   place: ['number', 'partners_standing', 'kind', 'month', 'issued_on', 'due_on', 'balance'],
-  ticks: { field: 'numbers', of: 'number', actions: ['payment.apply'] },
+  ticks: {
+    ...{ field: 'numbers', actions: ['payment.apply'] },
+    of: ({ number, document, status }) => (document === 'invoice' && status === 'open' ? number : null),
+  },
   key: ({ document_id }) => String(document_id),
   read: readLines,
   json: async (tx, rows) =>

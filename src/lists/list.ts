@@ -72,7 +72,7 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly most?: number;
   /** The command reads from the primary server: it must be current. */
   readonly current?: true;
-  /** What the command prints where there are none at all, and how to make the first. */
+  /** What the command prints where there are none without a filter, and how to make the first. */
   readonly none?: string;
   readonly first?: ToDo;
   /** The command exits 4 because of these rows. */
@@ -81,9 +81,11 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly title: string;
   /** One of its rows: `document`. */
   readonly one: string;
+  /** Its rows are those of all partners, so its page is for those alone who read the whole ledger. Any other list obeys `scope`. */
+  readonly ofLedger?: true;
   /** Fields as those of an action: options of the command, inputs of the page, arguments of a tool. All are optional. */
   readonly filters: z.ZodObject & z.ZodType<Filter>;
-  /** Filters with a name: tabs of the page. */
+  /** Filters with a name: tabs of the page, which begins with the first. */
   readonly views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
   /** Names of columns; `-name` is the other way round. Pages begin with the first, commands and sheets with the second. */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
@@ -99,7 +101,8 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly ticks?: {
     readonly field: string;
     readonly actions: readonly string[];
-    readonly of: NoInfer<Name>;
+    /** null: a row that none of the actions takes. */
+    of(row: NoInfer<Row>): string | null;
     readonly ofLedger?: true;
   };
   /** What may be done about a row: links of the page. */

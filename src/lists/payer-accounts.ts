@@ -11,6 +11,7 @@ export const payerAccounts = defineList({
   summary: 'List the bank accounts that payers are known by',
   title: 'Payer accounts',
   one: 'payer account',
+  ofLedger: true,
   none: 'No payer is known by its account yet.',
   current: true,
   filters: z.strictObject({}),

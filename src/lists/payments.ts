@@ -144,7 +144,10 @@ export const payments = defineList({
   ],
   terminal: ['payment_id', 'received_on', 'payer', 'amount', 'currency', 'status', 'bank_charges', 'documents'],
   page: ['payment_id', 'received_on', 'standing', 'payer', 'reported', 'amount', 'unapplied'],
-  ticks: { field: 'paymentIds', of: 'payment_id', actions: ['payment.settle'], ofLedger: true },
+  ticks: {
+    ...{ field: 'paymentIds', actions: ['payment.settle'], ofLedger: true },
+    of: ({ payment_id, method }) => (method === 'link' ? String(payment_id) : null),
+  },
   key: ({ payment_id }) => String(payment_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(({ partner_name: _name, ...payment }) => payment),

@@ -16,6 +16,7 @@ export const payouts = defineList({
   summary: "List the processor's payouts to the bank; exit 4 if the payments of one are unknown",
   title: 'Payouts',
   one: 'payout',
+  ofLedger: true,
   none: 'No payouts yet.',
   filters: z.strictObject({}),
   sorts: ['received_on', 'received_on'],

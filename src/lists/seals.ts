@@ -44,6 +44,7 @@ export const seals = defineList({
   summary: 'List every seal with its letter, signature and time stamp',
   title: 'Letters',
   one: 'seal',
+  ofLedger: true,
   none: 'Nothing is sealed yet.',
   first: { label: 'Seal the open month so far', action: 'checkpoint.take', input: {} },
   filters,
@@ -71,7 +72,7 @@ export const seals = defineList({
     made_at: { heading: 'Made', type: 'instant' },
     made_on: { heading: 'Made (UTC)', type: 'date', value: ({ made_at }) => made_at },
     letter: { heading: 'Letter', type: 'text' },
-    letter_sent: {
+    letter_text: {
       ...{ heading: 'Letter', type: 'text' },
       value: ({ sent_at, letter }) => (sent_at === null ? (letter ?? 'none') : day(sent_at)),
     },
@@ -98,7 +99,7 @@ export const seals = defineList({
     ...(['kind', 'name', 'about', 'seal', 'made_at', 'letter', 'sent_at', 'to', 'message_id', 'signed_by'] as const),
     ...(['stamped_at', 'stamped_by'] as const),
   ],
-  terminal: ['seal_of', 'hash', 'made_on', 'letter_sent', 'recipients', 'signed', 'stamped'],
+  terminal: ['seal_of', 'hash', 'made_on', 'letter_text', 'recipients', 'signed', 'stamped'],
   page: ['seal_of', 'hash', 'follows', 'made_at', 'signed_mark', 'stamped_at', 'letter_mark'],
   key: keyOf,
   keyed: 'text',

@@ -22,6 +22,7 @@ export const sessions = defineList({
   summary: 'List who is signed in, from where and until when',
   title: 'Sessions',
   one: 'session',
+  ofLedger: true,
   none: 'Nobody is signed in.',
   filters,
   words: { arguments: { email: '[email]' } },

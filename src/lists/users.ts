@@ -34,6 +34,7 @@ export const users = defineList({
   summary: 'List users with their roles',
   title: 'Users',
   one: 'user',
+  ofLedger: true,
   none: 'There are no users.',
   first: { label: 'Make the first one, an administrator,', action: 'user.invite', input: {} },
   filters: z.strictObject({}),

@@ -12,6 +12,7 @@ export const webhooks = defineList({
   summary: 'List all webhooks',
   title: 'Webhooks',
   one: 'webhook',
+  ofLedger: true,
   none: 'There are no webhooks.',
   first: { label: 'Set one', action: 'webhook.set', input: {} },
   current: true,

@@ -116,6 +116,15 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
     }
   });
 
+  test.runIf(list.ofLedger === undefined)(
+    'has neither rows nor totals for somebody who may see no partner',
+    async () => {
+      expect(await read(list, { scope: [] })).toEqual([]);
+      const view = await books.database.reading((tx) => readList(tx, list, questionOf(list), { ...seen(), scope: [] }));
+      expect([view.rows, view.totals]).toEqual([[], []]);
+    },
+  );
+
   test.runIf(list.page !== undefined)('says nothing of rows that its reader may not see, also after one', async () => {
     const keyOf = (row: unknown) => list.key?.(row) ?? '';
     const own = new Set((await read(list, { scope: [HARBOUR] })).map(keyOf));

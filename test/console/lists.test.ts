@@ -65,12 +65,40 @@ describe('documents are sorted', () => {
 test('every filter of the command is one of the page', async () => {
   const text = await page('?overdue=yes');
   for (const name of ['month', 'partner', 'amount', 'text', 'from', 'to']) expect(text).toContain(`name="${name}"`);
+  expect(text).toMatch(/<input (?=[^>]*name="text")(?=[^>]*type="search")/);
+  expect(text).toMatch(/<input (?=[^>]*name="month")(?=[^>]*placeholder="2026-09")(?=[^>]*pattern="\\d\{4\}-\\d\\d")/);
   expect(text).toContain('<a href="/console/invoices?overdue=yes" aria-current="page">Overdue</a>');
   expect(numbers(await page('?amount=1,250.00'))).toContain('INV-2026-000001');
 });
 
+test('a page begins with the first of its tabs, and each tab leads to its rows', async () => {
+  const tabs = async (question: string) => {
+    const { text } = await finance.get(`/console/approvals${question}`);
+    return [...text.matchAll(/<a href="([^"]*)"( aria-current="page")?>(Waiting|All)<\/a>/g)].map(
+      ([, href, current, name]) => [name, href, current !== undefined],
+    );
+  };
+  const waiting = [
+    ['Waiting', '/console/approvals?waiting=yes', true],
+    ['All', '/console/approvals?view=all', false],
+  ];
+  expect(await tabs('')).toEqual(waiting);
+  expect(await tabs('?waiting=yes')).toEqual(waiting);
+  expect((await tabs('?view=all')).map(([name, , current]) => [name, current])).toEqual([
+    ['Waiting', false],
+    ['All', true],
+  ]);
+  expect((await finance.get('/console/approvals')).text).toContain('href="/console/approvals.csv?waiting=yes"');
+  expect((await finance.get('/console/approvals?view=all')).text).toContain('href="/console/approvals.csv"');
+  // Where the first is All, an address without a filter asks for all.
+  expect(await page('?status=open')).toContain('<a href="/console/invoices">All</a>');
+});
+
 test('ticked rows go to an act as several values of its field', async () => {
   expect(await page('')).toContain('name="numbers" value="INV-2026-000001" aria-label="Select INV-2026-000001"');
+  const boxes = async (question: string) => [...(await page(question)).matchAll(/class="tick"/g)].length;
+  expect(await boxes('?status=open')).toBeGreaterThan(0);
+  expect(await boxes('?status=paid')).toBe(0);
   const form = await finance.get(
     '/console/acts/payment.apply?numbers=INV-2026-000001&numbers=INV-2026-000002&paymentId=7',
   );

@@ -21,7 +21,7 @@ interface Next {
 const linkAct = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => Next) =>
   defineAct({
     name: `invoice.link_${to}`,
-    command: { words: `invoice link --${to}`, arguments: { number: '<number>' } },
+    command: { called: `invoice link --${to}`, arguments: { number: '<number>' } },
     title,
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },

@@ -30,7 +30,7 @@ export const invoiceWriteOff = defineAct({
 
 export const invoiceWriteOffUndo = defineAct({
   name: 'invoice.write_off_undone',
-  command: { words: 'invoice write-off --undo', arguments: { number: '<number>' } },
+  command: { called: 'invoice write-off --undo', arguments: { number: '<number>' } },
   title: 'Undo a write-off',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },

@@ -9,7 +9,7 @@ import { month } from '../fields.ts';
 
 export const billMissing = defineAct({
   name: 'shares.bill',
-  command: { words: 'reconcile --bill-missing', arguments: { month: '<month>' } },
+  command: { called: 'reconcile --bill-missing', arguments: { month: '<month>' } },
   title: 'Issue invoices for transfers that never arrived',
   role: 'finance',
   input: { month: month('Month', 'The closed month of the quotes.') },

@@ -22,7 +22,7 @@ import {
   Quiet,
 } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { type Asked, choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 export type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
@@ -64,7 +64,7 @@ export async function readAging(
 
 function documentsAsked(asked: AgingQuestion): AgingView['documentsOf'] {
   const [partner, currency] = [textAsked(asked.partner), textAsked(asked.currency)];
-  const bucket = choiceAsked('bucket', asked.bucket as Asked, LISTED);
+  const bucket = choiceAsked('bucket', asked.bucket as string | undefined, LISTED);
   if ([partner, currency, bucket].every((each) => each === undefined)) return null;
   return {
     ...(partner !== undefined && { partner }),

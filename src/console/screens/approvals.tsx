@@ -54,7 +54,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
   return {
     place: 'queue',
     title: `${actOf(request).title}: ${subject}`,
-    crumbs: [{ name: 'Approvals', href: '/console/approvals?waiting=yes' }],
+    crumbs: [{ name: 'Approvals', href: '/console/approvals' }],
     lead: <Marks marks={[requestMark(status)]} />,
     content: (
       <div class="narrow stack">

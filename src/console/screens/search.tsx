@@ -2,12 +2,13 @@
  * The search over everything: a number goes straight to its document; partners, amounts, references of payments and quotes
  * are listed. Each part is one query over an index or a small table, and keeps to the reader's partners.
  */
+import { SOUGHT_AMOUNT } from '../../acts/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
-import { readAmount, textAsked } from '../parameters.ts';
+import { textAsked } from '../parameters.ts';
 import {
   type FoundDocument,
   type FoundPartner,
@@ -39,7 +40,7 @@ export async function readSearch(
 ): Promise<SearchView> {
   const q = textAsked(asked.q);
   if (q === undefined) return { q, ...NOTHING };
-  const amount = readAmount(q) ?? null;
+  const amount = SOUGHT_AMOUNT.safeParse(q).data ?? null;
   const seen = { q, amount, scope, limit: SHOWN };
   const documents = await readFoundDocuments(tx, seen);
   const exact = documents.find((each) => each.exact)?.number ?? null;
