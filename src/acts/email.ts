@@ -10,7 +10,7 @@ import { deliver } from './documents.ts';
 import { reason, text, whole } from './fields.ts';
 import { commandOf } from './remedies.ts';
 
-const EMAIL = () => whole('E-mail', 'Its number, from the list of e-mails.');
+const EMAIL = () => whole('E-mail', 'The number of the e-mail, from the list of e-mails.');
 
 export const emailResend = defineAct({
   name: 'email.resend',

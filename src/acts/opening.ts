@@ -27,8 +27,11 @@ export const openingImport = defineAct({
   },
   role: 'finance',
   input: {
-    file: file('File', 'Open invoices, credits and cash, as CSV or JSON. All of it is carried over, or nothing.'),
-    cutOver: date('Cut-over', 'The items were open at the end of this day.'),
+    file: file(
+      'File',
+      'Open invoices, credits and unapplied cash, as CSV or JSON. All of it is carried over, or nothing.',
+    ),
+    cutOver: date('Cut-over', 'The day at whose end the items were open.'),
     control: several(text('Control total', 'Owed less credit and cash by the list of that system, as EUR=1234.56.')),
     count: whole('Items', 'How many items that list has.', { value: 'items' }),
   },

@@ -26,10 +26,10 @@ import { printable } from '../text-table.ts';
 import { type ActContext, type AfterContext, type Done, defineAct, type Facts, type Report } from './act.ts';
 import { choice, flag, line, reason, several, text } from './fields.ts';
 
-const LOGIN = () => text('E-mail address', 'Of the user, who signs in with it.');
+const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
 const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();
 const PARTNER = () => text('Partner', 'The roles are for this partner only. Default: all partners.').optional();
-const NO_MAIL = () => flag('Do not mail the link', 'The link is shown here only.').optional();
+const NO_MAIL = () => flag('Do not mail the link', 'Only show the link here.').optional();
 
 const HELP = `Roles: viewer reads (auditors); finance works; approver approves what others ask
 for; administrator manages users and settings. Each other role also reads. With

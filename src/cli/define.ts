@@ -24,7 +24,11 @@ export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'
 export interface AsOfOption {
   readonly asOf?: string;
 }
-export const AS_OF = ['--as-of <date>', 'as of the end of this day (default: now)', dateArgument('--as-of')] as const;
+export const AS_OF = [
+  '--as-of <YYYY-MM-DD>',
+  'as of the end of this day (default: now)',
+  dateArgument('--as-of'),
+] as const;
 
 export interface DeliverOption {
   /** commander's form of --no-deliver. */

@@ -65,8 +65,10 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
+  // An argument says whose rows they are. An option may say that others exist.
+  const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
-    list.none !== undefined && Object.keys(given).length === 0
+    list.none !== undefined && !isFiltered
       ? await withCommands(list.none, list.first === undefined ? [] : [list.first])
       : `No ${list.one}s found.`;
   const people = () => [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(totals)])].join('\n\n');

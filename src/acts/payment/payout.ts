@@ -18,7 +18,7 @@ export const paymentSettle = defineAct({
   role: 'finance',
   input: {
     payoutId: whole('Payout', 'The payout.'),
-    paymentIds: several(whole('Payment', 'A payment that it contained. The rest is fees.')).optional(),
+    paymentIds: several(whole('Payment', 'The payments that it contained. The rest is fees.')).optional(),
     account: text('Account', 'Instead of payments: the connected account that paid it out.').optional(),
     payout: text('Of payout', "The processor's id of that account's payout.").optional(),
   },

@@ -28,7 +28,7 @@ Money that is no customer's stays in the bank, and is booked to an account:
     on: date('On', 'The date of the reversal. Default: today; of a duplicate and other its receipt.').optional(),
     account: text(
       'Account',
-      "Of other: the ledger account of money that is no customer's, as income:interest.",
+      "With other: the ledger account of money that is no customer's, as income:interest.",
     ).optional(),
     duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
   },

@@ -106,7 +106,7 @@ export const processorClose = defineAct({
   },
   role: 'finance',
   input: {
-    balance_transactions: several(text('Balance transaction', 'A balance transaction of no quote.')),
+    balance_transactions: several(text('Balance transaction', 'Balance transactions of no quote.')),
     account: ACCOUNT(),
     reason: reason(),
   },

@@ -13,7 +13,7 @@ export const processorReverse = defineAct({
   command: { arguments: { balance_transaction: '<transaction>' } },
   role: 'finance',
   input: {
-    balance_transaction: text('Transfer reversal', 'The balance transaction of the reversed transfer.'),
+    balance_transaction: text('Transfer reversal', 'The balance transaction of the transfer reversal.'),
     spotPrice: amount('Spot price', 'The part of the price that the customer got back.'),
     account: ACCOUNT(),
   },

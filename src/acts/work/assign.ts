@@ -17,7 +17,7 @@ export const workAssign = defineAct({
   role: 'finance',
   input: {
     item: text('Item', 'As the work queue names it, such as dispute:INV-2026-000003.'),
-    to: text('To', "The e-mail address of a user. Default: nobody's any more.", { value: 'email' }).optional(),
+    to: text('To', 'The e-mail address of a user. Default: nobody.', { value: 'email' }).optional(),
   },
   subject: ({ item }) => item,
   async partners(tx, { item }, context) {

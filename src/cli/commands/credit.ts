@@ -12,7 +12,7 @@ export const define: Definition = (credit, act) => {
     .option('--amount <amount>', 'how much (default: all open credit)')
     .option('--method <method>', 'ach, wire or other', choiceArgument('--method', REFUND_METHODS), 'other')
     .option('--reference <reference>', "the bank's reference", '')
-    .option('--on <date>', 'the date of the refund (default: today)', dateArgument('--on'))
+    .option('--on <YYYY-MM-DD>', 'the date of the refund (default: today)', dateArgument('--on'))
     .option('--again', 'record it even if the same amount was refunded with that reference before')
     .option(
       '--returned <reason>',

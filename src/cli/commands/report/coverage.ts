@@ -14,7 +14,7 @@ export const define: Definition = (report, act) => {
   report
     .command('coverage')
     .description('Documents by partner and closed month; exit 4 if rows have no document')
-    .option('--as-of <date>', 'only months closed by that date', dateArgument('--as-of'))
+    .option('--as-of <YYYY-MM-DD>', 'only months closed by that date', dateArgument('--as-of'))
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(reportCoverage)));

@@ -21,7 +21,7 @@ export const define: Definition = (report, act) => {
     .description("A partner's account statement: opening balance, activity, open items")
     .requiredOption('--partner <id>', 'the partner')
     .option('--pdf <file>', 'also write it as PDF')
-    .option('--from <date>', 'the first day (default: the first of the month)', dateArgument('--from'))
+    .option('--from <YYYY-MM-DD>', 'the first day (default: the first of the month)', dateArgument('--from'))
     .option(...AS_OF)
     .option(...FORMAT)
     .option(...OUT)

@@ -21,8 +21,8 @@ export const define: Definition = (report, act) => {
       'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
     )
     .option('--month <month>', 'documents of these days: a month (default: the present one)', monthArgument('--month'))
-    .option('--from <date>', 'or from this day', dateArgument('--from'))
-    .option('--to <date>', 'to this day', dateArgument('--to'))
+    .option('--from <YYYY-MM-DD>', 'or from this day', dateArgument('--from'))
+    .option('--to <YYYY-MM-DD>', 'to this day', dateArgument('--to'))
     .option(...FORMAT)
     .option(...OUT)
     .action(act(reading(reportTax)));
