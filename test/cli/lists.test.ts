@@ -119,3 +119,12 @@ test('documents are found by amount, text, day of issue and being overdue', asyn
   expect(await numbers('--from 2026-08-01 --to 2026-08-01 --text 000001')).toEqual(['INV-2026-000001']);
   expect(await run('invoice list --amount x')).toMatchObject({ status: 2 });
 });
+
+test('an empty list says so in its own words, unless an option left rows out', async () => {
+  const said = async (args: string) => (await run(args)).stdout.trim();
+  expect(await said('dispute list')).toBe('No invoice is in dispute.');
+  expect(await said('client list p-1')).toBe(
+    "There are no API clients. Create one with 'reckoner client create PARTNER'.",
+  );
+  expect(await said('partner list --text nobody')).toBe('No partners found.');
+});
