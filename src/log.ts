@@ -8,7 +8,6 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 
 /** LOG_LEVEL, the least important first. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The logger of this process. `base` stands in every line, such as the name of a job. */
 export function openLog(

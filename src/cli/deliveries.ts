@@ -3,14 +3,9 @@ import { describeOtherCurrency } from '../close/other-currencies.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { nameOf } from '../mail/log.ts';
 import type { EmailResult } from '../mail/outbox.ts';
-import { deliverNumbers, type Reporter } from '../month-end/month-end.ts';
+import type { Reporter } from '../month-end/month-end.ts';
 import { type SealName, sealTitle } from '../seals/signature.ts';
-import type { Context } from './context.ts';
 import type { Output, Progress } from './output.ts';
-
-/** Delivers the documents of these numbers and no other. */
-export const deliverWithProgress = (context: Context, output: Output, numbers: readonly string[]): Promise<void> =>
-  withProgress(output, (reporter) => deliverNumbers(context, reporter, numbers));
 
 /** Does work with a reporter; its remarks follow when the progress bar is gone. */
 export async function withProgress<Result>(

@@ -102,4 +102,3 @@ export const eInvoiceSellerSchema = z.strictObject({
   registration_id: z.union([z.literal(''), registrationId]).default(''),
   no_tax: noTaxSchema.nullable().default(null),
 });
-export type EInvoiceSeller = z.output<typeof eInvoiceSellerSchema>;

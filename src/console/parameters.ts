@@ -3,7 +3,7 @@ import { SOUGHT_TEXT } from '../acts/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
 
-export type Parameter = string | undefined;
+type Parameter = string | undefined;
 
 const invalid = (argument: string, value: string, reason: string) =>
   refuse('argument_invalid', { argument, value, reason });

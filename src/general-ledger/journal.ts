@@ -21,8 +21,6 @@ export interface Target {
 
 export interface GlLine extends Posting, Target {}
 
-export type UnmappedAccount = Omit<Posted, 'account'> & { readonly account: string };
-
 const keyOf = ({ account, partner_id, policy_id, currency }: Posted): string =>
   JSON.stringify([account, partner_id, policy_id, currency]);
 /** A partner's new name moves nothing: whether a line has a name does. */
