@@ -226,7 +226,13 @@ test('a connected account needs a key, then a first reading, unless its settleme
       needs: expect.stringMatching(/cannot be read/),
       partners: ['p-1'],
     },
-    { scope: 'account', id: 'acct_2', needs: expect.stringMatching(/processor poll/), partners: ['p-2'] },
+    {
+      scope: 'account',
+      id: 'acct_2',
+      needs: 'a first reading, which checks the key',
+      remedies: [{ command: 'processor poll' }],
+      partners: ['p-2'],
+    },
   ]);
 });
 
