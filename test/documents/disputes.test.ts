@@ -117,7 +117,9 @@ test.each([
 test('the status names a dispute from the day after its promised date', async () => {
   await dispute({ owner: 'Ada', promisedOn: '2026-09-08' });
   const late = async () =>
-    (await world.database.reading((tx) => readStatus(tx, world))).findings.map(({ urgent }) => urgent);
+    (await world.database.reading((tx) => readStatus(tx, world))).findings.flatMap(({ kind, urgent }) =>
+      kind === 'disputes' ? [urgent] : [],
+    );
   world.at('2026-09-08T16:00:00Z');
   expect(await late()).toEqual([]);
   world.at('2026-09-09T16:00:00Z');
