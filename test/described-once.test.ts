@@ -73,7 +73,7 @@ test('no page of the console holds a query', () => {
 });
 
 test('the console and the server name no action: forms and previews are made of its description', () => {
-  const named = /from '(\.\.\/)+acts\/(?!(registry|names|act|approve|fields|run|rules|consequence|command)\.ts')/;
+  const named = /from '(\.\.\/)+acts\/(?!(registry|loaded|act|approve|fields|run|rules|consequence|command)\.ts')/;
   expect(those(/^(console|http)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));
 });
 

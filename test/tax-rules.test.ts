@@ -1,7 +1,7 @@
 /** Rules of tax in the settings: which one applies, what is refused, and the tax of credit notes. */
 import { expect, test } from 'vitest';
 import { type Sale, taxNumberProblem, taxRuleFor, taxSchema } from '../src/config/tax.ts';
-import { shareCredit } from '../src/documents/tax.ts';
+import { shareCredit } from '../src/documents/document-tax.ts';
 import { Amount } from '../src/money.ts';
 
 const problems = (tax: object): string[] =>

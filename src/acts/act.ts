@@ -23,7 +23,7 @@
  *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
- * 3. Name it in names.ts. test/acts/registry.test.ts then asks for what is missing.
+ * 3. Name it in registry.ts. test/acts/registry.test.ts then asks for what is missing.
  * 4. Name its command in cli/program.ts: `actCommand(loadAct('invoice.void'))`. One that does more than the act is written by
  *    hand in cli/commands/, with `doing` of cli/run-act.ts.
  */

@@ -8,7 +8,7 @@ import { readActiveUser } from '../people/user-queries.ts';
 import { actAs } from '../people/users.ts';
 import type { Act, ActContext, Report } from './act.ts';
 import type { Consequence } from './consequence.ts';
-import { ACTS } from './registry.ts';
+import { ACTS } from './loaded.ts';
 import { previewAct, type RunOptions, runAct } from './run.ts';
 
 /** Records the approval and does the act in one transaction; what follows an act follows afterwards. */

@@ -2,9 +2,10 @@
  * Whether an act may be done now: its user has the role, over all partners that it touches, it does what was confirmed, and
  * a second person approves where the settings ask for one. Refusals: role_needed, and those of approvals/ask.ts.
  */
+
+import { actAsCompared } from '../approvals/amounts-before.ts';
 import { type Approval, approve, ask, type Permission } from '../approvals/ask.ts';
 import type { PreviewedChange } from '../approvals/queries.ts';
-import { actAsCompared } from '../approvals/thresholds.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';

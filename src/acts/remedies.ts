@@ -1,7 +1,7 @@
 /** Remedies as commands that can be copied. */
 import type { Remedy } from '../remedy.ts';
 import { commandText } from './command.ts';
-import { type ActName, loadAct } from './names.ts';
+import { type ActName, loadAct } from './registry.ts';
 
 export const commandOf = async (remedy: Remedy): Promise<string> =>
   'command' in remedy

@@ -2,7 +2,7 @@
 import type { Environment } from '../config/environment.ts';
 import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
 import { refuse } from '../errors/refusals.ts';
-import { APPROVABLE_ACTS } from './names.ts';
+import { APPROVABLE_ACTS } from './registry.ts';
 
 export function readCheckedSettings(environment: Environment): Settings {
   const settings = readSettings(environment);

@@ -11,6 +11,13 @@ import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
 import {
+  actAsCompared,
+  COMPARED_DAYS,
+  type ComparedAmount,
+  type Comparison,
+  readAmountsBefore,
+} from './amounts-before.ts';
+import {
   actAsOnePerson,
   actUnderApproval,
   type OnePerson,
@@ -26,7 +33,6 @@ import {
   recordDecision,
   withdrawAll,
 } from './requests.ts';
-import { actAsCompared, COMPARED_DAYS, type ComparedAmount, type Comparison, readAmountsBefore } from './thresholds.ts';
 
 /** The approval under which an act is done. */
 export interface Approval {

@@ -1,6 +1,6 @@
 /** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { loadAct } from '../acts/names.ts';
+import { loadAct } from '../acts/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import { actCommand } from './act-command.ts';

@@ -1,6 +1,6 @@
 /** Links to acts, for those alone who may do them. */
 import type { ComponentChildren } from 'preact';
-import { ACTS } from '../acts/registry.ts';
+import { ACTS } from '../acts/loaded.ts';
 import { scopeOf, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
 import { actAddress, type Known } from '../remedy.ts';

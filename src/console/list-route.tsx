@@ -3,7 +3,7 @@ import type { FunctionComponent } from 'preact';
 import type { List } from '../lists/list.ts';
 import type { Seer } from './act-link.tsx';
 import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
-import type { Place } from './page.tsx';
+import type { Place } from './menu.ts';
 import type { Routes } from './route.ts';
 
 interface Page {

@@ -1,7 +1,7 @@
 /** A list of `lists/` as a page of the console or of a partner's place, with its files for spreadsheets. */
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../acts/fields.ts';
-import { ACTS } from '../acts/registry.ts';
+import { ACTS } from '../acts/loaded.ts';
 import type { Transaction } from '../database/transaction.ts';
 import {
   type Asked,

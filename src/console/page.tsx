@@ -1,24 +1,11 @@
 /** The frame of every screen: the rail with the places, the search, the title with its acts. */
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
-import { scopeOf, type User } from '../people/roles.ts';
+import type { User } from '../people/roles.ts';
 import { assetUrl } from './assets.ts';
 import { Form } from './form.tsx';
+import { type Place, type PlaceLink, placesOf } from './menu.ts';
 import type { Theme } from './session.ts';
-
-/** The places of the rail, each with the letter that follows `g` on the keyboard. */
-export const PLACES = [
-  { path: 'close', name: 'Close', key: 'c' },
-  { path: 'queue', name: 'Work queue', key: 'q' },
-  { path: 'payments', name: 'Payments', key: 'p' },
-  { path: 'invoices', name: 'Invoices', key: 'i' },
-  { path: 'partners', name: 'Partners', key: 'r' },
-  { path: 'aging', name: 'Reports', key: 'a' },
-  { path: 'accounts', name: 'Accounts', key: 'o' },
-  { path: 'audit', name: 'Audit', key: 'u' },
-  { path: 'settings', name: 'Settings', key: 's' },
-] as const;
-export type Place = (typeof PLACES)[number]['path'];
 
 /** What every screen knows of its reader. */
 export interface Reader {
@@ -100,15 +87,6 @@ export const page = (reader: Reader, screen: Screen): string =>
       </body>
     </html>,
   )}`;
-
-type PlaceLink = (typeof PLACES)[number];
-
-/** Of the whole ledger alone. */
-const OF_ALL: readonly Place[] = ['close', 'settings'];
-
-/** The places that a reader may open. */
-export const placesOf = (reader: Pick<Reader, 'roles'>): readonly PlaceLink[] =>
-  scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search'],

@@ -17,7 +17,7 @@ import { readSettingsChanges } from '../people/settings-changes.ts';
 import { actHref } from './act-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
-import { placesOf } from './page.tsx';
+import { placesOf } from './menu.ts';
 import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';

@@ -10,13 +10,13 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { readCreditsAgainst } from './corrections.sql.ts';
+import { shareCredit } from './document-tax.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
 import { draftAdjustment } from './issue/drafts.ts';
 import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
-import { readCreditedTaxes } from './issue/taxes.sql.ts';
+import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 import type { DocumentRow } from './queries.ts';
-import { shareCredit } from './tax.ts';
 
 export interface CreditRequest {
   readonly number: string;

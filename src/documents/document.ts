@@ -1,9 +1,9 @@
 /** A document as JSON and as a snapshot for the renderer. Amounts have exactly their currency's digits. */
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
+import { documentTax, lineTax } from './document-tax.ts';
 import type { DocumentRow } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
-import { documentTax, lineTax } from './tax.ts';
 
 /** The JSON of a document, the same in the command line, the HTTP API and the export (contract, Documents). */
 export type DocumentJson = ReturnType<typeof documentJson>;

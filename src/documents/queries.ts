@@ -5,8 +5,8 @@ import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { TaxRow } from './document-tax.ts';
 import type { DocumentKind, Purpose, RowKind, SnapshotSeal } from './snapshot.ts';
-import type { TaxRow } from './tax.ts';
 
 export interface DocumentRow {
   readonly document_id: number;

@@ -7,7 +7,7 @@ import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
 import { daysBetween, type Month } from '../month.ts';
-import type { DocumentTax, LineTax } from './tax.ts';
+import type { DocumentTax, LineTax } from './document-tax.ts';
 
 export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;

@@ -1,4 +1,7 @@
-/** What a user may do: roles, each for all partners or for one. Refusal: role_needed. */
+/**
+ * What a user may do: roles, each for all partners or for one. The description of an act says which role it needs (src/acts).
+ * Refusal: role_needed.
+ */
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from './scope.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Act } from '../../src/acts/act.ts';
 import { fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { previewAct, runAct } from '../../src/acts/run.ts';
 import { as, openApproving } from '../support/approving.ts';
 import { invite } from '../support/console.ts';

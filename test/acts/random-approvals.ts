@@ -5,7 +5,7 @@
  */
 import { expect } from 'vitest';
 import { approveRequest, endRequest } from '../../src/acts/approve.ts';
-import { ACTS as REGISTRY } from '../../src/acts/registry.ts';
+import { ACTS as REGISTRY } from '../../src/acts/loaded.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { readRequests } from '../../src/approvals/queries.ts';
 import { statusOf } from '../../src/approvals/requests.ts';

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import type { Act } from '../../src/acts/act.ts';
 import { fieldsOf, inputOfForm } from '../../src/acts/fields.ts';
 import { invoiceVoid } from '../../src/acts/invoice/void.ts';
-import { APPROVABLE_ACTS } from '../../src/acts/names.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { APPROVABLE_ACTS } from '../../src/acts/registry.ts';
 import { readInput } from '../../src/acts/run.ts';
 
 const SRC = join(import.meta.dirname, '../../src');

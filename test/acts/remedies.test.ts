@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import type { Act } from '../../src/acts/act.ts';
 import { commandText } from '../../src/acts/command.ts';
 import { fieldsOf } from '../../src/acts/fields.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { paymentApply } from '../../src/acts/payment/apply.ts';
-import { ACTS } from '../../src/acts/registry.ts';
 import { refuse } from '../../src/errors/refusals.ts';
 import { remediesInSource, SOURCES, sourceOf, textOf } from '../support/remedies-in-source.ts';
 

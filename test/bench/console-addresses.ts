@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { pino } from 'pino';
 import { type Field, fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';

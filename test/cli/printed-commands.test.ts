@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { beforeAll, expect, test } from 'vitest';
 import type { Act as Action } from '../../src/acts/act.ts';
 import { commandText } from '../../src/acts/command.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import type { Act } from '../../src/cli/define.ts';
 import { COMMANDS } from '../../src/cli/program.ts';
 import { remediesInSource } from '../support/remedies-in-source.ts';

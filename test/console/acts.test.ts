@@ -1,7 +1,7 @@
 /** Acts by forms: what they show before, what they do, and whom they refuse. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import {
   ADMINISTRATOR,
   alertOf,

@@ -6,7 +6,7 @@ import { invoiceCredit } from '../../src/acts/invoice/credit.ts';
 import { invoiceHold } from '../../src/acts/invoice/hold.ts';
 import { invoiceVoid } from '../../src/acts/invoice/void.ts';
 import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { runAct } from '../../src/acts/run.ts';
 import { webhookSet } from '../../src/acts/webhook.ts';
 import { type PresentRole, type Role, requireRole } from '../../src/people/roles.ts';

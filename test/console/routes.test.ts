@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Field, fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/registry.ts';
+import { ACTS } from '../../src/acts/loaded.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
 import { type Books, booksOf } from '../payments/books.ts';

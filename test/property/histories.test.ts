@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ACTS as REGISTRY } from '../../src/acts/registry.ts';
+import { ACTS as REGISTRY } from '../../src/acts/loaded.ts';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext } from '../../src/audit/verify.ts';
 import { E_INVOICE_FORMATS } from '../../src/config/e-invoice.ts';

@@ -11,7 +11,8 @@ import { type Amount, groupThousands } from '../../money.ts';
 import { actHref } from '../act-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
-import { placesOf, type Reader, type Screen } from '../page.tsx';
+import { placesOf } from '../menu.ts';
+import type { Reader, Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { USERS } from './people.tsx';
 

@@ -2,7 +2,7 @@
  * The work queue: everything that waits for a person, the oldest first, with who is responsible and the act that ends each.
  * What a command's exit or the status only counts, is a line here.
  */
-import { ACTS } from '../../acts/registry.ts';
+import { ACTS } from '../../acts/loaded.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../acts/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';

@@ -9,8 +9,8 @@ import type { Instructions } from '../../config/instructions.ts';
 import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
+import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
-import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../tax.ts';
 
 /** A seller or buyer, all fields as texts; empty: not known. */
 export interface Party {

@@ -6,8 +6,8 @@
 import type { Tax } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
-import type { CreditShare } from '../tax.ts';
-import { createDraftTaxes, draftCreditTaxes, taxDraftedLines } from './taxes.sql.ts';
+import type { CreditShare } from '../document-tax.ts';
+import { createDraftTaxes, draftCreditTaxes, taxDraftedLines } from './tax.sql.ts';
 
 /** Creates `drafts` and `draft_taxes`, empty. A draft's own due date and terms take precedence over the partner's terms. */
 async function createDrafts(tx: Transaction): Promise<void> {

@@ -7,7 +7,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.ts';
 import type { IssueBatch } from './context.ts';
 import { applyOpenCredit, insertDocumentLines, insertDocuments, readConservation, readIssued } from './queries.ts';
-import { insertDocumentTaxes } from './taxes.sql.ts';
+import { insertDocumentTaxes } from './tax.sql.ts';
 
 export interface IssuedDocument {
   readonly document_id: number;

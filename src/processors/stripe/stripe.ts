@@ -6,7 +6,7 @@ import { checkoutRequest, checkoutUnits, MOST_INVOICES, OPEN_MINUTES } from './c
 import { paymentIds, readEvent } from './events.ts';
 import { idempotencyKey, linkRequest, openStripeLinks } from './payment-links.ts';
 import { leastCharge, stepOf } from './splits/smallest-unit.ts';
-import { webhooks } from './webhooks.ts';
+import { webhooks } from './webhook-signature.ts';
 
 export const stripe: PaymentProcessor = {
   name: 'stripe',

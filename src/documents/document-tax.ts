@@ -1,6 +1,6 @@
 /**
- * The tax of a document: its totals by country, category and rate, each rounded once (EN 16931, BR-CO-17), and how a credit note
- * against an invoice takes the tax of what it credits. Pure.
+ * The tax of an issued document as it is shown, and how a credit note against an invoice takes the tax of what it credits. Pure.
+ * The totals by country, category and rate are computed in issue/tax.sql.ts, each rounded once (EN 16931, BR-CO-17).
  */
 import type { TaxCategory } from '../config/tax.ts';
 import { Amount } from '../money.ts';

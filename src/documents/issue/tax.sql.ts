@@ -6,7 +6,7 @@ import { rulesOfOtherDays, type Tax, taxRuleFor } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { lastDay, type Month } from '../../month.ts';
-import type { CreditedTax, CreditShare } from '../tax.ts';
+import type { CreditedTax, CreditShare } from '../document-tax.ts';
 
 interface DraftedSale {
   readonly partner_id: string;
