@@ -68,10 +68,6 @@ test('a command with a sheet is made of a list, but for reports', () => {
   expect(found).toEqual(Object.keys(SHEETS_BY_HAND));
 });
 
-test('no page of the console holds a query', () => {
-  expect(those(/^console\/.*\.tsx$/, /\b(SELECT|INSERT|UPDATE|DELETE)\b[\s\S]*\bFROM\b/)).toEqual([]);
-});
-
 test('the console and the server name no action: forms and previews are made of its description', () => {
   const named = /from '(\.\.\/)+acts\/(?!(registry|loaded|act|approve|fields|run|rules|consequence|command)\.ts')/;
   expect(those(/^(console|http)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));

@@ -29,7 +29,10 @@ const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
-/** Money of an unknown payer is seen by those who see every partner. */
+/**
+ * Money of an unknown payer is seen by those who see every partner. The partner's name is looked up for the rows of the page:
+ * as a column of the join it had every payment read.
+ */
 const found = (after: string, order: string) => `
      SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
      FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
