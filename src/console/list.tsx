@@ -272,10 +272,10 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: Shown & {
         },
       }),
       cell: (row) => (
-        <>
+        <span class={at === 0 && isTicked ? 'number' : undefined}>
           {at === 0 && isTicked && <Tick list={list} row={row} />}
           <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />
-        </>
+        </span>
       ),
     };
   });
@@ -353,5 +353,9 @@ function Looking({ look, children }: { look: Described<unknown>['look']; childre
   return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
 }
 
-const inTime = (value: string | number, { type }: Described<unknown>): ComponentChildren =>
-  type === 'instant' ? <Instant at={String(value)} /> : type === 'date' ? String(value).slice(0, 10) : value;
+/** A day or a month is not broken in two. */
+function inTime(value: string | number, { type }: Described<unknown>): ComponentChildren {
+  if (type === 'instant') return <Instant at={String(value)} />;
+  if (type !== 'date' && type !== 'month') return value;
+  return <span class="number">{String(value).slice(0, 10)}</span>;
+}

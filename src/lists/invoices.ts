@@ -187,7 +187,7 @@ export const invoices = defineList({
     partners_standing: { heading: 'Status', type: 'marks', value: partnersStanding },
     partner_id: { heading: 'Partner', type: 'text' },
     partner_name: { heading: 'Partner', type: 'text', cut: true },
-    month: { heading: 'Month', type: 'text', look: 'soft', unlessSame: true },
+    month: { heading: 'Month', type: 'month', look: 'soft', unlessSame: true },
     issued_on: { heading: 'Issued', type: 'date', look: 'soft' },
     due_on: { heading: 'Due', type: 'date', look: 'soft' },
     days_overdue: { heading: 'Overdue', type: 'count', value: (row, today) => daysOverdue(row, today) || null },

@@ -26,7 +26,7 @@ export type Value = string | number | Amount | readonly Amount[] | readonly Mark
 export interface Column<Row> {
   /** Of a page. A terminal writes it in lower case; a sheet has the column's name. */
   readonly heading: string;
-  readonly type: ColumnType | 'marks' | 'instant';
+  readonly type: ColumnType | 'marks' | 'instant' | 'month';
   /** Without it, the row's property of the column's name. */
   value?(row: Row, today: string): Value;
   /** What it is a link to: the place of the console, and the id there or a filter of the list there. */
@@ -161,7 +161,7 @@ export const sheetOf = <Row>(list: List<Row>, rows: readonly Row[], today: strin
   columns: Object.fromEntries(
     list.sheet.map((name) => {
       const { type } = columnOf(list, name);
-      return [name, type === 'marks' || type === 'instant' ? 'text' : type];
+      return [name, type === 'marks' || type === 'instant' || type === 'month' ? 'text' : type];
     }),
   ),
   rows: rows.map((row) =>

@@ -157,7 +157,7 @@ export const partners = defineList({
       ...{ heading: 'Status', type: 'marks' },
       value: ({ active }) => (active ? [] : [{ text: 'inactive', tone: 'plain' }]),
     },
-    last_billed: { heading: 'Last close', type: 'text', look: 'soft' },
+    last_billed: { heading: 'Last close', type: 'month', look: 'soft' },
     overdue: { heading: 'Overdue', type: 'amount', value: (row) => byCurrency(row, 'overdue') },
     balance: { heading: 'Balance', type: 'amount', value: (row) => byCurrency(row, 'net') },
   },
