@@ -69,7 +69,7 @@ ALTER TABLE users ADD CONSTRAINT user_follows_an_ended_one FOREIGN KEY (follows)
 CREATE TABLE user_roles (
   user_role_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES users,
-  act text NOT NULL CONSTRAINT user_role_act_known CHECK (act IN ('grant', 'revoke')),
+  action text NOT NULL CONSTRAINT user_role_action_known CHECK (action IN ('grant', 'revoke')),
   role text NOT NULL CONSTRAINT user_role_known CHECK (role IN ('viewer', 'finance', 'approver', 'administrator')),
   -- Null: all partners.
   partner_id text COLLATE "C",
@@ -88,9 +88,9 @@ CALL grant_to_app('SELECT', 'active_users');
 
 CREATE VIEW present_roles AS
 SELECT user_id, role, partner_id, source FROM (
-  SELECT DISTINCT ON (user_id, role, partner_id, source) user_id, role, partner_id, source, act FROM user_roles
+  SELECT DISTINCT ON (user_id, role, partner_id, source) user_id, role, partner_id, source, action FROM user_roles
   ORDER BY user_id, role, partner_id, source, user_role_id DESC) AS latest
-WHERE act = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
+WHERE action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
 CALL grant_to_app('SELECT', 'present_roles');
 
 -- Who a user is at an identity provider (OpenID Connect).

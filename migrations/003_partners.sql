@@ -94,7 +94,7 @@ CREATE TABLE partner_arrangements (
     (arrangement = 'connected_account') = (connected_account_id IS NOT NULL)
     AND (arrangement = 'connected_account') = (merchant_of_record IS NOT NULL)
     AND (arrangement = 'connected_account') = (split IS NOT NULL)),
-  -- A split in real time is the processor's own act, so the platform must be the merchant of record.
+  -- A split in real time is the processor's own action, so the platform must be the merchant of record.
   CONSTRAINT real_time_needs_platform_merchant CHECK (NOT (split = 'real_time' AND merchant_of_record = 'third_party')),
   CONSTRAINT onboarding_is_of_a_connected_account CHECK (
     arrangement = 'connected_account'

@@ -215,7 +215,7 @@ CALL grant_to_app('SELECT', 'unfinished_emails');
 -- What happened to the e-mails of a document, for its history: each request, how each e-mail stands, and the attempts
 -- before its last.
 CREATE VIEW document_email_history AS
-SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS act,
+SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
        jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
 FROM document_emails
 UNION ALL

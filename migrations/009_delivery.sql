@@ -254,7 +254,7 @@ $$;
 
 -- What happened to the payment link of a document, for its history. Not its address, which pays for whoever has it.
 CREATE VIEW payment_link_history AS
-SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS act, '{}'::jsonb AS facts
+SELECT document_id, 4 AS rank, created_at AS at, 'linked' AS action, '{}'::jsonb AS facts
 FROM payment_links
 UNION ALL
 SELECT document_id, 11.9, changed_at, CASE WHEN token IS NULL THEN 'link_revoked' ELSE 'link_rotated' END,

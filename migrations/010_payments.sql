@@ -933,7 +933,7 @@ CALL grant_to_app('SELECT', 'open_credit');
 
 -- What payments and refunds did to a document, for its history.
 CREATE VIEW payment_history AS
-SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
+SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
        jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence->>'why') AS facts,
        a.event_id
 FROM payment_applications a JOIN payments p USING (payment_id)

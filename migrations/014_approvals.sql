@@ -2,15 +2,15 @@
 
 -- What was asked for, as the event of the request states it.
 CREATE FUNCTION approval_digest(
-  act text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamptz
+  action text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamptz
 ) RETURNS text IMMUTABLE LANGUAGE sql
 RETURN encode(sha256(convert_to(
-  jsonb_build_array(act, input, subject, partner_ids, preview, extract(epoch FROM expires_at))::text, 'UTF8')), 'hex');
+  jsonb_build_array(action, input, subject, partner_ids, preview, extract(epoch FROM expires_at))::text, 'UTF8')), 'hex');
 
 CREATE TABLE approval_requests (
   request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  -- The act's name and input, as src/acts takes them.
-  act text NOT NULL CONSTRAINT approval_request_act_form CHECK (act ~ '^[a-z_]+[.][a-z_]+$'),
+  -- The action's name and input, as src/actions takes them.
+  action text NOT NULL CONSTRAINT approval_request_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   input jsonb NOT NULL,
   subject text NOT NULL,
   -- The partners that it touches; null if it is of the whole ledger.
@@ -60,10 +60,10 @@ RETURN EXISTS (SELECT FROM users u WHERE u.user_id = approver AND u.kind = 'pers
 CREATE FUNCTION approvers_before(fact bigint) RETURNS TABLE (user_id bigint, partner_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   SELECT DISTINCT r.user_id, r.partner_id
-  FROM (SELECT DISTINCT ON (g.user_id, g.partner_id, g.source) g.user_id, g.partner_id, g.act FROM user_roles g
+  FROM (SELECT DISTINCT ON (g.user_id, g.partner_id, g.source) g.user_id, g.partner_id, g.action FROM user_roles g
         WHERE g.role = 'approver' AND g.fact_id < fact
         ORDER BY g.user_id, g.partner_id, g.source, g.user_role_id DESC) AS r
-  WHERE r.act = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = r.user_id AND e.fact_id < fact);
+  WHERE r.action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = r.user_id AND e.fact_id < fact);
 END;
 
 CREATE FUNCTION refuse_wrong_approver() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
--- Facts: SHA-256 598a286c7b77db15d2a01f164fc1e7a55c557c47c3900d74346a2ecfe4bd224b, without the role reckoner_app f54a7d02ed413ef372737a7c44ba2c20fab2f016414efb696ee0d33bc8064be7
+-- Facts: SHA-256 e52d93316a05435285a7413b380e7880e19f8187f2b9c3f9f113cf8236b82b83, without the role reckoner_app aa47f06c4ffc272a5e00c4f7231155655909504bc6ad621598e2d3e10ffe745c
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -335,7 +335,7 @@ GRANT INSERT, SELECT ON user_ends TO reckoner_app;
 CREATE TABLE user_roles (
   user_role_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   user_id bigint NOT NULL,
-  act text NOT NULL,
+  action text NOT NULL,
   role text NOT NULL,
   partner_id text COLLATE "C",
   source text NOT NULL,
@@ -343,7 +343,7 @@ CREATE TABLE user_roles (
   event_id bigint NOT NULL,
   fact_id bigint NOT NULL,
   CONSTRAINT user_roles_pkey PRIMARY KEY (user_role_id),
-  CONSTRAINT user_role_act_known CHECK (act = ANY (ARRAY['grant', 'revoke'])),
+  CONSTRAINT user_role_action_known CHECK (action = ANY (ARRAY['grant', 'revoke'])),
   CONSTRAINT user_role_known CHECK (role = ANY (ARRAY['viewer', 'finance', 'approver', 'administrator'])),
   CONSTRAINT user_role_source_known CHECK (source = ANY (ARRAY['administrator', 'claim'])),
   CONSTRAINT administrator_of_all_partners CHECK (role <> 'administrator' OR partner_id IS NULL),
@@ -371,10 +371,10 @@ GRANT SELECT ON active_users TO reckoner_app;
 CREATE VIEW present_roles AS
  SELECT user_id, role, partner_id, source
    FROM ( SELECT DISTINCT ON (user_roles.user_id, user_roles.role, user_roles.partner_id, user_roles.source) user_roles.user_id,
-            user_roles.role, user_roles.partner_id, user_roles.source, user_roles.act
+            user_roles.role, user_roles.partner_id, user_roles.source, user_roles.action
            FROM user_roles
           ORDER BY user_roles.user_id, user_roles.role, user_roles.partner_id, user_roles.source, user_roles.user_role_id DESC) latest
-  WHERE act = 'grant' AND NOT (EXISTS ( SELECT
+  WHERE action = 'grant' AND NOT (EXISTS ( SELECT
            FROM user_ends e
           WHERE e.user_id = latest.user_id));
 GRANT SELECT ON present_roles TO reckoner_app;
@@ -2372,19 +2372,19 @@ CREATE VIEW unfinished_emails AS
 GRANT SELECT ON unfinished_emails TO reckoner_app;
 
 CREATE VIEW document_email_history AS
- SELECT document_emails.document_id, 6 AS rank, document_emails.queued_at AS at, 'sending_asked' AS act,
+ SELECT document_emails.document_id, 6 AS rank, document_emails.queued_at AS at, 'sending_asked' AS action,
     jsonb_build_object('asked_for', document_emails.asked_for, 'to', document_emails.addressed_to, 'message_id', document_emails.message_id) AS facts,
     document_emails.event_id
    FROM document_emails
 UNION ALL
- SELECT e.document_id, 6.5 AS rank, a.ended_at AS at, 'attempted' AS act,
+ SELECT e.document_id, 6.5 AS rank, a.ended_at AS at, 'attempted' AS action,
     jsonb_build_object('attempt', a.attempt::text, 'outcome', a.outcome, 'reply', a.reply) AS facts,
     NULL::bigint AS event_id
    FROM email_attempts a
      JOIN document_emails e USING (email_id)
   WHERE a.attempt < e.attempts
 UNION ALL
- SELECT e.document_id, 7 AS rank, COALESCE(e.sent_at, e.attempted_at, e.queued_at) AS at, 'sending' AS act,
+ SELECT e.document_id, 7 AS rank, COALESCE(e.sent_at, e.attempted_at, e.queued_at) AS at, 'sending' AS action,
     jsonb_build_object('status',
         CASE e.status
             WHEN 'bounced' THEN
@@ -2403,7 +2403,7 @@ UNION ALL
      LEFT JOIN email_attempts a ON a.email_id = e.email_id AND a.attempt = e.attempts
   WHERE e.status <> 'queued' OR e.attempts > 0
 UNION ALL
- SELECT e.document_id, 7.5 AS rank, b.recorded_at AS at, 'bounced' AS act,
+ SELECT e.document_id, 7.5 AS rank, b.recorded_at AS at, 'bounced' AS action,
     jsonb_build_object('to', b.recipient, 'status', b.status, 'reply', b.diagnostic, 'server', b.reporting_server) AS facts,
     b.event_id
    FROM email_bounces b
@@ -2750,7 +2750,7 @@ $function$;
 GRANT EXECUTE ON FUNCTION request_link_checks TO reckoner_app;
 
 CREATE VIEW payment_link_history AS
- SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS act,
+ SELECT payment_links.document_id, 4 AS rank, payment_links.created_at AS at, 'linked' AS action,
     '{}'::jsonb AS facts
    FROM payment_links
 UNION ALL
@@ -2758,52 +2758,53 @@ UNION ALL
         CASE
             WHEN payment_link_changes.token IS NULL THEN 'link_revoked'
             ELSE 'link_rotated'
-        END AS act,
+        END AS action,
     jsonb_build_object('reason', payment_link_changes.reason) AS facts
    FROM payment_link_changes
 UNION ALL
- SELECT o.document_id, 12::numeric + i.version::numeric * 0.002 AS rank, o.created_at AS at, 'link_made' AS act,
+ SELECT o.document_id, 12::numeric + i.version::numeric * 0.002 AS rank, o.created_at AS at,
+    'link_made' AS action,
     jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'provider', initcap(i.provider), 'found', o.found::text) AS facts
    FROM payment_link_objects o
      JOIN payment_link_intents i USING (document_id, version)
 UNION ALL
- SELECT c.document_id, 12.001 + i.version::numeric * 0.002 AS rank, c.closed_at AS at, 'link_closed' AS act,
+ SELECT c.document_id, 12.001 + i.version::numeric * 0.002 AS rank, c.closed_at AS at, 'link_closed' AS action,
     jsonb_build_object('version', i.version::text, 'amount', i.amount::text, 'why', c.why, 'detail', c.detail, 'sessions', c.sessions_expired::text) AS facts
    FROM payment_link_closings c
      JOIN payment_link_intents i USING (document_id, version)
 UNION ALL
- SELECT i.document_id, 12.9 AS rank, s.created_at AS at, 'checkout_made' AS act,
+ SELECT i.document_id, 12.9 AS rank, s.created_at AS at, 'checkout_made' AS action,
     jsonb_build_object('amount', i.amount::text, 'total', c.amount::text, 'provider', initcap(c.provider)) AS facts
    FROM checkout_invoices i
      JOIN checkouts c USING (checkout_id)
      JOIN checkout_sessions s USING (checkout_id)
 UNION ALL
- SELECT i.document_id, 12.91 AS rank, e.ended_at AS at, 'checkout_ended' AS act,
+ SELECT i.document_id, 12.91 AS rank, e.ended_at AS at, 'checkout_ended' AS action,
     jsonb_build_object('amount', i.amount::text, 'why', e.why, 'detail', e.detail) AS facts
    FROM checkout_endings e
      JOIN checkout_invoices i USING (checkout_id)
      JOIN checkout_sessions s USING (checkout_id)
   WHERE e.why <> 'paid'
 UNION ALL
- SELECT i.document_id, 12.905 AS rank, v.occurred_at AS at, 'payment_ordered' AS act,
+ SELECT i.document_id, 12.905 AS rank, v.occurred_at AS at, 'payment_ordered' AS action,
     jsonb_build_object('amount', i.amount::text) AS facts
    FROM checkout_orders o
      JOIN checkout_invoices i USING (checkout_id)
      JOIN audit_events v USING (event_id)
 UNION ALL
  SELECT payment_link_orders.document_id, 12.002 + i.version::numeric * 0.002 AS rank, v.occurred_at AS at,
-    'payment_ordered' AS act, jsonb_build_object('amount', i.amount::text) AS facts
+    'payment_ordered' AS action, jsonb_build_object('amount', i.amount::text) AS facts
    FROM payment_link_orders
      JOIN payment_link_intents i USING (document_id, version)
      JOIN audit_events v USING (event_id)
 UNION ALL
- SELECT x.document_id, 12.003 + i.version::numeric * 0.002 AS rank, x.recorded_at AS at, 'payment_failed' AS act,
-    jsonb_build_object('amount', i.amount::text) AS facts
+ SELECT x.document_id, 12.003 + i.version::numeric * 0.002 AS rank, x.recorded_at AS at,
+    'payment_failed' AS action, jsonb_build_object('amount', i.amount::text) AS facts
    FROM payment_link_outcomes x
      JOIN payment_link_intents i USING (document_id, version)
   WHERE x.outcome = 'failed'
 UNION ALL
- SELECT payment_link_waits.document_id, 99 AS rank, payment_link_waits.noted_at AS at, 'link_waits' AS act,
+ SELECT payment_link_waits.document_id, 99 AS rank, payment_link_waits.noted_at AS at, 'link_waits' AS action,
     jsonb_build_object('reason', payment_link_waits.reason) AS facts
    FROM payment_link_waits;
 GRANT SELECT ON payment_link_history TO reckoner_app;
@@ -4053,17 +4054,17 @@ CREATE VIEW open_credit AS
 GRANT SELECT ON open_credit TO reckoner_app;
 
 CREATE VIEW payment_history AS
- SELECT a.document_id, a.recorded_at AS at, 'paid' AS act,
+ SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
     jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'why', a.evidence ->> 'why') AS facts,
     a.event_id
    FROM payment_applications a
      JOIN payments p USING (payment_id)
 UNION ALL
- SELECT s.document_id, s.recorded_at AS at, 'small_difference' AS act,
+ SELECT s.document_id, s.recorded_at AS at, 'small_difference' AS action,
     jsonb_build_object('amount', s.amount::text) AS facts, s.event_id
    FROM small_differences s
 UNION ALL
- SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS act,
+ SELECT a.document_id, u.recorded_at AS at, 'unpaid' AS action,
     jsonb_build_object('amount', a.amount::text, 'reference', p.reference, 'kind', r.kind, 'code', r.code, 'reason', r.reason, 'charges', s.amount::text) AS facts,
     u.event_id
    FROM payment_unapplications u
@@ -4072,12 +4073,12 @@ UNION ALL
      LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
      LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
 UNION ALL
- SELECT credit_refunds.document_id, credit_refunds.recorded_at AS at, 'refunded' AS act,
+ SELECT credit_refunds.document_id, credit_refunds.recorded_at AS at, 'refunded' AS action,
     jsonb_build_object('amount', credit_refunds.amount::text, 'reference', credit_refunds.reference, 'on', credit_refunds.refunded_on::text) AS facts,
     credit_refunds.event_id
    FROM credit_refunds
 UNION ALL
- SELECT f.document_id, b.recorded_at AS at, 'refund_returned' AS act,
+ SELECT f.document_id, b.recorded_at AS at, 'refund_returned' AS action,
     jsonb_build_object('amount', f.amount::text, 'reason', b.reason) AS facts, b.event_id
    FROM credit_refund_returns b
      JOIN credit_refunds f USING (credit_refund_id);
@@ -5651,16 +5652,16 @@ GRANT INSERT, SELECT, UPDATE ON webhooks TO reckoner_app;
 
 -- 014_approvals -------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION approval_digest(act text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamp with time zone)
+CREATE FUNCTION approval_digest(action text, input jsonb, subject text, partner_ids text[], preview jsonb, expires_at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
-RETURN encode(sha256(convert_to((jsonb_build_array(act, input, subject, partner_ids, preview, EXTRACT(epoch FROM expires_at)))::text, 'UTF8'::name)), 'hex');
+RETURN encode(sha256(convert_to((jsonb_build_array(action, input, subject, partner_ids, preview, EXTRACT(epoch FROM expires_at)))::text, 'UTF8'::name)), 'hex');
 GRANT EXECUTE ON FUNCTION approval_digest TO reckoner_app;
 
 CREATE TABLE approval_requests (
   request_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  act text NOT NULL,
+  action text NOT NULL,
   input jsonb NOT NULL,
   subject text NOT NULL,
   partner_ids text[] COLLATE "C",
@@ -5674,7 +5675,7 @@ CREATE TABLE approval_requests (
   fact_id bigint NOT NULL,
   CONSTRAINT approval_requests_pkey PRIMARY KEY (request_id),
   CONSTRAINT approval_request_of_its_user UNIQUE (request_id, requested_by),
-  CONSTRAINT approval_request_act_form CHECK (act ~ '^[a-z_]+[.][a-z_]+$'),
+  CONSTRAINT approval_request_action_form CHECK (action ~ '^[a-z_]+[.][a-z_]+$'),
   CONSTRAINT approval_request_names_partners CHECK (cardinality(partner_ids) > 0),
   CONSTRAINT approval_request_hash_form CHECK (preview_hash ~ '^[0-9a-f]{64}$'),
   CONSTRAINT approval_request_expires_later CHECK (expires_at > requested_at),
@@ -5730,11 +5731,11 @@ BEGIN ATOMIC
      r.partner_id
     FROM ( SELECT DISTINCT ON (g.user_id, g.partner_id, g.source) g.user_id,
              g.partner_id,
-             g.act
+             g.action
             FROM user_roles g
            WHERE ((g.role = 'approver') AND (g.fact_id < approvers_before.fact))
            ORDER BY g.user_id, g.partner_id, g.source, g.user_role_id DESC) r
-   WHERE ((r.act = 'grant') AND (NOT (EXISTS ( SELECT
+   WHERE ((r.action = 'grant') AND (NOT (EXISTS ( SELECT
             FROM user_ends e
            WHERE ((e.user_id = r.user_id) AND (e.fact_id < approvers_before.fact))))));
 END;

@@ -34,7 +34,7 @@ const SCREENS = [
   ...['partners/p-harbour-lights/terms', 'partners/p-harbour-lights/emails', 'aging', 'reports/coverage'],
   ...['reports/close', 'reports/trial-balance', 'accounts', 'audit', 'audit/seals', 'audit/seals/month/2026-08'],
   ...['audit/checks', 'audit/settings', 'audit/packs', 'audit/packs/2026-08', 'settings', 'account', 'approvals'],
-  ...['acts/invoice.void?number=INV-2026-000009', 'acts/payment.import', 'search?q=harbour', 'nothing'],
+  ...['actions/invoice.void?number=INV-2026-000009', 'actions/payment.import', 'search?q=harbour', 'nothing'],
 ];
 
 const { values: asked } = parseArgs({ options: { demo: { type: 'string' }, all: { type: 'string' } } });

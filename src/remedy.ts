@@ -26,7 +26,7 @@ export interface ToRun extends Labeled {
   readonly ofAll?: true;
 }
 
-/** What is known of an act's input; of a field that takes several values, all of them. A flag is `yes`. */
+/** What is known of an action's input; of a field that takes several values, all of them. A flag is `yes`. */
 export type Known = Readonly<Record<string, string | readonly string[]>>;
 
 export const toDo = (label: string, action: string, input: Known = {}, when?: string): ToDo => ({
@@ -63,9 +63,9 @@ export const seeDocument = (label: string, number: string): ToRun =>
 export const seeMonthOfAccounts = (label: string, month: string): ToRun =>
   toRun(label, `reconcile ${month}`, `/console/accounts?month=${month}`);
 
-/** The page of an act with what is known of its input. */
-export const actAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
+/** The page of an action with what is known of its input. */
+export const actionAddress = ({ action, input }: Pick<ToDo, 'action' | 'input'>): string => {
   const values = Object.entries(input).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
   const known = new URLSearchParams(values).toString();
-  return `/console/acts/${action}${known === '' ? '' : `?${known}`}`;
+  return `/console/actions/${action}${known === '' ? '' : `?${known}`}`;
 };

@@ -1,5 +1,5 @@
 /**
- * What the faces share is described once: a list in a file of src/lists, an action in a file of src/acts, a finding in a file
+ * What the faces share is described once: a list in a file of src/lists, an action in a file of src/actions, a finding in a file
  * of src/findings. A new column, filter, option, action or finding then touches three files of src at most: its description, the
  * table that names it, and the function that does or reads it. Files that describe one by hand are listed with the reason; a
  * reason that is no longer needed fails.
@@ -43,7 +43,7 @@ const SHEETS_BY_HAND: Exceptions = {
 
 /** Pages that do an action without its form. */
 const ACTIONS_BY_HAND: Exceptions = {
-  'console/acts.ts': 'where a close and an export lead to',
+  'console/actions.ts': 'where a close and an export lead to',
   'console/partner-place/dispute.tsx': "a partner's own contact disputes, without the role of finance",
   'console/queue.ts': 'the work queue, whose items are assigned',
   'console/screens/queue.tsx': 'and its page',
@@ -51,16 +51,16 @@ const ACTIONS_BY_HAND: Exceptions = {
 
 /** Texts with a command in them. */
 const COMMANDS_IN_TEXT: Exceptions = {
-  'acts/ledger.ts': 'the help of the command pause',
-  'acts/payment/import.ts': 'the help of the command payment import',
-  'acts/remedies.ts': 'how a remedy is written as a command',
+  'actions/ledger.ts': 'the help of the command pause',
+  'actions/payment/import.ts': 'the help of the command payment import',
+  'actions/remedies.ts': 'how a remedy is written as a command',
   'console/remedies.tsx': 'how a remedy is shown that is only a command',
   'console/screens/audit.tsx': 'the command that gives the same file',
   'console/screens/close-preview.tsx': 'the command that shows all of a preview',
 };
 
 test('a command that does an action is made of its description', () => {
-  expect(those(/^cli\/commands\//, /\b(doing|runAct|reported)\(/)).toEqual(Object.keys(COMMANDS_BY_HAND));
+  expect(those(/^cli\/commands\//, /\b(doing|runAction|reported)\(/)).toEqual(Object.keys(COMMANDS_BY_HAND));
 });
 
 test('a command with a sheet is made of a list, but for reports', () => {
@@ -69,7 +69,8 @@ test('a command with a sheet is made of a list, but for reports', () => {
 });
 
 test('the console and the server name no action: forms and previews are made of its description', () => {
-  const named = /from '(\.\.\/)+acts\/(?!(registry|loaded|act|approve|fields|run|rules|consequence|command)\.ts')/;
+  const named =
+    /from '(\.\.\/)+actions\/(?!(registry|loaded|action|approve|fields|run|rules|consequence|command)\.ts')/;
   expect(those(/^(console|http)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));
 });
 

@@ -166,8 +166,8 @@ describe('an Amount', () => {
   test('never adds to one of another currency', () => {
     const [dollar, euro] = [Amount.of('1', 'USD'), Amount.of('1', 'EUR')];
     const share = [() => dollar.prorated(euro, dollar), () => dollar.prorated(dollar, euro)];
-    for (const act of [() => dollar.plus(euro), () => dollar.minus(euro), () => dollar.equals(euro), ...share]) {
-      expect(act).toThrow(TypeError);
+    for (const action of [() => dollar.plus(euro), () => dollar.minus(euro), () => dollar.equals(euro), ...share]) {
+      expect(action).toThrow(TypeError);
     }
   });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readCheckedSettings } from '../src/acts/rules.ts';
+import { readCheckedSettings } from '../src/actions/rules.ts';
 import { readEnvironment } from '../src/config/environment.ts';
 import { firstSettings } from '../src/config/first-settings.ts';
 import { instructionsFor, isRoutingNumber } from '../src/config/instructions.ts';
@@ -59,11 +59,11 @@ function fieldNames(schema: unknown): string[] {
   return [...properties, ...Object.values(schema).flatMap(fieldNames)];
 }
 
-test('a rule of approval names an act that persons do', () => {
+test('a rule of approval names an action that persons do', () => {
   expect(problems(withValue('approvals', { 'invoice.void': {} }))).toEqual([]);
   expect(problems(withValue('approvals', { 'invoice.viod': {}, 'ledger.pause': {} }))).toEqual([
-    expect.stringMatching(/^approvals\.invoice\.viod: is no act that can need approval: .*invoice\.void, /),
-    expect.stringMatching(/^approvals\.ledger\.pause: is no act/),
+    expect.stringMatching(/^approvals\.invoice\.viod: is no action that can need approval: .*invoice\.void, /),
+    expect.stringMatching(/^approvals\.ledger\.pause: is no action/),
   ]);
 });
 

@@ -36,7 +36,7 @@ const ORDER = [
   'general-ledger',
   'month-end',
   'audit',
-  'acts',
+  'actions',
   'lists',
   'http',
   'console',

@@ -2,7 +2,7 @@
 
 /**
  * The rules that production should have once two people can approve: what moves money to somebody else, or decides who may ask
- * for it, where e-mails go and where money is sent; and the acts by which one administrator could make the second person, or
+ * for it, where e-mails go and where money is sent; and the actions by which one administrator could make the second person, or
  * (`user.deactivate`, from a third approver on: see advisedRules) remove one.
  */
 export const ADVISED_RULES: readonly string[] = [
@@ -12,4 +12,4 @@ export const ADVISED_RULES: readonly string[] = [
 
 /** Of two approvers, each has to be able to remove the other: a rule would need the one who has left. */
 export const advisedRules = (approvers: number): readonly string[] =>
-  approvers < 2 ? [] : ADVISED_RULES.filter((act) => act !== 'user.deactivate' || approvers > 2);
+  approvers < 2 ? [] : ADVISED_RULES.filter((action) => action !== 'user.deactivate' || approvers > 2);

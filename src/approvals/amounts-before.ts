@@ -1,7 +1,7 @@
 /**
- * What the thresholds of approvals are compared with: the amount of an act, and what the same user did by the same act for
+ * What the thresholds of approvals are compared with: the amount of an action, and what the same user did by the same action for
  * the same partner in the last days without a second person. So an amount that is split is compared as a whole. The events
- * of the act have it as `compared`, from which verify computes it again.
+ * of the action have it as `compared`, from which verify computes it again.
  */
 import { APPROVAL_LOCKS } from '../database/locks.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
@@ -10,7 +10,7 @@ export const COMPARED_DAYS = 30;
 
 export interface ComparedAmount {
   readonly currency: string;
-  /** What the act moves, whichever way. */
+  /** What the action moves, whichever way. */
   readonly amount: string;
   /** What was done before it. */
   readonly before: string;
@@ -18,21 +18,21 @@ export interface ComparedAmount {
 }
 
 export interface Comparison {
-  /** The events of one act share it: the amounts count once. */
+  /** The events of one action share it: the amounts count once. */
   readonly comparison: string;
-  readonly act: string;
+  readonly action: string;
   readonly days: number;
   /** Null: of the whole ledger. */
   readonly partners: readonly string[] | null;
   readonly amounts: readonly ComparedAmount[];
 }
 
-/** Of a user's acts of one kind, one after the other is compared, until the end of the transaction. */
+/** Of a user's actions of one kind, one after the other is compared, until the end of the transaction. */
 export async function readAmountsBefore(
   tx: Transaction,
-  given: { act: string; userId: number | null; partners: readonly string[] | null; now: string },
+  given: { action: string; userId: number | null; partners: readonly string[] | null; now: string },
 ): Promise<{ currency: string; amount: string }[]> {
-  const who = `${given.userId ?? ''} ${given.act}`;
+  const who = `${given.userId ?? ''} ${given.action}`;
   await execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashtext(:who))`, { who });
   return query(
     tx,
@@ -41,7 +41,7 @@ export async function readAmountsBefore(
        SELECT DISTINCT ON (details->'compared'->>'comparison') details->'compared'->'amounts' AS amounts
        FROM audit_events
        WHERE jsonb_exists(details, 'compared') AND user_id IS NOT DISTINCT FROM :userId::bigint
-         AND details->'compared'->>'act' = :act
+         AND details->'compared'->>'action' = :action
          AND occurred_at > :now::timestamptz - make_interval(days => :days::integer)
          AND (:partners::text[] IS NULL OR details->'compared'->'partners' = 'null'
               OR jsonb_exists_any(details->'compared'->'partners', :partners::text[]))) AS done

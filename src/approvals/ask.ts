@@ -1,6 +1,6 @@
 /**
- * Asking for the approval of an act, and recording it. While nobody but the user could approve, a rule does not bind, and
- * the act's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ * Asking for the approval of an action, and recording it. While nobody but the user could approve, a rule does not bind, and
+ * the action's events say so. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';
@@ -34,27 +34,27 @@ import {
   withdrawAll,
 } from './requests.ts';
 
-/** The approval under which an act is done. */
+/** The approval under which an action is done. */
 export interface Approval {
   readonly requestId: number;
   readonly approver: Actor;
   readonly reason: string | null;
 }
 
-/** What the first transaction of an act was permitted to do. */
+/** What the first transaction of an action was permitted to do. */
 export interface Permission {
-  /** Of what was approved or compared (digestOf): the act does that and nothing else. */
+  /** Of what was approved or compared (digestOf): the action does that and nothing else. */
   readonly digest?: string | undefined;
-  /** All that the act was going to change; undefined where nothing was approved or compared. */
+  /** All that the action was going to change; undefined where nothing was approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
   /** Nobody else could approve it. A later transaction asks again: there may be somebody by then. */
   readonly alone?: OnePerson | undefined;
 }
 
-/** An act that is about to be done under a rule. */
+/** An action that is about to be done under a rule. */
 interface ToApprove {
-  readonly act: string;
+  readonly action: string;
   /** As JSON. */
   readonly input: unknown;
   readonly subject: string;
@@ -66,7 +66,7 @@ interface ToApprove {
   readonly reason: string | null;
 }
 
-/** Records the approval. It is undone with the transaction if the act does something else than the request shows. */
+/** Records the approval. It is undone with the transaction if the action does something else than the request shows. */
 export async function approve(
   tx: Transaction,
   context: ActorContext,
@@ -80,7 +80,7 @@ export async function approve(
   return { digest: request.preview_hash, changes: request.preview.changes };
 }
 
-/** The refusal of an approval whose act would not do what the request shows. */
+/** The refusal of an approval whose action would not do what the request shows. */
 export const outdated = (
   requestId: number,
   shown: readonly PreviewedChange[],
@@ -99,30 +99,30 @@ export async function ask(
   tx: Transaction,
   context: ActorContext,
   rule: ApprovalRule,
-  { act, input, subject, touched, preview, amounts, hash, reason }: ToApprove,
+  { action, input, subject, touched, preview, amounts, hash, reason }: ToApprove,
 ): Promise<Refusal | Permission> {
   const { user } = context.actor;
   const { changes, title } = preview;
-  const compared = await compare(tx, context, { act, rule, amounts, touched });
+  const compared = await compare(tx, context, { action, rule, amounts, touched });
   if (compared?.amounts.every(isWithin)) {
     await actAsCompared(tx, compared);
     return { changes, compared };
   }
   const partnerIds = partnersApproved(touched);
-  const asked = { act, input };
+  const asked = { action, input };
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
     // Before the users, as whoever decides does.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
-    // Nobody becomes an approver until the act is done.
+    // Nobody becomes an approver until the action is done.
     await lockUsers(tx);
     approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   }
   if (approvers.length === 0) {
     await withdrawAll(tx, context, waiting, 'done alone: nobody else could approve it any more');
-    const alone = { act, partners: partnerIds };
+    const alone = { action, partners: partnerIds };
     await actAsOnePerson(tx, alone);
     return { changes, alone };
   }
@@ -136,28 +136,28 @@ export async function ask(
 }
 
 /**
- * Each amount with what the same user did by the same act for the same partner in the last days without a second person.
- * Undefined for an act that needs approval whatever it moves: by a rule without amounts, where it states none, or in a
+ * Each amount with what the same user did by the same action for the same partner in the last days without a second person.
+ * Undefined for an action that needs approval whatever it moves: by a rule without amounts, where it states none, or in a
  * currency that the rule does not name.
  */
 async function compare(
   tx: Transaction,
   { actor, environment }: ActorContext,
   {
-    act,
+    action,
     rule,
     amounts,
     touched,
-  }: { act: string; rule: ApprovalRule; amounts: readonly Amount[]; touched: ToApprove['touched'] },
+  }: { action: string; rule: ApprovalRule; amounts: readonly Amount[]; touched: ToApprove['touched'] },
 ): Promise<Comparison | undefined> {
   if ('always' in rule || amounts.length === 0 || amounts.some(({ currency }) => rule.above[currency] === undefined)) {
     return undefined;
   }
   const partners = touched === 'all' ? null : touched;
   const userId = actor.user?.user_id ?? null;
-  const before = await readAmountsBefore(tx, { act, userId, partners, now: environment.now().toISO() });
+  const before = await readAmountsBefore(tx, { action, userId, partners, now: environment.now().toISO() });
   return {
-    ...{ comparison: randomUUID(), act, days: COMPARED_DAYS, partners },
+    ...{ comparison: randomUUID(), action, days: COMPARED_DAYS, partners },
     amounts: amounts.map((each) => {
       const { currency } = each;
       const sum = before.find((earlier) => earlier.currency === currency)?.amount ?? '0';

@@ -14,9 +14,9 @@ export interface PreviewedChange {
   readonly after: string | null;
 }
 
-/** What an act would do, as it was shown to whoever asked. */
+/** What an action would do, as it was shown to whoever asked. */
 export interface StoredPreview {
-  /** The act's title. */
+  /** The action's title. */
   readonly title: string;
   readonly changes: readonly PreviewedChange[];
   readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
@@ -25,7 +25,7 @@ export interface StoredPreview {
 
 export interface RequestRow {
   readonly request_id: number;
-  readonly act: string;
+  readonly action: string;
   readonly input: unknown;
   readonly subject: string;
   /** Null: the whole ledger. */
@@ -63,7 +63,7 @@ export function readRequests(
 ): Promise<RequestRow[]> {
   return query(
     tx,
-    `SELECT r.request_id, r.act, r.input, r.subject, r.partner_ids, r.preview, r.preview_hash, r.requested_by,
+    `SELECT r.request_id, r.action, r.input, r.subject, r.partner_ids, r.preview, r.preview_hash, r.requested_by,
             u.login AS requester, r.reason, r.requested_at, r.expires_at, d.decision, b.login AS decided_by,
             d.reason AS decision_reason, d.recorded_at AS decided_at
      FROM approval_requests r JOIN users u ON u.user_id = r.requested_by
@@ -82,7 +82,7 @@ export const lockRequest = (tx: Transaction, requestId: number): Promise<number>
   execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
 
 export interface NewRequest {
-  readonly act: string;
+  readonly action: string;
   readonly input: unknown;
   readonly subject: string;
   readonly partnerIds: readonly string[] | null;
@@ -98,12 +98,12 @@ export interface NewRequest {
 /** The requests of a user for the same that are neither decided nor expired. */
 export function readOpenRequests(
   tx: Transaction,
-  given: Pick<NewRequest, 'act' | 'input' | 'userId' | 'now'>,
+  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'now'>,
 ): Promise<{ request_id: number; preview_hash: string; expires_at: string }[]> {
   return query(
     tx,
     `SELECT request_id, preview_hash, expires_at FROM approval_requests r
-     WHERE requested_by = :userId AND act = :act AND input = :input::jsonb AND expires_at > :now::timestamptz
+     WHERE requested_by = :userId AND action = :action AND input = :input::jsonb AND expires_at > :now::timestamptz
        AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
      ORDER BY request_id`,
     { ...given, input: JSON.stringify(given.input) },
@@ -113,13 +113,13 @@ export function readOpenRequests(
 /** The latest request of a user for the same that was rejected and has not expired, if it would have done the same. */
 export async function readRejected(
   tx: Transaction,
-  given: Pick<NewRequest, 'act' | 'input' | 'userId' | 'hash' | 'now'>,
+  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'>,
 ): Promise<{ request_id: number; decided_by: string; reason: string } | undefined> {
   const [rejected] = await query<{ request_id: number; decided_by: string; reason: string }>(
     tx,
     `SELECT r.request_id, u.login AS decided_by, d.reason
      FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
-     WHERE r.requested_by = :userId AND act = :act AND input = :input::jsonb AND preview_hash = :hash
+     WHERE r.requested_by = :userId AND action = :action AND input = :input::jsonb AND preview_hash = :hash
        AND decision = 'reject' AND d.reason IS NOT NULL AND expires_at > :now::timestamptz
      ORDER BY r.request_id DESC LIMIT 1`,
     { ...given, input: JSON.stringify(given.input) },
@@ -134,7 +134,7 @@ export async function digestOfRequest(
 ): Promise<string> {
   const { digest } = await queryOne<{ digest: string }>(
     tx,
-    `SELECT approval_digest(:act, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb,
+    `SELECT approval_digest(:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb,
                             :expiresAt::timestamptz) AS digest`,
     { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
   );
@@ -145,9 +145,9 @@ export async function insertRequest(tx: Transaction, request: NewRequest): Promi
   const { request_id } = await queryOne<{ request_id: number }>(
     tx,
     `INSERT INTO approval_requests
-       (act, input, subject, partner_ids, preview, preview_hash, requested_by, reason, requested_at, expires_at,
+       (action, input, subject, partner_ids, preview, preview_hash, requested_by, reason, requested_at, expires_at,
         event_id)
-     VALUES (:act, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb, :hash, :userId, :reason,
+     VALUES (:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb, :hash, :userId, :reason,
              :now::timestamptz, :expiresAt::timestamptz, :eventId)
      RETURNING request_id`,
     { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
@@ -181,9 +181,9 @@ export async function actUnderApproval(tx: Transaction, requestId: number, appro
   await execute(tx, `SELECT set_config('reckoner.approval', :details, true)`, { details: JSON.stringify(details) });
 }
 
-/** An act under a rule that nobody but its user could have approved. */
+/** An action under a rule that nobody but its user could have approved. */
 export interface OnePerson {
-  readonly act: string;
+  readonly action: string;
   /** Null: of the whole ledger. */
   readonly partners: readonly string[] | null;
 }

@@ -1,5 +1,5 @@
 /**
- * Approvals: a user asks for an act that needs a second person, and another user with the role of approver approves or
+ * Approvals: a user asks for an action that needs a second person, and another user with the role of approver approves or
  * rejects it. Whoever asked can withdraw. Refusals: approval_unknown, approval_decided, approval_expired, approval_own,
  * approval_of_another, approval_rejected, role_needed.
  */
@@ -39,7 +39,7 @@ export const partnersApproved = (partners: readonly string[] | 'all'): readonly 
 
 /**
  * The request for this, made now unless one waits. What was rejected a program does not ask for again until it would do something
- * else (refusal: approval_rejected). Earlier ones for the same act, which would now do something else, are withdrawn.
+ * else (refusal: approval_rejected). Earlier ones for the same action, which would now do something else, are withdrawn.
  */
 export async function askForApproval(
   tx: Transaction,
@@ -56,7 +56,7 @@ export async function askForApproval(
   if (rejected !== undefined) throw refuse('approval_rejected', rejected);
   await withdrawAll(tx, context, open, 'asked for again: what it would do had changed');
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
-  const details = { act: asked.act, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
+  const details = { action: asked.action, request_sha256: await digestOfRequest(tx, { ...asked, expiresAt }) };
   const event = { action: 'approval.request', subject: asked.subject, details, now };
   const eventId = await recordEvent(tx, actor, event);
   const request_id = await insertRequest(tx, { ...asked, now, expiresAt, eventId });
@@ -136,13 +136,13 @@ export const statusOf = (request: RequestRow, now: number): RequestStatus =>
 export async function recordDecision(
   tx: Transaction,
   { environment, actor }: ActorContext,
-  { request_id: requestId, requested_by: requestedBy, requester, act, subject }: RequestRow,
+  { request_id: requestId, requested_by: requestedBy, requester, action, subject }: RequestRow,
   { decision, reason }: { decision: Decision; reason: string | null },
 ): Promise<void> {
   const { user } = actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
   const now = environment.now().toISO();
-  const details = { request: requestId, act, requested_by: requester, ...(reason !== null && { reason }) };
+  const details = { request: requestId, action, requested_by: requester, ...(reason !== null && { reason }) };
   const eventId = await recordEvent(tx, actor, { action: `approval.${decision}`, subject, details, now });
   await insertDecision(tx, { requestId, requestedBy, decision, userId: user.user_id, reason, now, eventId });
 }

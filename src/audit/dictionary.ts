@@ -173,7 +173,7 @@ const WRITE_OFFS = {
   currency: CURRENCY,
   amount: ['amount', 'Written off; below zero if it was undone'],
   reason: ['text', 'Reason given'],
-  dated_on: ['date', 'Date of the act'],
+  dated_on: ['date', 'Date of the action'],
   entry_on: ENTRY_ON,
   recorded_at: RECORDED_AT,
   event_id: EVENT,
@@ -205,7 +205,7 @@ const PAYMENTS = {
 const MOVE = {
   currency: CURRENCY,
   amount: ['amount', 'Amount moved'],
-  dated_on: ['date', 'Date of the act'],
+  dated_on: ['date', 'Date of the action'],
   entry_on: ENTRY_ON,
   why: ['text', 'Reason: the rule, the reason given or the command'],
   recorded_at: RECORDED_AT,
@@ -355,7 +355,7 @@ const OPENING_BALANCES = {
 
 const JOURNAL = {
   entry_on: ENTRY_ON,
-  dated_on: ['date', 'Date of the act'],
+  dated_on: ['date', 'Date of the action'],
   fact: ['text', 'What was recorded'],
   fact_id: ['integer', 'Id of it'],
   account: ['text', 'Account'],

@@ -1,5 +1,5 @@
 /** Arguments of commands, checked as they are parsed. Refusal: argument_invalid. */
-import { DATE, INSTANT, LINE, MONTH } from '../acts/fields.ts';
+import { DATE, INSTANT, LINE, MONTH } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 
 export function choiceArgument<Choice extends string>(argument: string, choices: readonly Choice[]) {
@@ -9,7 +9,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   };
 }
 
-/** An argument that the act's field of this kind reads. */
+/** An argument that the action's field of this kind reads. */
 const fieldArgument =
   <Value>(schema: { readonly safeParse: (text: string) => Parsed<Value> }) =>
   (argument: string) =>

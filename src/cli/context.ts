@@ -1,6 +1,6 @@
 /** The context of a command: environment, settings and database, opened before it and closed after it. */
 
-import { readCheckedSettings } from '../acts/rules.ts';
+import { readCheckedSettings } from '../actions/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { settingsInForce } from '../documents/instructions.ts';

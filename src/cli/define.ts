@@ -7,12 +7,12 @@ import type { Output } from './output.ts';
 export { acting, type CommandContext, type Done, reading, readingNow } from './context.ts';
 
 /** Makes a commander action of a function that gets the output, the arguments and the options, and may give the exit status. */
-export type Act = <Arguments extends unknown[]>(
+export type Handler = <Arguments extends unknown[]>(
   work: (output: Output, ...given: Arguments) => Done,
 ) => (...given: unknown[]) => Promise<void>;
 
 /** Gives a command its arguments, options, help and action, or a group its commands. */
-export type Definition = (command: Command, act: Act) => void;
+export type Definition = (command: Command, handle: Handler) => void;
 
 // Options that several commands have.
 export const REASON = ['--reason <reason>', 'why; it is recorded', reasonArgument] as const;

@@ -8,7 +8,7 @@ import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import nodemailer from 'nodemailer';
-import { readCheckedSettings } from '../acts/rules.ts';
+import { readCheckedSettings } from '../actions/rules.ts';
 import { describeNotCompared } from '../audit/checks/schema.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';

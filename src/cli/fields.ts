@@ -1,8 +1,8 @@
-/** The arguments and options of a command, of the fields of an act's input or of a list's filters. */
+/** The arguments and options of a command, of the fields of an action's input or of a list's filters. */
 import { type Command, Option } from 'commander';
 import type { z } from 'zod';
-import { type CommandWords, flagsOf } from '../acts/command.ts';
-import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../acts/fields.ts';
+import { type CommandWords, flagsOf } from '../actions/command.ts';
+import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../actions/fields.ts';
 import { inKebab } from '../field-names.ts';
 import { repeatedArgument } from './arguments.ts';
 import { readInput } from './input.ts';

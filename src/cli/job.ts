@@ -1,10 +1,10 @@
 /** The frame of cron's jobs: one JSON line a fact on stderr, the run recorded, an exit status as of commands. */
 import type { pino } from 'pino';
-import type { Act } from '../acts/act.ts';
-import { withdrawDone } from '../acts/approve.ts';
-import { booksClose } from '../acts/books.ts';
-import { monthClose, monthJson } from '../acts/close.ts';
-import { permitting, runAct } from '../acts/run.ts';
+import type { Action } from '../actions/action.ts';
+import { withdrawDone } from '../actions/approve.ts';
+import { booksClose } from '../actions/books.ts';
+import { monthClose, monthJson } from '../actions/close.ts';
+import { permitting, runAction } from '../actions/run.ts';
 import { finishTask, insertTask } from '../audit/tasks.sql.ts';
 import { closeDueBooks } from '../close/books.ts';
 import { type OtherCurrency, readMonthFacts } from '../close/queries.ts';
@@ -117,7 +117,7 @@ export function runMonthClose(): Promise<number> {
         refusal = error;
       },
     };
-    await runAct(job, monthClose, {}, { reporter });
+    await runAction(job, monthClose, {}, { reporter });
     await database.reading(async (tx) => {
       const seals = await readSealsOf(tx, closed);
       for (const facts of await readMonthFacts(tx, closed)) log.info(monthJson(facts, 'closed', seals), 'month issued');
@@ -153,12 +153,12 @@ export function runMonthClose(): Promise<number> {
   });
 }
 
-/** Requests of this job whose act a person has done by now. After another refusal it is not known what is done. */
-async function withdrawDoneBy(job: Job, act: Act, refusal: unknown): Promise<void> {
+/** Requests of this job whose action a person has done by now. After another refusal it is not known what is done. */
+async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
   if (refusal !== undefined && asked === undefined) return;
-  for (const request of await withdrawDone(job, act, asked?.facts['request_id'] as number | undefined)) {
-    job.log.info({ request, act: act.name }, 'request withdrawn: it was done meanwhile');
+  for (const request of await withdrawDone(job, action, asked?.facts['request_id'] as number | undefined)) {
+    job.log.info({ request, action: action.name }, 'request withdrawn: it was done meanwhile');
   }
 }
 

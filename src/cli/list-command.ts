@@ -1,6 +1,6 @@
 /** The command of a list: its filters as options, its rows as a table, JSON, CSV or a workbook. */
-import { namesOf } from '../acts/command.ts';
-import { readFields } from '../acts/fields.ts';
+import { namesOf } from '../actions/command.ts';
+import { readFields } from '../actions/fields.ts';
 import { todayOf } from '../config/today.ts';
 import { EXIT } from '../errors/refusals.ts';
 import {
@@ -29,7 +29,7 @@ interface Options extends PresentOptions {
 export const listCommand = async (loading: Promise<List>): Promise<{ readonly define: Definition }> => {
   const list = await loading;
   return {
-    define(group, act) {
+    define(group, action) {
       const command = group.command(list.command.replace(/.* /, '')).description(list.summary);
       addFields(command, list.filters, list.words);
       if (list.most !== undefined) {
@@ -39,7 +39,7 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
       command.option(...FORMAT).option(...OUT);
       if (list.help !== undefined) command.addHelpText('after', `\n${list.help}`);
       const read = list.current ? readingNow : reading;
-      command.action(act(read((context, ...given: unknown[]) => printList(context, list, given))));
+      command.action(action(read((context, ...given: unknown[]) => printList(context, list, given))));
     },
   };
 };

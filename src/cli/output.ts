@@ -1,7 +1,7 @@
 /** What commands print: JSON for programs, tables for people. Errors go to stderr, and with --json also to stdout. */
 import { writeFileSync } from 'node:fs';
 import { SingleBar } from 'cli-progress';
-import { remediesJson } from '../acts/remedies.ts';
+import { remediesJson } from '../actions/remedies.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';

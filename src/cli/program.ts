@@ -1,10 +1,10 @@
 /** The command line (contract, Commands). Each file of commands/ defines its commands: arguments, options, help, action. */
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { loadAct } from '../acts/registry.ts';
+import { loadAction } from '../actions/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
-import { actCommand } from './act-command.ts';
-import type { Act, Definition } from './define.ts';
+import { actionCommand } from './action-command.ts';
+import type { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
 import { openOutput, reportError } from './output.ts';
 
@@ -17,7 +17,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   partner: [
     'Import and show partners, and how they changed',
     () => [
-      actCommand(loadAct('partner.import')),
+      actionCommand(loadAction('partner.import')),
       listCommand(import('../lists/partners.ts').then((lists) => lists.partners)),
       import('./commands/partner.ts'),
       listCommand(import('../lists/changes.ts').then((lists) => lists.partnerChanges)),
@@ -27,19 +27,19 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Show how settings.json changed',
     () => [listCommand(import('../lists/changes.ts').then((lists) => lists.settingsChanges))],
   ],
-  instructions: ['Put our bank details in force', () => [actCommand(loadAct('instructions.adopt'))]],
+  instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
   ledger: ['Import ledger rows', () => [import('./commands/ledger.ts')]],
   opening: [
     'Carry over the open items of the system before',
     () => [
-      actCommand(loadAct('opening.import')),
-      actCommand(loadAct('opening.reverse')),
+      actionCommand(loadAction('opening.import')),
+      actionCommand(loadAction('opening.reverse')),
       import('./commands/opening.ts'),
     ],
   ],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
-  checkpoint: ['Seal what the open month has so far', () => [actCommand(loadAct('checkpoint.take'))]],
+  checkpoint: ['Seal what the open month has so far', () => [actionCommand(loadAction('checkpoint.take'))]],
   seal: [
     'List seals and their letters to the auditor',
     () => [listCommand(import('../lists/seals.ts').then((lists) => lists.seals))],
@@ -51,44 +51,48 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listCommand(import('../lists/invoices.ts').then(({ invoices }) => invoices)),
       import('./commands/invoice/show.ts'),
       import('./commands/invoice/pdf.ts'),
-      actCommand(loadAct('invoice.rerun')),
-      actCommand(loadAct('invoice.resend')),
-      actCommand(loadAct('invoice.void')),
-      actCommand(loadAct('invoice.credit')),
+      actionCommand(loadAction('invoice.rerun')),
+      actionCommand(loadAction('invoice.resend')),
+      actionCommand(loadAction('invoice.void')),
+      actionCommand(loadAction('invoice.credit')),
       import('./commands/invoice/write-off.ts'),
-      actCommand(loadAct('invoice.hold')),
-      actCommand(loadAct('invoice.release')),
+      actionCommand(loadAction('invoice.hold')),
+      actionCommand(loadAction('invoice.release')),
       import('./commands/invoice/link.ts'),
     ],
   ],
   payment: [
     'Record, import, apply and reverse payments',
     () => [
-      actCommand(loadAct('payment.record')),
-      actCommand(loadAct('payment.import')),
+      actionCommand(loadAction('payment.record')),
+      actionCommand(loadAction('payment.import')),
       listCommand(import('../lists/payments.ts').then(({ payments }) => payments)),
-      actCommand(loadAct('payment.apply')),
-      actCommand(loadAct('payment.unapply')),
-      actCommand(loadAct('payment.assign')),
+      actionCommand(loadAction('payment.apply')),
+      actionCommand(loadAction('payment.unapply')),
+      actionCommand(loadAction('payment.assign')),
       listCommand(import('../lists/payer-accounts.ts').then((lists) => lists.payerAccounts)),
-      actCommand(loadAct('payment.forget_account')),
-      actCommand(loadAct('payment.reverse')),
+      actionCommand(loadAction('payment.forget_account')),
+      actionCommand(loadAction('payment.reverse')),
       listCommand(import('../lists/payouts.ts').then((lists) => lists.payouts)),
-      actCommand(loadAct('payment.settle')),
-      actCommand(loadAct('payment.events')),
+      actionCommand(loadAction('payment.settle')),
+      actionCommand(loadAction('payment.events')),
       import('./commands/payment/exceptions.ts'),
-      actCommand(loadAct('payment.close_exception')),
+      actionCommand(loadAction('payment.close_exception')),
     ],
   ],
   credit: [
     'Apply open credit to invoices, take it back, refund it',
-    () => [actCommand(loadAct('credit.apply')), actCommand(loadAct('credit.unapply')), import('./commands/credit.ts')],
+    () => [
+      actionCommand(loadAction('credit.apply')),
+      actionCommand(loadAction('credit.unapply')),
+      import('./commands/credit.ts'),
+    ],
   ],
   dispute: [
     'Open, close and list disputes of invoices',
     () => [
-      actCommand(loadAct('dispute.open')),
-      actCommand(loadAct('dispute.close')),
+      actionCommand(loadAction('dispute.open')),
+      actionCommand(loadAction('dispute.close')),
       listCommand(import('../lists/disputes.ts').then((lists) => lists.disputes)),
     ],
   ],
@@ -96,16 +100,16 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'List, resend and dismiss e-mails of every kind',
     () => [
       listCommand(import('../lists/emails.ts').then((lists) => lists.emails)),
-      actCommand(loadAct('email.resend')),
-      actCommand(loadAct('email.dismiss')),
+      actionCommand(loadAction('email.resend')),
+      actionCommand(loadAction('email.dismiss')),
     ],
   ],
   mail: [
     'Send a test message, and read what mail servers returned',
-    () => [actCommand(loadAct('email.bounces')), import('./commands/mail.ts')],
+    () => [actionCommand(loadAction('email.bounces')), import('./commands/mail.ts')],
   ],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
-  statement: ['E-mail account statements to partners', () => [actCommand(loadAct('statement.send'))]],
+  statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
   report: [
     'Aging, account statement, trial balance, close, coverage, tax',
     () => [
@@ -121,35 +125,35 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   processor: [
     'Import and match balance transactions',
     () => [
-      actCommand(loadAct('processor.import')),
+      actionCommand(loadAction('processor.import')),
       import('./commands/processor/poll.ts'),
-      actCommand(loadAct('processor.match')),
-      actCommand(loadAct('processor.unmatch')),
-      actCommand(loadAct('processor.close')),
-      actCommand(loadAct('processor.reverse')),
+      actionCommand(loadAction('processor.match')),
+      actionCommand(loadAction('processor.unmatch')),
+      actionCommand(loadAction('processor.close')),
+      actionCommand(loadAction('processor.reverse')),
     ],
   ],
   reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
   client: [
     "Manage partners' API credentials",
     () => [
-      actCommand(loadAct('client.create')),
-      actCommand(loadAct('client.rotate')),
-      actCommand(loadAct('client.revoke')),
+      actionCommand(loadAction('client.create')),
+      actionCommand(loadAction('client.rotate')),
+      actionCommand(loadAction('client.revoke')),
       listCommand(import('../lists/clients.ts').then((lists) => lists.clients)),
     ],
   ],
   user: [
     'Invite users, and manage their roles and sessions',
     () => [
-      actCommand(loadAct('user.invite')),
-      actCommand(loadAct('user.link')),
+      actionCommand(loadAction('user.invite')),
+      actionCommand(loadAction('user.link')),
       listCommand(import('../lists/users.ts').then((lists) => lists.users)),
       import('./commands/user.ts'),
-      actCommand(loadAct('user.role')),
-      actCommand(loadAct('user.deactivate')),
+      actionCommand(loadAction('user.role')),
+      actionCommand(loadAction('user.deactivate')),
       listCommand(import('../lists/sessions.ts').then((lists) => lists.sessions)),
-      actCommand(loadAct('user.sign_out')),
+      actionCommand(loadAction('user.sign_out')),
     ],
   ],
   approval: [
@@ -161,15 +165,18 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   work: [
     'List what waits for a person, and assign it',
-    () => [listCommand(import('../lists/work.ts').then((lists) => lists.work)), actCommand(loadAct('work.assign'))],
+    () => [
+      listCommand(import('../lists/work.ts').then((lists) => lists.work)),
+      actionCommand(loadAction('work.assign')),
+    ],
   ],
   webhook: [
     "Send partners' events to their servers",
     () => [
-      actCommand(loadAct('webhook.set')),
-      actCommand(loadAct('webhook.rotate')),
-      actCommand(loadAct('webhook.resume')),
-      actCommand(loadAct('webhook.remove')),
+      actionCommand(loadAction('webhook.set')),
+      actionCommand(loadAction('webhook.rotate')),
+      actionCommand(loadAction('webhook.resume')),
+      actionCommand(loadAction('webhook.remove')),
       import('./commands/webhook.ts'),
       listCommand(import('../lists/webhooks.ts').then((lists) => lists.webhooks)),
     ],
@@ -188,7 +195,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
   purge: ['Delete what has no further use: old keys, unaccepted quotes', () => [import('./commands/purge.ts')]],
-  pause: ['Pause the ledger: nothing closes, is issued, sent or recorded', () => [actCommand(loadAct('ledger.pause'))]],
+  pause: [
+    'Pause the ledger: nothing closes, is issued, sent or recorded',
+    () => [actionCommand(loadAction('ledger.pause'))],
+  ],
   resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
   doctor: ['Say what is wrong with this machine', () => [import('./commands/doctor.ts')]],
   status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
@@ -208,7 +218,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     .configureOutput({ writeOut: (text) => written.push(text), outputError: () => {} })
     .configureHelp({ showGlobalOptions: true, subcommandTerm: termOf, optionDescription: describedOption })
     .exitOverride();
-  const act: Act =
+  const handle: Handler =
     (work) =>
     async (...given) => {
       const output = openOutput(wantsJson, program.opts<{ by?: string }>().by ?? null);
@@ -217,7 +227,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     };
   for (const [name, [summary, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(summary);
-    if (argv.includes(name)) for (const { define } of await Promise.all(load())) define(command, act);
+    if (argv.includes(name)) for (const { define } of await Promise.all(load())) define(command, handle);
   }
 
   try {

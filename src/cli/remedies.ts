@@ -1,6 +1,6 @@
 /** Sentences with what to do, as commands that can be copied. */
-import type { Report } from '../acts/act.ts';
-import { commandOf } from '../acts/remedies.ts';
+import type { Report } from '../actions/action.ts';
+import { commandOf } from '../actions/remedies.ts';
 import type { Finding } from '../findings/finding.ts';
 import type { Remedy } from '../remedy.ts';
 

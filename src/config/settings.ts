@@ -33,7 +33,7 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** By the name of the act, which acts/rules.ts checks. */
+/** By the name of the action, which actions/rules.ts checks. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
@@ -205,7 +205,7 @@ export const settingsSchema = z
     retention: retentionSchema.prefault({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
-    /** Acts that need a second person, by name. */
+    /** Actions that need a second person, by name. */
     approvals: approvalsSchema.default({}),
     /** How long a request for approval can be approved. */
     approvals_expire_days: z.int().min(1).max(366).default(14),

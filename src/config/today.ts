@@ -1,4 +1,4 @@
-/** The date on which an act happens. */
+/** The date on which an action happens. */
 import type { Environment } from './environment.ts';
 import type { Settings } from './settings.ts';
 

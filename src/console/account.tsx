@@ -15,7 +15,7 @@ export const SESSIONS = '/console/settings/sessions';
 
 const OWN: Access = { role: 'viewer', scope: 'partners' };
 
-export function addAccount({ screen, act }: Routes): void {
+export function addAccount({ screen, action }: Routes): void {
   screen(
     '/account',
     OWN,
@@ -25,25 +25,25 @@ export function addAccount({ screen, act }: Routes): void {
     }),
     accountScreen,
   );
-  act('/sign-out', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
+  action('/sign-out', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
     const own = { sessionId: session.session_id, userId: user.user_id };
     await transact((tx) => endSession(tx, context, own));
     return left(session, place, reply);
   });
-  act('/account/sessions/end', OWN, async ({ user, context }, fields, transact) => {
+  action('/account/sessions/end', OWN, async ({ user, context }, fields, transact) => {
     const sessionId = idSent(fields, 'session');
     await transact((tx) => endSession(tx, context, { sessionId, userId: user.user_id }));
     return { to: '/console/account' };
   });
-  act('/account/theme', OWN, async ({ place, reply }, fields) => {
+  action('/account/theme', OWN, async ({ place, reply }, fields) => {
     setTheme(reply, place, THEMES.find((each) => each === fields.get('theme')) ?? null);
     return { to: '/console/account' };
   });
-  act('/account/keys', OWN, async ({ place, reply }, fields) => {
+  action('/account/keys', OWN, async ({ place, reply }, fields) => {
     setKeys(reply, place, fields.get('keys') !== 'off');
     return { to: '/console/account' };
   });
-  act('/account/sign-out-everywhere', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
+  action('/account/sign-out-everywhere', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
     await transact((tx) => signOutUser(tx, context, user.login));
     return left(session, place, reply);
   });
@@ -67,7 +67,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
     place: null,
     title: 'Your account',
     lead: `${user.login} · ${rolesInWords(user.roles)}`,
-    acts: scopeOf(user, 'administrator') === null && (
+    actions: scopeOf(user, 'administrator') === null && (
       <a class="button" href={SESSIONS}>
         Everybody’s sessions
       </a>
@@ -77,7 +77,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
         <Card
           title="Signed in"
           flush
-          acts={
+          actions={
             <Form action="/console/account/sign-out-everywhere" token={reader.formToken} boost={false}>
               <button type="submit">Sign out everywhere</button>
             </Form>

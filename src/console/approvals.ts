@@ -1,10 +1,10 @@
 /** The pages of requests for approval, and the decision on one. */
-import { actOf, approveRequest, endRequest } from '../acts/approve.ts';
-import { LINE } from '../acts/fields.ts';
+import { actionOf, approveRequest, endRequest } from '../actions/approve.ts';
+import { LINE } from '../actions/fields.ts';
 import { DECISIONS } from '../approvals/queries.ts';
 import { refuse } from '../errors/refusals.ts';
 import { approvals } from '../lists/approvals.ts';
-import { doneOf, laterOf } from './acts.ts';
+import { doneOf, laterOf } from './actions.ts';
 import { addList } from './list-route.tsx';
 import type { Access, Routes, Visit } from './route.ts';
 import { approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
@@ -12,7 +12,7 @@ import { approvalHref, approvalScreen, readApproval } from './screens/approvals.
 const READ: Access = { role: 'viewer', scope: 'partners' };
 
 export function addApprovals(routes: Routes): void {
-  const { screen, act } = routes;
+  const { screen, action } = routes;
   addList(routes, '/approvals', { list: approvals, place: 'queue', title: 'Approvals' });
   screen(
     '/approvals/:id',
@@ -21,7 +21,7 @@ export function addApprovals(routes: Routes): void {
     (view, { reader }) => approvalScreen(view, reader),
   );
   // Who may decide is for the request to say: whoever asked withdraws, and another one approves or rejects.
-  act('/approvals/:id', READ, async (visit, fields) => {
+  action('/approvals/:id', READ, async (visit, fields) => {
     const { context, scope } = visit;
     const requestId = idOf(visit);
     const { request } = await context.database.reading((tx) =>
@@ -32,10 +32,10 @@ export function addApprovals(routes: Routes): void {
     if (decision === undefined)
       throw refuse('request_invalid', { problems: [{ path: 'decision', reason: 'is missing' }] });
     if (decision === 'approve') {
-      const act = actOf(request);
-      const report = await approveRequest(context, requestId, { reason, ...laterOf(act, visit) });
+      const action = actionOf(request);
+      const report = await approveRequest(context, requestId, { reason, ...laterOf(action, visit) });
       const input = request.input as Readonly<Record<string, unknown>>;
-      return doneOf(act, visit, report, input, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]);
+      return doneOf(action, visit, report, input, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]);
     }
     if (decision === 'reject' && reason === null) {
       throw refuse('request_invalid', { problems: [{ path: 'reason', reason: 'is needed to reject' }] });

@@ -22,19 +22,19 @@ import { CHECKS_PATH, PACKS_PATH } from './screens/audit-tasks.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 
-export function addAuditTasks(app: FastifyInstance, { act, file }: Routes, shared: Shared): void {
+export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, shared: Shared): void {
   const running = new Set<() => void>();
   app.addHook('onClose', async () => {
     for (const stop of running) stop();
   });
   const start = (kind: TaskKind, taskId: number) => startTask(shared, running, kind, taskId);
-  act(CHECKS_PATH, LEDGER, async (visit, fields, transact) => {
+  action(CHECKS_PATH, LEDGER, async (visit, fields, transact) => {
     if (fields.get('start') !== 'verify') throw missing('start');
     const taskId = await ask(visit, transact, 'verify', {});
     if (taskId !== undefined) start('verify', taskId);
     return { to: `/console${CHECKS_PATH}` };
   });
-  act(PACKS_PATH, LEDGER, async (visit, fields, transact) => {
+  action(PACKS_PATH, LEDGER, async (visit, fields, transact) => {
     const input = exportAsked(fields);
     const taskId = await ask(visit, transact, 'export', input);
     if (taskId !== undefined) start('export', taskId);

@@ -1,6 +1,6 @@
 /** Forms that change something: each carries the token of the reader's session. */
 import type { ComponentChildren } from 'preact';
-import { fileText } from '../acts/fields.ts';
+import { fileText } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 
 export const Form = ({

@@ -87,7 +87,7 @@ export function DataTable<Row>({
             {columns.map(({ heading, number, sort }) => (
               <th scope="col" class={number ? 'num' : undefined} aria-sort={sort?.now}>
                 {heading === '' ? (
-                  <span class="unseen">Acts</span>
+                  <span class="unseen">Actions</span>
                 ) : sort === undefined ? (
                   heading
                 ) : (
@@ -117,13 +117,13 @@ export function DataTable<Row>({
 export function Card({
   title,
   note,
-  acts,
+  actions,
   flush = false,
   children,
 }: {
   title: string;
   note?: ComponentChildren;
-  acts?: ComponentChildren;
+  actions?: ComponentChildren;
   /** Without the inner margin, for tables. */
   flush?: boolean;
   children: ComponentChildren;
@@ -133,7 +133,7 @@ export function Card({
       <header>
         <h2>{title}</h2>
         {note && <p>{note}</p>}
-        {acts && <div class="acts">{acts}</div>}
+        {actions && <div class="actions">{actions}</div>}
       </header>
       {flush ? children : <div class="in">{children}</div>}
     </section>

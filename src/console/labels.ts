@@ -1,6 +1,6 @@
 /** Fields in sentences, as forms call them. */
 import type { z } from 'zod';
-import { fieldsOf } from '../acts/fields.ts';
+import { fieldsOf } from '../actions/fields.ts';
 import { asOption, type NameOf } from '../field-names.ts';
 
 /** `“Reason”`, or `“As: duplicate”`. What stands in capitals for a value, such as ACCOUNT, is what is filled in. */

@@ -1,7 +1,7 @@
 /** The routes of a list: its page, and the same rows as CSV and XLSX. */
 import type { FunctionComponent } from 'preact';
 import type { List } from '../lists/list.ts';
-import type { Seer } from './act-link.tsx';
+import type { Seer } from './action-link.tsx';
 import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
 import type { Place } from './menu.ts';
 import type { Routes } from './route.ts';
@@ -12,13 +12,13 @@ interface Page {
   readonly title: string;
   readonly lead?: string;
   /** Beside the title. */
-  readonly Acts?: FunctionComponent<{ user: Seer }>;
+  readonly Actions?: FunctionComponent<{ user: Seer }>;
   /** Between the title and the filters. */
   readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
-  const { list, place, title, lead, Acts, Above } = page;
+  const { list, place, title, lead, Actions, Above } = page;
   const access = { role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' } as const;
   const href = `/console${path}`;
   screen(
@@ -27,9 +27,9 @@ export function addList({ screen, sheets }: Routes, path: string, page: Page): v
     (tx, { query, ...seen }) => readList(tx, list, query, seen),
     (view, { user }) => ({
       ...{ place, title, lead },
-      acts: (
+      actions: (
         <>
-          {Acts && <Acts user={user} />}
+          {Actions && <Actions user={user} />}
           <ListDownloads view={view} path={href} />
         </>
       ),

@@ -1,7 +1,7 @@
 /** A list of `lists/` as a page of the console or of a partner's place, with its files for spreadsheets. */
 import type { ComponentChildren } from 'preact';
-import { type Field, fieldsOf, inputOfForm, readFields } from '../acts/fields.ts';
-import { ACTS } from '../acts/loaded.ts';
+import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
+import { ACTIONS } from '../actions/loaded.ts';
 import type { Transaction } from '../database/transaction.ts';
 import {
   type Asked,
@@ -18,7 +18,7 @@ import { Amount } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
 import { plural } from '../text.ts';
-import { ActLink, actHref, MoreActs, mayDo, type Seer } from './act-link.tsx';
+import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
@@ -246,8 +246,8 @@ function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; c
       {children}
       <p class="buttons in">
         {actions.map((name) => (
-          <button type="submit" class="small" formaction={actHref(name)}>
-            {ACTS.get(name)?.title}
+          <button type="submit" class="small" formaction={actionHref(name)}>
+            {ACTIONS.get(name)?.title}
           </button>
         ))}
       </p>
@@ -289,14 +289,14 @@ const remediesFor = (list: List, user: Seer): Column<unknown> => ({
     const remedies = list.remedies?.(row) ?? [];
     const [first] = remedies;
     if (remedies.length > 1) {
-      const acts = remedies.map(({ label, action, ...each }) => ({ ...each, name: label, act: action }));
-      return <MoreActs user={user} acts={acts} label="Manage" />;
+      const actions = remedies.map(({ label, action, ...each }) => ({ ...each, name: label, action: action }));
+      return <MoreActions user={user} actions={actions} label="Manage" />;
     }
     return (
       first && (
-        <ActLink user={user} act={first.action} partner={first.partner} input={first.input} tone="small">
+        <ActionLink user={user} action={first.action} partner={first.partner} input={first.input} tone="small">
           {first.label}
-        </ActLink>
+        </ActionLink>
       )
     );
   },

@@ -1,4 +1,4 @@
-/** The frame of every screen: the rail with the places, the search, the title with its acts. */
+/** The frame of every screen: the rail with the places, the search, the title with its actions. */
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
 import type { User } from '../people/roles.ts';
@@ -28,7 +28,7 @@ export interface Screen {
   readonly title: string;
   readonly crumbs?: readonly { readonly name: string; readonly href: string }[];
   readonly lead?: ComponentChildren;
-  readonly acts?: ComponentChildren;
+  readonly actions?: ComponentChildren;
   readonly content: ComponentChildren;
 }
 
@@ -93,7 +93,7 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['j k', 'next and previous row'],
   ['Enter', 'open the row'],
   ['x', 'choose the row'],
-  ['.', 'the first act of the page'],
+  ['.', 'the first action of the page'],
   ['Esc', 'leave a field or this list; else go back up'],
   ['?', 'this list'],
 ];
@@ -245,7 +245,7 @@ const Topbar = ({ reader }: { reader: Reader }) => (
 
 const Soft = ({ children }: { children: ComponentChildren }) => <span class="count">{children}</span>;
 
-const Title = ({ title, crumbs = [], lead, acts }: Omit<Screen, 'place'>) => (
+const Title = ({ title, crumbs = [], lead, actions }: Omit<Screen, 'place'>) => (
   <>
     {crumbs.length > 0 && (
       <nav class="crumbs" aria-label="Where this is">
@@ -260,7 +260,7 @@ const Title = ({ title, crumbs = [], lead, acts }: Omit<Screen, 'place'>) => (
     <div class="title">
       <h1>{title}</h1>
       {lead && <p>{lead}</p>}
-      {acts && <div class="acts">{acts}</div>}
+      {actions && <div class="actions">{actions}</div>}
     </div>
   </>
 );

@@ -1,5 +1,5 @@
 /** What an address asks for, checked before it is read. An empty field asks for nothing. Refusal: argument_invalid. */
-import { SOUGHT_TEXT } from '../acts/fields.ts';
+import { SOUGHT_TEXT } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 import { isDate, isMonth, type Month } from '../month.ts';
 

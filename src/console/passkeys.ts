@@ -35,7 +35,7 @@ const credential = z.looseObject({ id: z.string().min(1).max(1400), response: z.
 const registration = z.strictObject({ name: line(60).min(1), credential });
 const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
 
-export function addPasskeys({ call, act }: Routes, { environment, log }: Shared): void {
+export function addPasskeys({ call, action }: Routes, { environment, log }: Shared): void {
   call('/account/passkeys/options', OWN, async ({ user, place, reader, reply }, _body, transact) => {
     const known = await transact((tx) => readPasskeys(tx, user.user_id));
     const options = await generateRegistrationOptions({
@@ -68,7 +68,7 @@ export function addPasskeys({ call, act }: Routes, { environment, log }: Shared)
     setCookie(reply, place, 'reckoner-sign-in', null);
     return { to: '/console/account' };
   });
-  act('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
+  action('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
     const passkeyId = idSent(fields, 'passkey');
     await transact((tx) => removePasskey(tx, context, { passkeyId, userId: user.user_id }));
     return { to: '/console/account' };

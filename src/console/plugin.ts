@@ -7,7 +7,7 @@ import { httpStatusOf, refuse } from '../errors/refusals.ts';
 import { answerTo } from '../http/problem.ts';
 import type { Shared } from '../http/shared.ts';
 import { addAccount } from './account.tsx';
-import { addActs } from './acts.ts';
+import { addActions } from './actions.ts';
 import { addApprovals } from './approvals.ts';
 import { addAssets } from './assets.ts';
 import { addAuditTasks } from './audit-tasks.ts';
@@ -48,7 +48,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addAccount(routes);
       addPasskeys(routes, shared);
       addScreens(routes, shared);
-      addActs(routes);
+      addActions(routes);
       addApprovals(routes);
       addSessions(routes);
       addQueue(routes);

@@ -1,10 +1,10 @@
-/** The work queue, and taking an item of it: the act `work.assign`, without a page in between. */
-import { readInput, runAct } from '../acts/run.ts';
-import { workAssign } from '../acts/work/assign.ts';
+/** The work queue, and taking an item of it: the action `work.assign`, without a page in between. */
+import { readInput, runAction } from '../actions/run.ts';
+import { workAssign } from '../actions/work/assign.ts';
 import type { Routes } from './route.ts';
 import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
 
-export function addQueue({ screen, act }: Routes): void {
+export function addQueue({ screen, action }: Routes): void {
   screen(
     '/queue',
     { role: 'viewer', scope: 'partners' },
@@ -12,10 +12,10 @@ export function addQueue({ screen, act }: Routes): void {
       readQueue(tx, query, { settings, scope, user, today, now: environment.now().toMillis() }),
     queueScreen,
   );
-  act('/queue', { role: 'finance', scope: 'partners' }, async ({ context }, fields) => {
+  action('/queue', { role: 'finance', scope: 'partners' }, async ({ context }, fields) => {
     const to = fields.get('to');
     const input = readInput(workAssign, { item: fields.get('item') || undefined, ...(to ? { to } : {}) });
-    await runAct(context, workAssign, input);
+    await runAction(context, workAssign, input);
     const [queue, whose, after] = ['queue', 'whose', 'after'].map((name) => fields.get(name));
     return { to: queueHref({ queue, whose, after }) };
   });

@@ -1,6 +1,6 @@
 /** Remedies as links: to acts for those who may do them, and to pages. What only the machine does is a command. */
 import type { Remedy } from '../remedy.ts';
-import { ActLink, type Seer, seesAll, type Whose } from './act-link.tsx';
+import { ActionLink, type Seer, seesAll, type Whose } from './action-link.tsx';
 
 interface Seen {
   readonly user: Seer;
@@ -19,9 +19,9 @@ function One({ remedy, user, partner, tone }: Seen & { remedy: Remedy }) {
   const { label, when } = remedy;
   if ('action' in remedy) {
     return (
-      <ActLink user={user} act={remedy.action} partner={partner} input={remedy.input} tone={tone}>
+      <ActionLink user={user} action={remedy.action} partner={partner} input={remedy.input} tone={tone}>
         {when === undefined ? label : `${label} ${when}`}
-      </ActLink>
+      </ActionLink>
     );
   }
   const { command, page, ofAll } = remedy;

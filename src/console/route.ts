@@ -5,8 +5,8 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
-import type { ActContext } from '../acts/act.ts';
-import { readCheckedSettings } from '../acts/rules.ts';
+import type { ActionContext } from '../actions/action.ts';
+import { readCheckedSettings } from '../actions/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -44,8 +44,8 @@ export interface Visit {
   readonly session: Session;
   /** The partners that this user may see here, or change. */
   readonly scope: Scope;
-  /** Whose acts are recorded as this user's. */
-  readonly context: ActContext;
+  /** Whose actions are recorded as this user's. */
+  readonly context: ActionContext;
   readonly reader: Reader;
   /** `YYYY-MM-DD`. */
   readonly today: string;
@@ -65,7 +65,7 @@ export interface ConsoleFile {
   readonly download?: boolean;
 }
 
-/** Where an act leads: to another page, or to one of its own, such as a preview or what is wrong with the form. */
+/** Where an action leads: to another page, or to one of its own, such as a preview or what is wrong with the form. */
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
@@ -89,13 +89,13 @@ export interface Routes {
     read: (tx: Transaction, visit: Visit) => Promise<ConsoleFile | undefined>,
   ) => void;
   /** A form that was sent. Its transactions are the user's: `transact` sees to it. */
-  readonly act: (
+  readonly action: (
     path: string,
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
   /**
-   * The same, of which fields may be given several times, for acts that see to their transactions themselves. `files`: it may
+   * The same, of which fields may be given several times, for actions that see to their transactions themselves. `files`: it may
    * be sent with files, each as one value (form.tsx).
    */
   readonly form: (
@@ -209,7 +209,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
         return sendFile(reply, found);
       });
     },
-    act(path, access, work) {
+    action(path, access, work) {
       sent(path, access, fieldsOfForm, (visit, fields) => work(visit, fields, transacting(visit)));
     },
     form(path, access, work) {

@@ -14,7 +14,7 @@ import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
-import { actHref } from './act-link.tsx';
+import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
 import { placesOf } from './menu.ts';
@@ -40,8 +40,8 @@ import {
   sheetOfStatement,
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
-import { PartnerActs } from './screens/partners.tsx';
-import { AllPaymentsTab, PaymentActs, paymentsScreen, readPayments } from './screens/payments.tsx';
+import { PartnerActions } from './screens/partners.tsx';
+import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { readSeal, SealTheMonth, sealScreen } from './screens/seals.tsx';
@@ -96,7 +96,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/settings', LEDGER, (tx, { context }) => readSettingsView(tx, context), settingsScreen);
   addList(routes, '/settings/users', {
     ...{ list: users, place: 'settings', title: 'Settings', lead: 'users' },
-    ...{ Acts: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
+    ...{ Actions: InviteUser, Above: () => SettingsMenu({ current: 'users' }) },
   });
   addList(routes, '/settings/clients', {
     ...{ list: clients, place: 'settings', title: 'Settings', lead: 'API clients of all partners' },
@@ -139,10 +139,10 @@ function addPayments(routes: Routes): void {
   );
   addList(routes, '/payments/all', {
     ...{ list: payments, place: 'payments', title: 'Payments' },
-    ...{ Acts: PaymentActs, Above: AllPaymentsTab },
+    ...{ Actions: PaymentActions, Above: AllPaymentsTab },
   });
-  redirect('/payments/import', PARTNERS, () => actHref('payment.import'));
-  redirect('/payments/record', PARTNERS, () => actHref('payment.record'));
+  redirect('/payments/import', PARTNERS, () => actionHref('payment.import'));
+  redirect('/payments/record', PARTNERS, () => actionHref('payment.record'));
   screen(
     '/payments/:exception',
     PARTNERS,
@@ -198,7 +198,7 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
 function addPartners(routes: Routes): void {
   const { screen, file, sheets } = routes;
   const idOf = ({ params }: Visit) => params['id'] ?? '';
-  addList(routes, '/partners', { list: partners, place: 'partners', title: 'Partners', Acts: PartnerActs });
+  addList(routes, '/partners', { list: partners, place: 'partners', title: 'Partners', Actions: PartnerActions });
   screen('/partners/:id', PARTNERS, (tx, visit) => readPartner(tx, idOf(visit), visit), partnerScreen);
   screen(
     '/partners/:id/statement',
@@ -233,7 +233,7 @@ function addAudit(routes: Routes): void {
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
   addList(routes, '/audit/seals', {
     ...{ list: seals, place: 'audit', title: 'Audit', lead: 'seals and their chain' },
-    ...{ Acts: SealTheMonth, Above: () => AuditMenu({ current: 'seals' }) },
+    ...{ Actions: SealTheMonth, Above: () => AuditMenu({ current: 'seals' }) },
   });
   screen(
     '/audit/seals/:kind/:name',

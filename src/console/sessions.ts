@@ -8,18 +8,18 @@ import { readSessionsView, sessionsScreen } from './screens/sessions.tsx';
 
 const ADMINISTRATOR: Access = { role: 'administrator', scope: 'ledger' };
 
-export function addSessions({ screen, act }: Routes): void {
+export function addSessions({ screen, action }: Routes): void {
   screen(
     '/settings/sessions',
     ADMINISTRATOR,
     (tx, { context }) => readSessionsView(tx, context),
     (view, { reader }) => sessionsScreen(view, reader),
   );
-  act('/settings/sessions/end', ADMINISTRATOR, async ({ context }, fields, transact) => {
+  action('/settings/sessions/end', ADMINISTRATOR, async ({ context }, fields, transact) => {
     await transact((tx) => endSession(tx, context, { sessionId: idSent(fields, 'session'), userId: null }));
     return { to: SESSIONS };
   });
-  act('/settings/sessions/passkeys/remove', ADMINISTRATOR, async ({ context }, fields, transact) => {
+  action('/settings/sessions/passkeys/remove', ADMINISTRATOR, async ({ context }, fields, transact) => {
     await transact((tx) => removePasskey(tx, context, { passkeyId: idSent(fields, 'passkey'), userId: null }));
     return { to: SESSIONS };
   });

@@ -48,7 +48,7 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
 /** Without tables, whoever can make them becomes their owner. */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
-export async function refuseUnlessOwner(pool: Queryable, act: 'migrate' | 'restore'): Promise<void> {
+export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore'): Promise<void> {
   const found = await readOwnership(pool);
-  if (found && !found.owns) throw refuse('database_not_owner', { act, login: found.login, owner: found.owner });
+  if (found && !found.owns) throw refuse('database_not_owner', { action, login: found.login, owner: found.owner });
 }

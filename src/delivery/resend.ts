@@ -22,7 +22,7 @@ export async function resendDocument(
   const { document_id: documentId, held_at: since, hold_reason, purpose } = await documentToCorrect(tx, number);
   if (purpose === 'opening') {
     const instead = 'Its partner has it from there. Reminders and account statements list it.';
-    throw refuse('carried_over', { number, act: 'sent', instead, remedies: [] });
+    throw refuse('carried_over', { number, action: 'sent', instead, remedies: [] });
   }
   if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
   const latest = await readDocumentEmail(tx, documentId);

@@ -24,11 +24,11 @@ export async function documentToCorrect(tx: Transaction, number: string): Promis
 export async function invoiceToCorrect(
   tx: Transaction,
   number: string,
-  act: 'credited' | 'written off' | 'reopened' | 'disputed',
+  action: 'credited' | 'written off' | 'reopened' | 'disputed',
 ): Promise<DocumentRow> {
   const invoice = await documentToCorrect(tx, number);
   const { document } = invoice;
-  if (document !== 'invoice') throw refuse('not_an_invoice', { number, document, act });
+  if (document !== 'invoice') throw refuse('not_an_invoice', { number, document, action });
   return invoice;
 }
 
@@ -39,16 +39,16 @@ export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): s
 type Settled = Pick<DocumentRow, 'number' | 'document' | 'currency' | 'amount_paid' | 'credited' | 'written_off'>;
 
 /** Refuses a document that a payment, a credit application or a write-off refers to. */
-export function refuseSettled(document: Settled, act: 'voided' | 'run again'): void {
+export function refuseSettled(document: Settled, action: 'voided' | 'run again'): void {
   const { number, currency } = document;
   const amount = (text: string) => Amount.of(text, currency);
   if (document.document === 'credit_note' && amount(document.credited).isPositive()) {
-    throw refuse('credit_used', { number, used: amount(document.credited).forPeople(), act });
+    throw refuse('credit_used', { number, used: amount(document.credited).forPeople(), action });
   }
   if (!amount(document.amount_paid).isZero()) {
-    throw refuse('payment_applied', { number, amount_paid: amount(document.amount_paid).forPeople(), act });
+    throw refuse('payment_applied', { number, amount_paid: amount(document.amount_paid).forPeople(), action });
   }
   if (amount(document.written_off).isPositive()) {
-    throw refuse('document_written_off', { number, written_off: amount(document.written_off).forPeople(), act });
+    throw refuse('document_written_off', { number, written_off: amount(document.written_off).forPeople(), action });
   }
 }

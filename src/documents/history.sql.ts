@@ -1,11 +1,11 @@
-/** SQL of a document's history: its own acts, and those that mail, delivery and payments report by views of theirs. */
+/** SQL of a document's history: its own actions, and those that mail, delivery and payments report by views of theirs. */
 import { query, type Transaction } from '../database/transaction.ts';
-import type { Act } from './history.ts';
+import type { Action } from './history.ts';
 
 export interface Happening {
   /** ISO instant. */
   readonly at: string;
-  readonly act: Act;
+  readonly action: Action;
   readonly currency: string;
   readonly facts: Readonly<Record<string, string>>;
   readonly claimed_by: string | null;
@@ -85,22 +85,22 @@ const CREDIT_ACTS = `
 export function readHappenings(tx: Transaction, documentId: number): Promise<Happening[]> {
   return query(
     tx,
-    `WITH happenings (rank, at, act, facts, event_id) AS (
+    `WITH happenings (rank, at, action, facts, event_id) AS (
        ${OWN_ACTS}
        UNION ALL
        ${CREDIT_ACTS}
        UNION ALL
-       SELECT rank, at, act, facts, event_id FROM document_email_history WHERE document_id = :documentId
+       SELECT rank, at, action, facts, event_id FROM document_email_history WHERE document_id = :documentId
        UNION ALL
-       SELECT rank, at, act, facts, NULL FROM payment_link_history WHERE document_id = :documentId
+       SELECT rank, at, action, facts, NULL FROM payment_link_history WHERE document_id = :documentId
        UNION ALL
-       SELECT 8, at, act, facts, event_id FROM payment_history WHERE document_id = :documentId
+       SELECT 8, at, action, facts, event_id FROM payment_history WHERE document_id = :documentId
      )
-     SELECT h.at, h.act, h.facts, d.currency, e.claimed_by, e.os_user, e.host
+     SELECT h.at, h.action, h.facts, d.currency, e.claimed_by, e.os_user, e.host
      FROM happenings h
      JOIN documents d ON d.document_id = :documentId
      LEFT JOIN audit_events e ON e.event_id = h.event_id
-     ORDER BY h.at, h.rank, h.event_id, h.act`,
+     ORDER BY h.at, h.rank, h.event_id, h.action`,
     { documentId },
   );
 }

@@ -7,16 +7,16 @@ export interface HistoryLine {
   /** ISO instant. */
   readonly at: string;
   /** What happened, as a fixed word for programs. */
-  readonly act: Act;
+  readonly action: Action;
   /** The same for people. */
   readonly says: string;
   /** Who asked for it: the name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 
-export type Act = keyof typeof SENTENCES;
+export type Action = keyof typeof SENTENCES;
 
-/** One sentence for each act, from the facts that `readHappenings` returns. */
+/** One sentence for each action, from the facts that `readHappenings` returns. */
 const SENTENCES = {
   issued: (f: Facts) =>
     f['carried']
@@ -123,15 +123,15 @@ const CHECKOUT_ENDINGS = {
 /** The history of a document, in the order in which it happened. */
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await readHappenings(tx, documentId);
-  return happenings.map(({ at, act, currency, facts, claimed_by, os_user, host }) => {
+  return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host }) => {
     const shown = { ...facts };
     for (const name of ['amount', 'total', 'charges']) {
       if (shown[name]) shown[name] = Amount.of(shown[name], currency).forPeople();
     }
     return {
       at,
-      act,
-      says: SENTENCES[act](shown),
+      action,
+      says: SENTENCES[action](shown),
       by: os_user === null || host === null ? null : { claimed_by, os_user, host },
     };
   });

@@ -1,7 +1,7 @@
 /**
  * The payment instructions in force: what documents print. They are those of settings.json, taken over by an audit event
  * (`instructions.adopt`) that has all of them; the latest is in force. Without a rule for it in `approvals`, deliveries take
- * the file over by themselves before they print; with one, only the act does. The database refuses a PDF with others.
+ * the file over by themselves before they print; with one, only the action does. The database refuses a PDF with others.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -25,7 +25,7 @@ export async function readInstructionsInForce(tx: Transaction): Promise<AllInstr
 export const instructionsOfFile = (settings: Settings): AllInstructions =>
   settings.file_instructions ?? settings.instructions;
 
-/** Whether only the act takes over what settings.json says. */
+/** Whether only the action takes over what settings.json says. */
 export const needsAdoption = ({ approvals }: Pick<Settings, 'approvals'>): boolean => ADOPTION in approvals;
 
 /** The settings with the instructions in force. Those of the file stay in `file_instructions`. */
@@ -77,6 +77,6 @@ async function adopt(
   return changes;
 }
 
-/** Fields of settings.json that are not in force, because a rule asks for the act. Of settings by `settingsInForce`. */
+/** Fields of settings.json that are not in force, because a rule asks for the action. Of settings by `settingsInForce`. */
 export const instructionsToAdopt = ({ instructions, file_instructions }: Settings): FieldChange[] =>
   file_instructions === undefined ? [] : instructionChanges(instructions, file_instructions);

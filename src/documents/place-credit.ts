@@ -11,7 +11,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { howSettled } from './correctable.ts';
-import { dateOfAct, type IssueContext } from './issue/context.ts';
+import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 import { type DocumentRow, readDocuments } from './queries.ts';
 
@@ -45,8 +45,8 @@ export async function applyCredit(
   if (reason !== undefined) throw refuse('credit_not_applicable', { credit_note: creditNote, number, reason });
   const { currency, partner_id } = invoice;
   const amount = amountToPlace(note, invoice, text);
-  const { today, ...act } = await beginAct(tx, context, 'credit.apply', { creditNote, number, amount });
-  await insertCreditApplications(tx, act, [
+  const { today, ...action } = await beginAction(tx, context, 'credit.apply', { creditNote, number, amount });
+  await insertCreditApplications(tx, action, [
     {
       credit_note_id: note.document_id,
       invoice_id: invoice.document_id,
@@ -75,8 +75,8 @@ export async function unapplyCredit(
   const { currency, partner_id, document_id: invoiceId } = invoice;
   if (isZero(invoice.amount_due)) throw refuse('credit_covers_invoice', { credit_note: creditNote, number });
   const amount = applied.reduce((sum, each) => sum.plus(Amount.of(each.amount, currency)), Amount.zero(currency));
-  const act = await beginAct(tx, context, 'credit.unapply', { creditNote, number, amount });
-  await insertCreditReleases(tx, { ...act, ids: applied.map((each) => each.credit_application_id), invoiceId });
+  const action = await beginAction(tx, context, 'credit.unapply', { creditNote, number, amount });
+  await insertCreditReleases(tx, { ...action, ids: applied.map((each) => each.credit_application_id), invoiceId });
   failpoint('release.recorded');
   return { credit_note: creditNote, number, partner_id, currency, amount: amount.toString() };
 }
@@ -87,13 +87,13 @@ async function readDocument(tx: Transaction, number: string): Promise<DocumentRo
   return document;
 }
 
-async function beginAct(
+async function beginAction(
   tx: Transaction,
   context: IssueContext,
   action: string,
   { creditNote, number, amount }: { creditNote: string; number: string; amount: Amount },
 ): Promise<{ now: string; eventId: number; today: string }> {
-  const today = await dateOfAct(tx, context);
+  const today = await dateOfAction(tx, context);
   const now = context.environment.now().toISO();
   const details = { number, amount: amount.toString(), currency: amount.currency };
   const eventId = await recordEvent(tx, context.actor, { action, subject: creditNote, details, now });

@@ -10,7 +10,7 @@ export interface NewCreditApplication {
   readonly applied_on: string;
 }
 
-export interface CreditAct {
+export interface CreditAction {
   /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
@@ -22,7 +22,7 @@ export interface CreditAct {
  */
 export async function insertCreditApplications(
   tx: Transaction,
-  { now, eventId }: CreditAct,
+  { now, eventId }: CreditAction,
   rows: readonly NewCreditApplication[],
 ): Promise<void> {
   if (rows.length === 0) return;
@@ -65,7 +65,7 @@ export function readCreditOn(
 /** Takes credit back from an invoice, on a day that is not before it was applied. */
 export async function insertCreditReleases(
   tx: Transaction,
-  { now, eventId, today, ids, invoiceId }: CreditAct & { today: string; ids: readonly number[]; invoiceId: number },
+  { now, eventId, today, ids, invoiceId }: CreditAction & { today: string; ids: readonly number[]; invoiceId: number },
 ): Promise<void> {
   await execute(
     tx,

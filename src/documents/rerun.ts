@@ -102,7 +102,7 @@ async function documentToRerun(
     const remedies = [toDo('Reverse it', 'opening.reverse', { numbers: [number] })];
     throw refuse('carried_over', {
       number,
-      act: 'run again',
+      action: 'run again',
       instead: 'A corrected file carries it over again.',
       remedies,
     });

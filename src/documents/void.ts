@@ -11,7 +11,7 @@ import { recordEvent } from '../people/audit-events.ts';
 import { toDo } from '../remedy.ts';
 import { documentToCorrect, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
-import { dateOfAct, type IssueContext } from './issue/context.ts';
+import { dateOfAction, type IssueContext } from './issue/context.ts';
 
 export async function voidDocument(
   tx: Transaction,
@@ -21,10 +21,10 @@ export async function voidDocument(
   const document = await documentToCorrect(tx, number);
   if (document.purpose === 'opening') {
     const remedies = [toDo('Reverse it', 'opening.reverse', { numbers: [number] })];
-    throw refuse('carried_over', { number, act: 'voided', instead: '', remedies });
+    throw refuse('carried_over', { number, action: 'voided', instead: '', remedies });
   }
   refuseSettled(document, 'voided');
-  const today = await dateOfAct(tx, context);
+  const today = await dateOfAction(tx, context);
   const now = context.environment.now().toISO();
   const event = { action: 'invoice.void', subject: number, details: { reason }, now };
   const eventId = await recordEvent(tx, context.actor, event);

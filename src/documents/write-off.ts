@@ -10,7 +10,7 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './corrections.sql.ts';
-import { dateOfAct, type IssueContext } from './issue/context.ts';
+import { dateOfAction, type IssueContext } from './issue/context.ts';
 import type { DocumentRow } from './queries.ts';
 
 interface WriteOffRequest {
@@ -47,6 +47,6 @@ async function begin(
   const [amount, now] = [written.toString(), context.environment.now().toISO()];
   const details = { amount, currency: invoice.currency, reason };
   const eventId = await recordEvent(tx, context.actor, { action, subject: number, details, now });
-  const today = await dateOfAct(tx, context);
+  const today = await dateOfAction(tx, context);
   return { documentId: invoice.document_id, amount, reason, today, now, eventId };
 }

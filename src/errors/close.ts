@@ -185,9 +185,9 @@ export const CLOSE = {
   nothing_to_verify: refused<Record<string, never>>(() =>
     says('The ledger is empty, so there is nothing to verify.', toDo('Import rows', 'ledger.import')),
   ),
-  clock_behind: refused<{ today: string; latest: string; number: string; act: string }>((f) =>
+  clock_behind: refused<{ today: string; latest: string; number: string; action: string }>((f) =>
     says(
-      `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.act} on ${f.latest}. ` +
+      `Today is ${f.today} according to this machine's clock, but ${f.number} was ${f.action} on ${f.latest}. ` +
         'Nothing can be dated before an earlier event. Correct the clock and try again. If this clock is right, one that ' +
         `ran ahead dated ${f.number}: what corrects documents takes ${fieldName('onLatestDate')}, which dates the correction on ` +
         `${f.latest}.`,

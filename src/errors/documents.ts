@@ -99,32 +99,32 @@ export const DOCUMENTS = {
   document_not_void: refused<{ number: string }>(
     (f) => `${f.number} is not void, so it has no void copy. Omit --void-copy to get the PDF that was issued.`,
   ),
-  not_an_invoice: refused<{ number: string; document: string; act: string }>(
-    (f) => `${f.number} is a ${f.document.replace('_', ' ')}. Only an invoice can be ${f.act}.`,
+  not_an_invoice: refused<{ number: string; document: string; action: string }>(
+    (f) => `${f.number} is a ${f.document.replace('_', ' ')}. Only an invoice can be ${f.action}.`,
   ),
   not_of_the_ledger: refused<{ number: string; purpose: string }>(
     (f) =>
       `${f.number} was not issued by a month close (${f.purpose.replace('_', ' ')}), so it cannot be recomputed from ` +
       'ledger rows. Void it and issue a new one.',
   ),
-  payment_applied: refused<{ number: string; amount_paid: string; act: string }>(({ number, ...f }) =>
+  payment_applied: refused<{ number: string; amount_paid: string; action: string }>(({ number, ...f }) =>
     says(
-      `${number} cannot be ${f.act} while a payment of ${f.amount_paid} is applied to it.`,
+      `${number} cannot be ${f.action} while a payment of ${f.amount_paid} is applied to it.`,
       seeDocument('See the payment', number),
       toDo('Unapply it first', 'payment.unapply', { number }),
       toDo('Reduce the invoice', 'invoice.credit', { number }, 'instead'),
     ),
   ),
-  credit_used: refused<{ number: string; used: string; act: string }>((f) =>
+  credit_used: refused<{ number: string; used: string; action: string }>((f) =>
     says(
-      `${f.number} cannot be ${f.act}: ${f.used} of its credit has been used. Take that back, or keep the credit note and ` +
+      `${f.number} cannot be ${f.action}: ${f.used} of its credit has been used. Take that back, or keep the credit note and ` +
         'correct the difference with later rows.',
       toDo('Take it back first', 'credit.unapply', { creditNote: f.number }),
     ),
   ),
-  document_written_off: refused<{ number: string; written_off: string; act: string }>(({ number, ...f }) =>
+  document_written_off: refused<{ number: string; written_off: string; action: string }>(({ number, ...f }) =>
     says(
-      `${number} cannot be ${f.act}: ${f.written_off} of it has been written off.`,
+      `${number} cannot be ${f.action}: ${f.written_off} of it has been written off.`,
       toDo('Undo that first', 'invoice.write_off_undone', { number }),
     ),
   ),

@@ -72,9 +72,9 @@ export const OPENING = {
   comparison_invalid: badInput<{ file: string; problems: readonly LineProblem[] }>(
     (f) => `Nothing was compared: ${f.file} cannot be read.\n${some(f.problems)}\nCorrect the file and compare again.`,
   ),
-  carried_over: refused<{ number: string; act: string; instead: string; remedies: readonly Remedy[] }>((f) =>
+  carried_over: refused<{ number: string; action: string; instead: string; remedies: readonly Remedy[] }>((f) =>
     says(
-      `${f.number} was carried over from the system before, so it cannot be ${f.act}. ${f.instead}`.trimEnd(),
+      `${f.number} was carried over from the system before, so it cannot be ${f.action}. ${f.instead}`.trimEnd(),
       ...f.remedies,
     ),
   ),

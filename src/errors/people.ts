@@ -99,14 +99,14 @@ export const PEOPLE = {
   ),
   approval_expired: refused<{ request_id: number; expires_at: string }>(
     (f) =>
-      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. Whoever asked can do the same act again, which makes a new one.`,
+      `Request ${f.request_id} expired ${minuteOf(f.expires_at)}. Whoever asked can do the same action again, which makes a new one.`,
   ),
   approval_own: refused<{ request_id: number; login: string; is_alone: boolean }>(
     (f) =>
       says(
         `${f.login} made request ${f.request_id}: ` +
           (f.is_alone
-            ? `nobody else can approve it now. ${f.login} can do the same act again, which needs no approval.`
+            ? `nobody else can approve it now. ${f.login} can do the same action again, which needs no approval.`
             : 'another user decides.'),
         toRun('Take it back', `approval withdraw ${f.request_id}`, `/console/approvals/${f.request_id}`),
       ),
@@ -119,7 +119,7 @@ export const PEOPLE = {
   approval_outdated: refused<{ request_id: number; shown: string; now: string }>(
     (f) =>
       `What request ${f.request_id} would do has changed since it was made, so it was not done. ` +
-      `It was: ${f.shown}. It is now: ${f.now}. Whoever asked can do the act again, which makes a new request.`,
+      `It was: ${f.shown}. It is now: ${f.now}. Whoever asked can do the action again, which makes a new request.`,
     409,
   ),
 } as const;

@@ -42,7 +42,7 @@ const CATALOGUE = {
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
-/** Refusals of acts that are a command and a call. */
+/** Refusals of actions that are a command and a call. */
 const BOTH = ['partner_not_connected', 'settlement_invalid'] as const satisfies readonly (keyof typeof SPLITS)[];
 /** Codes that the HTTP side answers with. */
 export type CallRefusalCode = keyof typeof CALLS | (typeof BOTH)[number];

@@ -69,9 +69,9 @@ export const SETUP = {
       `${f.ahead ? 'ahead' : 'behind'}. Nothing was recorded. Correct the clock that is wrong (timedatectl shows whether ` +
       'it is synchronized) and run the command again.',
   ),
-  database_not_owner: refused<{ act: string; login: string; owner: string }>(
+  database_not_owner: refused<{ action: string; login: string; owner: string }>(
     (f) =>
-      `The login ${f.login} cannot ${f.act}: the tables belong to ${f.owner}. Run this command with a DATABASE_URL of ` +
+      `The login ${f.login} cannot ${f.action}: the tables belong to ${f.owner}. Run this command with a DATABASE_URL of ` +
       `${f.owner}.`,
   ),
   database_busy: failed<{ holders: readonly string[]; seconds: number }>(

@@ -27,15 +27,15 @@ export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => 
     requests.flatMap(({ partner_ids }) => partner_ids ?? []),
   );
   return requests.map((request): Finding => {
-    const { request_id, act, subject, requester, reason, requested_at, expires_at } = request;
+    const { request_id, action, subject, requester, reason, requested_at, expires_at } = request;
     const [amount, ...more] = request.preview.amounts;
     const also = more.map((each) => moneyText(each.amount, each.currency)).join(' and ');
     return {
       ...{ item: `approval:${request_id}`, kind: 'approvals', state: 'to approve', tone: 'warn' },
-      ...{ title: `${act} ${subject}`, money: amount ?? null, since: requested_at.slice(0, 10) },
+      ...{ title: `${action} ${subject}`, money: amount ?? null, since: requested_at.slice(0, 10) },
       partners: (request.partner_ids ?? []).map((id) => ({ id, name: names.get(id) ?? id })),
       reason: `${also === '' ? '' : `also ${also}; `}asked by ${requester}${reason === null ? '' : `: ${reason}`}`,
-      urgent: `Request ${request_id} of ${requester} waits for approval until ${minuteOf(expires_at)}: ${act} of ${subject}.`,
+      urgent: `Request ${request_id} of ${requester} waits for approval until ${minuteOf(expires_at)}: ${action} of ${subject}.`,
       remedies: [toRun('Decide on it', `approval show ${request_id}`, `/console/approvals/${request_id}`)],
     };
   });

@@ -73,7 +73,7 @@ type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query
 ) => Promise<unknown>;
 
 /**
- * A call that does one act in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
+ * A call that does one action in a transaction of its own. Its result is the JSON of the answer, or the Content. `before` is
  * what must be done before that transaction begins, and `work` is given its result.
  */
 export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
@@ -111,19 +111,19 @@ export function answerOnce(
   });
 }
 
-/** Checks every call before its act: the caller, the rate limit and the request. */
+/** Checks every call before its action: the caller, the rate limit and the request. */
 export function route<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType>(
   app: FastifyInstance,
   shared: Shared,
   operation: Operation<Params, Body, Query>,
-  act: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
+  action: (call: CallOf<Params, Body, Query>, key: RequestKey | undefined) => Promise<Answer>,
 ): void {
   const { environment, settings } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const caller = request.caller as Caller;
     checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
-    if (operation.act === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
+    if (operation.action === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
     const params = readParams(operation, request);
     const body =
       operation.body === undefined
@@ -134,7 +134,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     const key = request.method === 'POST' ? idempotencyKey(request) : undefined;
     const query = readQuery(operation, request);
     const call = { caller, now: environment.now(), params, body, query } as CallOf<Params, Body, Query>;
-    const answer = await act(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
+    const answer = await action(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
@@ -149,9 +149,9 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   });
 }
 
-function boundFor({ act, file, answer, query }: Operation): BoundName {
-  if (act === 'accepts') return 'acceptances';
-  if (act === 'makes') return file === undefined ? 'changes' : 'uploads';
+function boundFor({ action, file, answer, query }: Operation): BoundName {
+  if (action === 'accepts') return 'acceptances';
+  if (action === 'makes') return file === undefined ? 'changes' : 'uploads';
   if (answer === 'text/csv') return 'rows';
   if (answer === 'application/pdf' || answer === 'application/xml') return 'files';
   return 'limit' in ((query as { shape?: object }).shape ?? {}) ? 'lists' : 'reads';
@@ -163,7 +163,7 @@ async function insideTransaction(
   operation: Operation,
   work: (tx: Transaction) => Promise<Answer>,
 ): Promise<Answer> {
-  if (operation.act === 'reads') return database.reading(work);
+  if (operation.action === 'reads') return database.reading(work);
   try {
     return await database.transaction(work);
   } catch (error) {

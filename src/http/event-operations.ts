@@ -19,7 +19,7 @@ const query = z.strictObject({
 
 export const listEvents: Operation<z.ZodObject<Record<never, never>>, undefined, typeof query> = {
   id: 'listEvents',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/events',
   summary: 'What happened to your quotes and documents',

@@ -18,7 +18,7 @@ export interface Operation<
   readonly description: string;
   /** `documented` by the service's documentation, or this system's `own`. */
   readonly origin: 'documented' | 'own';
-  readonly act: 'reads' | 'makes' | 'accepts';
+  readonly action: 'reads' | 'makes' | 'accepts';
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;

@@ -84,7 +84,7 @@ const requoteExample = (accepted: boolean) => ({
 
 export const createQuote = operation({
   id: 'createQuote',
-  act: 'makes',
+  action: 'makes',
   methods: ['POST'],
   path: '/api/v1/quote',
   summary: 'Generate a quote',
@@ -111,7 +111,7 @@ export const createQuote = operation({
 
 export const readQuote = operation({
   id: 'readQuote',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/quote/{quote_id}',
   summary: 'Read a quote',
@@ -128,7 +128,7 @@ export const readQuote = operation({
 
 export const acceptQuote = operation({
   id: 'acceptQuote',
-  act: 'accepts',
+  action: 'accepts',
   methods: ['GET', 'POST'],
   path: '/api/v1/quote/{quote_id}/accept',
   summary: 'Accept a quote',
@@ -165,7 +165,7 @@ export const acceptQuote = operation({
 
 export const createRequote = operation({
   id: 'createRequote',
-  act: 'makes',
+  action: 'makes',
   methods: ['POST'],
   path: '/api/v1/quote/{quote_id}/requote',
   summary: 'Requote an accepted quote',
@@ -194,7 +194,7 @@ export const createRequote = operation({
 
 export const readRequote = operation({
   id: 'readRequote',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/requote/{requote_id}',
   summary: 'Read a requote',
@@ -211,7 +211,7 @@ export const readRequote = operation({
 
 export const acceptRequote = operation({
   id: 'acceptRequote',
-  act: 'accepts',
+  action: 'accepts',
   methods: ['GET', 'POST'],
   path: '/api/v1/requote/{requote_id}/accept',
   summary: 'Accept a requote',
@@ -249,7 +249,7 @@ export const acceptRequote = operation({
 
 export const reverseQuote = operation({
   id: 'reverseQuote',
-  act: 'makes',
+  action: 'makes',
   methods: ['POST'],
   path: '/api/v1/quote/{quote_id}/reverse',
   summary: 'Reverse an accepted quote',
@@ -293,7 +293,7 @@ export const reverseQuote = operation({
 
 export const listPolicies = operation({
   id: 'listPolicies',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/policies',
   summary: 'Your policies',
@@ -343,7 +343,7 @@ const INVOICE = {
 
 export const listInvoices = operation({
   id: 'listInvoices',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/invoices',
   summary: 'Your invoices, credit notes and statements',
@@ -372,7 +372,7 @@ export const listInvoices = operation({
 });
 
 const ownDocument = {
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   origin: 'own',
   partnerHeader: 'required',

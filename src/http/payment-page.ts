@@ -5,7 +5,7 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { readCheckedSettings } from '../acts/rules.ts';
+import { readCheckedSettings } from '../actions/rules.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';

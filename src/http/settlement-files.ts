@@ -38,7 +38,7 @@ const common = { origin: 'own', partnerHeader: 'required', answer: settlementFil
 export const sendFile = operation({
   ...common,
   id: 'sendSettlementFile',
-  act: 'makes',
+  action: 'makes',
   methods: ['POST'],
   path: '/api/v1/settlement-files',
   summary: 'Send a settlement file',
@@ -60,7 +60,7 @@ export const sendFile = operation({
 export const readFile = operation({
   ...common,
   id: 'readSettlementFile',
-  act: 'reads',
+  action: 'reads',
   methods: ['GET'],
   path: '/api/v1/settlement-files/{sha256}',
   summary: 'What came of a settlement file',

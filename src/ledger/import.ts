@@ -62,8 +62,8 @@ export interface ImportOptions {
   readonly rejects?: string | undefined;
   readonly now: DateTime<true>;
   readonly actor: Actor;
-  /** The act that the rows come from. Absent: the import of the files, with their names and hashes. */
-  readonly act?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
+  /** The action that the rows come from. Absent: the import of the files, with their names and hashes. */
+  readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }
 
@@ -103,7 +103,7 @@ export async function importRows(
     monthsAround(time_zone, utc_month),
   );
   const names = files.map(({ name }) => name);
-  const act = options.act ?? {
+  const action = options.action ?? {
     action: 'ledger.import',
     subject: names.map((name) => basename(name)).join(' '),
     details: {
@@ -113,9 +113,9 @@ export async function importRows(
     },
   };
   const now = options.now.toISO();
-  const details = { ...act.details, accepted: good, totals: await sumGoodRows(tx) };
+  const details = { ...action.details, accepted: good, totals: await sumGoodRows(tx) };
   await lockLedgerShared(tx);
-  const event_id = await recordEvent(tx, options.actor, { ...act, details, now });
+  const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
   const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
   failpoint('import.recorded');
   if (recorded.entries !== good) throw new Error(`${good} rows were good, but ${recorded.entries} were recorded`);

@@ -1,6 +1,6 @@
 /** Requests for a second person's approval: `reckoner approval list`, the console's Approvals. */
 import { z } from 'zod';
-import { flag } from '../acts/fields.ts';
+import { flag } from '../actions/fields.ts';
 import { type RequestRow, readRequests } from '../approvals/queries.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -28,7 +28,7 @@ async function readRows(
 export const requestJson = (request: ListedRequest) => ({
   request_id: request.request_id,
   status: request.status,
-  act: request.act,
+  action: request.action,
   subject: request.subject,
   amounts: request.preview.amounts,
   requested_by: request.requester,
@@ -59,8 +59,8 @@ export const approvals = defineList({
     request_id: { heading: 'Request', type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
     status: { heading: 'Status', type: 'text' },
     standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
-    act: { heading: 'Act', type: 'text' },
-    title: { heading: 'Act', type: 'text', value: ({ preview }) => preview.title },
+    action: { heading: 'Action', type: 'text' },
+    title: { heading: 'Action', type: 'text', value: ({ preview }) => preview.title },
     subject: { heading: 'Subject', type: 'text', cut: true },
     amounts: {
       ...{ heading: 'Amounts', type: 'text', cut: true },
@@ -75,10 +75,10 @@ export const approvals = defineList({
     decision_reason: { heading: 'Reason of the decision', type: 'text' },
   },
   sheet: [
-    ...(['request_id', 'status', 'act', 'subject', 'amounts', 'requested_by', 'requested_at', 'reason'] as const),
+    ...(['request_id', 'status', 'action', 'subject', 'amounts', 'requested_by', 'requested_at', 'reason'] as const),
     ...(['expires_at', 'decided_by', 'decided_at', 'decision_reason'] as const),
   ],
-  terminal: ['request_id', 'status', 'act', 'subject', 'amounts', 'requested_by', 'requested_at'],
+  terminal: ['request_id', 'status', 'action', 'subject', 'amounts', 'requested_by', 'requested_at'],
   page: ['request_id', 'standing', 'title', 'subject', 'requested_by', 'requested_at', 'amounts'],
   key: ({ request_id }) => String(request_id),
   read: readRows,

@@ -1,6 +1,6 @@
 /** Field by field, how the settings and a partner changed: `reckoner settings history` and `reckoner partner history`. */
 import { z } from 'zod';
-import { text } from '../acts/fields.ts';
+import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPartnerChanges } from '../partners/changes.ts';

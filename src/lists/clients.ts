@@ -1,6 +1,6 @@
 /** Partners' API clients, without their secrets: `reckoner client list`, the console's API clients. */
 import { z } from 'zod';
-import { text } from '../acts/fields.ts';
+import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/client-queries.ts';
 import { type Asked, defineList, pageOf } from './list.ts';

@@ -1,6 +1,6 @@
 /** Open disputes of invoices: `reckoner dispute list`. */
 import { z } from 'zod';
-import { disputeJson } from '../acts/dispute.ts';
+import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { Amount } from '../money.ts';

@@ -1,7 +1,7 @@
 /** The e-mails of every kind: `reckoner email list`, and those to a partner in the console. */
 import { z } from 'zod';
-import { emailJson } from '../acts/email.ts';
-import { flag } from '../acts/fields.ts';
+import { emailJson } from '../actions/email.ts';
+import { flag } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, nameOf, readEmails } from '../mail/log.ts';

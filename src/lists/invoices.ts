@@ -1,6 +1,6 @@
 /** All documents: `reckoner invoice list`, the console's Invoices, a partner's own documents. */
 import { z } from 'zod';
-import { choice, date, flag, month, soughtAmount, soughtText, text } from '../acts/fields.ts';
+import { choice, date, flag, month, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';

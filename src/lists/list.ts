@@ -6,7 +6,7 @@
  * in the row and the statement, its entry in `columns`, and its name in each face that shows it.
  */
 import type { z } from 'zod';
-import type { CommandWords } from '../acts/command.ts';
+import type { CommandWords } from '../actions/command.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, moneyText } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';

@@ -3,7 +3,7 @@
  * billed last, and whether it can be reached.
  */
 import { z } from 'zod';
-import { choice, soughtText } from '../acts/fields.ts';
+import { choice, soughtText } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';

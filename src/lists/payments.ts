@@ -1,6 +1,6 @@
 /** All payments: `reckoner payment list`, the console's All payments. */
 import { z } from 'zod';
-import { choice, date, soughtAmount, soughtText, text } from '../acts/fields.ts';
+import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';

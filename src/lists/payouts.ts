@@ -1,6 +1,6 @@
 /** The processor's payouts to the bank: `reckoner payment payouts`. */
 import { z } from 'zod';
-import { payoutJson } from '../acts/payment/payout.ts';
+import { payoutJson } from '../actions/payment/payout.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';

@@ -1,6 +1,6 @@
 /** Every seal, with the one before it and the letter that told the auditor: `reckoner seal letters`, the console's Seals. */
 import { z } from 'zod';
-import { choice } from '../acts/fields.ts';
+import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSealLetters, type SealLetter } from '../reports/seal-letters.ts';
 import { sealTitle } from '../seals/signature.ts';

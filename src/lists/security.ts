@@ -1,6 +1,6 @@
 /** Refused callers, and what changed access: `reckoner security list`. */
 import { z } from 'zod';
-import { date } from '../acts/fields.ts';
+import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents, type SecurityEvent } from '../reports/security.ts';
 import { type Asked, defineList } from './list.ts';

@@ -1,6 +1,6 @@
 /** Who is signed in to the console: `reckoner user sessions`. */
 import { z } from 'zod';
-import { text } from '../acts/fields.ts';
+import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type ListedSession, liveAt, readSessions } from '../people/sessions.ts';
 import { userNamed } from '../people/users.ts';

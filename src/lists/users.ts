@@ -1,4 +1,4 @@
-/** Who may sign in and act, with which roles: `reckoner user list`, the console's Users. No secret is read. */
+/** Who may sign in and action, with which roles: `reckoner user list`, the console's Users. No secret is read. */
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';

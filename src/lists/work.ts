@@ -1,8 +1,8 @@
 /** What waits for a person, and who is responsible for it: `reckoner work list`. The console's queue is a page of its own. */
 import { z } from 'zod';
-import { choice, flag, text } from '../acts/fields.ts';
-import { remediesJson } from '../acts/remedies.ts';
-import { readWork, type WorkItem } from '../acts/work/items.ts';
+import { choice, flag, text } from '../actions/fields.ts';
+import { remediesJson } from '../actions/remedies.ts';
+import { readWork, type WorkItem } from '../actions/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
 import { Amount } from '../money.ts';

@@ -102,7 +102,7 @@ async function takeDayCheckpoint(
   }
 }
 
-/** Delivers these documents and no other. The act that touched them has recorded an event of its own. */
+/** Delivers these documents and no other. The action that touched them has recorded an event of its own. */
 export const deliverNumbers = (
   context: MonthEndContext,
   reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,

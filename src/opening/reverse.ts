@@ -6,7 +6,7 @@
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { voidDocuments } from '../documents/corrections.sql.ts';
-import { dateOfAct, type IssueContext } from '../documents/issue/context.ts';
+import { dateOfAction, type IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { openPaymentContext } from '../payments/context.ts';
@@ -41,7 +41,7 @@ export async function reverseOpening(
   );
   if (used.length > 0) throw refuse('opening_items_used', { items: used });
   if (items.length === 0) return items;
-  const today = await dateOfAct(tx, context);
+  const today = await dateOfAction(tx, context);
   const payments = await openPaymentContext(tx, context, {
     action: 'opening.reverse',
     subject: openingId === undefined ? (numbers ?? []).join(', ').slice(0, 500) : String(openingId),

@@ -28,7 +28,7 @@ export interface Credentials {
 }
 
 /** The actor and the time of a change. */
-export interface Act {
+export interface Action {
   readonly actor: Actor;
   readonly environment: EnvironmentName;
   readonly now: DateTime<true>;
@@ -46,24 +46,24 @@ export async function createClient(
   tx: Transaction,
   partnerId: string,
   { validDays }: { validDays?: number | undefined },
-  act: Act,
+  action: Action,
 ): Promise<Credentials> {
   if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
   const clientId = `c-${randomBytes(12).toString('hex')}`;
-  const now = act.now.toISO();
-  const eventId = await recordEvent(tx, act.actor, {
+  const now = action.now.toISO();
+  const eventId = await recordEvent(tx, action.actor, {
     action: 'client.create',
     subject: clientId,
     details: { partner_id: partnerId, valid_days: validDays ?? null },
     now,
   });
   await insertClient(tx, { clientId, partnerId, eventId, now });
-  const secret = newSecret(act.environment);
+  const secret = newSecret(action.environment);
   await insertSecret(tx, {
     clientId,
     sequence: 1,
     sha256: secretHash(secret),
-    expiresAt: expiry(act.now, validDays),
+    expiresAt: expiry(action.now, validDays),
     previousEndsAt: null,
     eventId,
     now,
@@ -76,29 +76,29 @@ export async function rotateSecret(
   tx: Transaction,
   clientId: string,
   options: { overlapDays: number; validDays?: number | undefined },
-  act: Act,
+  action: Action,
 ): Promise<Rotation> {
   await lockClient(tx, clientId);
-  const now = act.now.toISO();
+  const now = action.now.toISO();
   const client = await clientNamed(tx, clientId, now);
   if (client.revoked_at !== null) throw refuse('client_revoked', { client_id: clientId });
   const [, older] = client.live_secrets;
   if (older !== undefined && options.overlapDays > 0) {
     throw refuse('client_secrets_live', { client_id: clientId, ends_at: older.ends_at ?? '' });
   }
-  const previousEndsAt = act.now.plus({ days: options.overlapDays }).toUTC().toISO();
-  const eventId = await recordEvent(tx, act.actor, {
+  const previousEndsAt = action.now.plus({ days: options.overlapDays }).toUTC().toISO();
+  const eventId = await recordEvent(tx, action.actor, {
     action: 'client.rotate',
     subject: clientId,
     details: { previous_ends_at: previousEndsAt, valid_days: options.validDays ?? null },
     now,
   });
-  const secret = newSecret(act.environment);
+  const secret = newSecret(action.environment);
   await insertSecret(tx, {
     clientId,
     sequence: client.last_sequence + 1,
     sha256: secretHash(secret),
-    expiresAt: expiry(act.now, options.validDays),
+    expiresAt: expiry(action.now, options.validDays),
     previousEndsAt,
     eventId,
     now,
@@ -115,13 +115,13 @@ export async function rotateSecret(
 export async function revokeClient(
   tx: Transaction,
   clientId: string,
-  act: Act,
+  action: Action,
 ): Promise<{ client_id: string; partner_id: string; revoked_at: string }> {
   await lockClient(tx, clientId);
-  const now = act.now.toUTC().toISO();
+  const now = action.now.toUTC().toISO();
   const client = await clientNamed(tx, clientId, now);
   if (client.revoked_at === null) {
-    const eventId = await recordEvent(tx, act.actor, {
+    const eventId = await recordEvent(tx, action.actor, {
       action: 'client.revoke',
       subject: clientId,
       details: { partner_id: client.partner_id },

@@ -19,7 +19,7 @@ export interface PartnerSession extends PartnerContact {
 
 const LINK_MINUTES = 15;
 
-/** Acts of a contact are recorded with its address. */
+/** Actions of a contact are recorded with its address. */
 export const contactAsActor = ({ contact_email }: PartnerContact): Actor => thisProcess('http', contact_email);
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;

@@ -1,5 +1,5 @@
 /**
- * The context in which payments are recorded: one act at a time, under one audit event.
+ * The context in which payments are recorded: one action at a time, under one audit event.
  *
  * Locks are taken in this order: the ledger (shared, so that no month closes and no document is issued or voided), then the
  * payments. A close locks the ledger exclusively and takes no lock on payments, so the two cannot deadlock.
@@ -17,7 +17,7 @@ import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
 /** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;
 
-/** What everything that one act records has in common. */
+/** What everything that one action records has in common. */
 export interface PaymentContext {
   /** ISO instant. */
   readonly now: string;
@@ -34,7 +34,7 @@ export async function lockPayments(tx: Transaction): Promise<void> {
   await takePaymentsLock(tx);
 }
 
-/** Records the audit event of an act. The caller holds the lock on payments, so that what it has read stays true. */
+/** Records the audit event of an action. The caller holds the lock on payments, so that what it has read stays true. */
 export async function openPaymentContext(
   tx: Transaction,
   caller: Caller,
@@ -46,10 +46,10 @@ export async function openPaymentContext(
 }
 
 /**
- * The day that a caller gave for an act, else `otherwise`. A day that is not given is moved to the first day on which the
- * act could happen; a day that is given is refused before it and after today. Refusals: date_in_future, date_too_early.
+ * The day that a caller gave for an action, else `otherwise`. A day that is not given is moved to the first day on which the
+ * action could happen; a day that is given is refused before it and after today. Refusals: date_in_future, date_too_early.
  */
-export function dayOfAct(
+export function dayOfAction(
   caller: Caller,
   given: string | undefined,
   { earliest, what, otherwise }: { earliest: string; what: string; otherwise?: string },
@@ -64,7 +64,7 @@ export function dayOfAct(
   return given;
 }
 
-/** Says where the books enter an act on a later day than its own; undefined where they do not. */
+/** Says where the books enter an action on a later day than its own; undefined where they do not. */
 export function enteredLater(on: string, entryOn: string): string | undefined {
   if (entryOn <= on) return undefined;
   return entryOn.slice(0, 7) > on.slice(0, 7) && entryOn.endsWith('-01')

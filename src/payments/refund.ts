@@ -8,7 +8,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { normalizeReference } from './bank/statement.ts';
-import { type Caller, dayOfAct, lockPayments, openPaymentContext } from './context.ts';
+import { type Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
@@ -45,7 +45,7 @@ export interface Refund {
 export async function refundCredit(tx: Transaction, caller: Caller, request: RefundRequest): Promise<Refund> {
   const { number, method, reference } = request;
   const note = await lockCreditNote(tx, number);
-  const on = dayOfAct(caller, request.on, { earliest: note.issued_on, what: `${number} was issued` });
+  const on = dayOfAction(caller, request.on, { earliest: note.issued_on, what: `${number} was issued` });
   const { document_id: documentId, partner_id, currency, status } = note;
   if (status !== 'open') throw notRefundable(number, status === 'void' ? 'it is void' : 'its credit is used up');
   const amount = (await amountToRefund(tx, note, request)).toString();
@@ -107,7 +107,7 @@ export async function returnRefund(
     throw notRefundable(number, `it has no refund${asked ? ` of ${asked.forPeople()}` : ''} that could be returned`);
   }
   const what = `${number} was refunded`;
-  const returnedOn = dayOfAct(caller, on, { earliest: refund.refunded_on, what });
+  const returnedOn = dayOfAction(caller, on, { earliest: refund.refunded_on, what });
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
     subject: number,

@@ -13,7 +13,7 @@ import { toDo } from '../remedy.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
 import {
   type Caller,
-  dayOfAct,
+  dayOfAction,
   lockPayments,
   openPaymentContext,
   type PaymentContext,
@@ -99,7 +99,7 @@ export async function reversePayment(
   if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
     throw refuse('payment_is_share', { payment_id: state.payment_id });
   }
-  const on = dayOfAct(caller, request.on, {
+  const on = dayOfAction(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
     // Neither was ever a customer's money.

@@ -1,5 +1,5 @@
 /**
- * Audit events: who did what, when and from where. Every act that changes something records its event in the same
+ * Audit events: who did what, when and from where. Every action that changes something records its event in the same
  * transaction, and the facts it makes name the event.
  */
 import { hostname, userInfo } from 'node:os';
@@ -66,7 +66,7 @@ export async function recordEvent(tx: Transaction, actor: Actor, event: AuditEve
   return event_id;
 }
 
-/** Records many events of one act in one statement, in their order. */
+/** Records many events of one action in one statement, in their order. */
 export async function recordEvents(tx: Transaction, actor: Actor, events: readonly AuditEvent[]): Promise<void> {
   if (events.length === 0) return;
   await execute(

@@ -106,7 +106,7 @@ async function provision(
   const details = { name: name ?? login, roles, issuer: identity.issuer };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.provision', subject: login, details, now });
   const userId = await insertUser(tx, { kind: 'person', login, name: name ?? login, now, eventId });
-  await insertRoles(tx, { userId, act: 'grant', roles: roles.map(ofAll), source: 'claim', now, eventId });
+  await insertRoles(tx, { userId, action: 'grant', roles: roles.map(ofAll), source: 'claim', now, eventId });
   await identify(tx, context, (await readActiveUser(tx, login)) as User, identity);
   return login;
 }
@@ -146,8 +146,8 @@ async function syncRoles(
   const now = environment.now().toISO();
   const details = { granted: grant, revoked: revoke };
   const eventId = await recordEvent(tx, actor, { action: 'user.claims', subject: login, details, now });
-  for (const [act, changed] of [['grant', grant] as const, ['revoke', revoke] as const]) {
-    if (changed.length > 0) await insertRoles(tx, { userId, act, roles: changed, source: 'claim', now, eventId });
+  for (const [action, changed] of [['grant', grant] as const, ['revoke', revoke] as const]) {
+    if (changed.length > 0) await insertRoles(tx, { userId, action, roles: changed, source: 'claim', now, eventId });
   }
   await endSessions(tx, { userId, now });
 }

@@ -29,7 +29,7 @@ export async function isPaused(tx: Transaction): Promise<boolean> {
   return paused;
 }
 
-/** Throws `paused` if a pause is open. For acts that would do much before the database refuses them. */
+/** Throws `paused` if a pause is open. For actions that would do much before the database refuses them. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });

@@ -1,11 +1,11 @@
 /**
- * What a user may do: roles, each for all partners or for one. The description of an act says which role it needs (src/acts).
+ * What a user may do: roles, each for all partners or for one. The description of an action says which role it needs (src/actions).
  * Refusal: role_needed.
  */
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from './scope.ts';
 
-/** A viewer reads; whoever has another role reads as well. No role contains another one that acts. */
+/** A viewer reads; whoever has another role reads as well. No role contains another one that actions. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 

@@ -77,7 +77,7 @@ export async function insertRoles(
   tx: Transaction,
   given: {
     userId: number;
-    act: 'grant' | 'revoke';
+    action: 'grant' | 'revoke';
     roles: readonly PresentRole[];
     source: 'administrator' | 'claim';
     now: string;
@@ -86,8 +86,8 @@ export async function insertRoles(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO user_roles (user_id, act, role, partner_id, source, recorded_at, event_id)
-     SELECT :userId, :act, role, partner_id, :source, :now::timestamptz, :eventId
+    `INSERT INTO user_roles (user_id, action, role, partner_id, source, recorded_at, event_id)
+     SELECT :userId, :action, role, partner_id, :source, :now::timestamptz, :eventId
      FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`,
     { ...given, roles: JSON.stringify(given.roles) },
   );

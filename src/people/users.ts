@@ -1,6 +1,6 @@
 /**
  * Users: who they are, their roles, and the end of a user. The first user of an installation is made by the shell; from then
- * on each act is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
+ * on each action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
  * role_needed, role_unchanged, last_administrator.
  */
 
@@ -92,7 +92,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   const eventId = await recordEvent(tx, actor, { action: 'user.invite', subject: login, details, now });
   if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
   const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
-  await insertRoles(tx, { userId, act: 'grant', roles, source: 'administrator', now, eventId });
+  await insertRoles(tx, { userId, action: 'grant', roles, source: 'administrator', now, eventId });
   failpoint('user.invited');
   const user = (await readActiveUser(tx, login)) as User;
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
@@ -137,8 +137,8 @@ export async function changeRoles(
   const now = context.environment.now().toISO();
   const details = { granted: grant, revoked: revoke };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.role', subject: login, details, now });
-  for (const [act, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
-    if (roles.length > 0) await insertRoles(tx, { userId, act, roles, source: 'administrator', now, eventId });
+  for (const [action, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
+    if (roles.length > 0) await insertRoles(tx, { userId, action, roles, source: 'administrator', now, eventId });
   }
   failpoint('user.role_changed');
   if (revoke.length > 0) await refuseWithoutAdministrator(tx, login);

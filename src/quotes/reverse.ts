@@ -64,12 +64,12 @@ export async function reverseQuote(tx: Transaction, wanted: WantedReversal, aske
   };
   const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
   const details = { reversal_id: reversalId, client_id: clientId };
-  const act = { action: 'quote.reverse', subject: quoteId, details };
+  const action = { action: 'quote.reverse', subject: quoteId, details };
   const { accepted, errors } = await importRows(tx, [file], {
     skipInvalid: false,
     now,
     actor: thisProcess('http'),
-    act,
+    action,
   });
   const [error] = errors;
   if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });

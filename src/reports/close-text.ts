@@ -12,7 +12,7 @@ const LISTED = 20;
 
 /** What no second person approves in production, and what none approved because there was none. */
 export function approvalsOf({ approvals, done_alone }: Pick<CloseReport, 'approvals' | 'done_alone'>): string[] {
-  const alone = Object.entries(done_alone).map(([act, count]) => `${act} (${plural(count, 'event')})`);
+  const alone = Object.entries(done_alone).map(([action, count]) => `${action} (${plural(count, 'event')})`);
   return [
     ...(approvals === null ? [] : standing(approvals)),
     ...(alone.length === 0 ? [] : [`done alone, as nobody else could approve: ${alone.join(', ')}`]),

@@ -40,7 +40,7 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'> {
     /** `approvers` of the close before; null for the first. */
     readonly approvers_before: number | null;
   } | null;
-  /** By act, the events since the close before that needed a second person when nobody but their user could approve. */
+  /** By action, the events since the close before that needed a second person when nobody but their user could approve. */
   readonly done_alone: Readonly<Record<string, number>>;
   readonly totals: Readonly<
     Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
@@ -103,8 +103,8 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
                'approvers', e.details->'approvers', 'approvers_of_some', e.details->'approvers_of_some',
                'rules', e.details->'approval_rules', 'approvers_before', before.details->'approvers')
              FROM installation WHERE environment = 'production' AND jsonb_exists(e.details, 'approvers')) AS approvals,
-            (SELECT coalesce(json_object_agg(act, count ORDER BY act), '{}')
-             FROM (SELECT details->'one_person'->>'act' AS act, count(*) FROM audit_events
+            (SELECT coalesce(json_object_agg(action, count ORDER BY action), '{}')
+             FROM (SELECT details->'one_person'->>'action' AS action, count(*) FROM audit_events
                    WHERE jsonb_exists(details, 'one_person') AND event_id <= e.event_id
                      AND event_id > coalesce(before.event_id, 0)
                    GROUP BY 1) AS alone) AS done_alone

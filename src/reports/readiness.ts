@@ -117,7 +117,7 @@ function settingsGaps(settings: Settings, recorded: Settings['we_are'] | null): 
 /** A rule binds while somebody else can approve: one person needs none. */
 function approvalGaps({ approvals }: Settings, { name }: Environment, approvers: readonly object[]): Gap[] {
   const isAsked = name === 'production' || Object.keys(approvals).length > 0;
-  const open = isAsked ? advisedRules(approvers.length).filter((act) => approvals[act] === undefined) : [];
+  const open = isAsked ? advisedRules(approvers.length).filter((action) => approvals[action] === undefined) : [];
   const needs = [
     ...(approvers.length === 2 && approvals['user.deactivate'] !== undefined
       ? ['no rule for user.deactivate, or a third approver: with two, the rule locks both in when one leaves']

@@ -6,7 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 
 export interface WaitingApproval {
   readonly request_id: number;
-  readonly act: string;
+  readonly action: string;
   readonly subject: string;
   readonly requested_by: string;
   /** ISO instants. */
@@ -19,8 +19,8 @@ export async function readWaitingApprovals(tx: Transaction, now: DateTime<true>)
   const open = await readRequests(tx, { undecided: true });
   return open
     .filter((each) => statusOf(each, now.toMillis()) === 'waiting')
-    .map(({ request_id, act, subject, requester, requested_at, expires_at }) => ({
-      ...{ request_id, act, subject, requested_by: requester, requested_at, expires_at },
+    .map(({ request_id, action, subject, requester, requested_at, expires_at }) => ({
+      ...{ request_id, action, subject, requested_by: requester, requested_at, expires_at },
     }))
     .reverse();
 }

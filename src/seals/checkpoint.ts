@@ -117,11 +117,11 @@ async function refuseEarlier(tx: Transaction, context: Installation, previous: C
   const today = dayOf(now.toISO(), context);
   if (previous !== undefined && now < DateTime.fromISO(previous.taken_at)) {
     const number = `checkpoint ${previous.checkpoint_number}`;
-    throw refuse('clock_behind', { today, latest: dayOf(previous.taken_at, context), number, act: 'taken' });
+    throw refuse('clock_behind', { today, latest: dayOf(previous.taken_at, context), number, action: 'taken' });
   }
   const event = await readLastEvent(tx);
   if (event === undefined || today >= dayOf(event.occurred_at, context)) return;
-  const facts = { number: `event ${event.event_id} (${event.action})`, act: 'recorded' };
+  const facts = { number: `event ${event.event_id} (${event.action})`, action: 'recorded' };
   throw refuse('clock_behind', { today, latest: dayOf(event.occurred_at, context), ...facts });
 }
 

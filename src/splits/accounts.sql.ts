@@ -13,7 +13,7 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.processor})`);
 }
 
-/** What the facts of one act have in common. */
+/** What the facts of one action have in common. */
 export interface Recording {
   /** ISO instant. */
   readonly now: string;

@@ -185,7 +185,7 @@ export async function connectedPartner(
     : refuse('partner_unknown', { partner_id: partnerId });
 }
 
-/** Records the event of an act, under the locks: no month closes while what it records is dated. */
+/** Records the event of an action, under the locks: no month closes while what it records is dated. */
 export async function beginRecording(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

@@ -34,7 +34,7 @@ export interface SharePayment {
   }[];
 }
 
-/** A quote that was billed as missing, with the shares that one act has found of it. */
+/** A quote that was billed as missing, with the shares that one action has found of it. */
 export interface BilledQuote {
   readonly partner_id: string;
   readonly quote_id: string;
@@ -51,17 +51,17 @@ export interface BilledQuote {
   readonly numbers: readonly string[];
 }
 
-/** Of the shares that an act has found, those of quotes that were billed as missing, by quote. */
+/** Of the shares that an action has found, those of quotes that were billed as missing, by quote. */
 export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
   return query(
     tx,
-    `WITH of_act AS MATERIALIZED (
+    `WITH of_action AS MATERIALIZED (
        SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.occurred_at
        FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
        WHERE r.event_id = :eventId::bigint
          AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
      ), quotes AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id, currency FROM of_act
+       SELECT DISTINCT partner_id, quote_id, currency FROM of_action
      ), sums AS (
        SELECT q.*,
               (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
@@ -94,7 +94,7 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
                         SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
                           AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
                     ORDER BY r.occurred_at, r.share_allocation_id)
-             FROM of_act r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
+             FROM of_action r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
             coalesce((
               SELECT json_agg(json_build_object(
                        'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id,

@@ -59,7 +59,7 @@ export async function readAccount(
   const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
   if (from !== null && to <= from) {
     const [today, latest] = [to, from].map((each) => each.toISODate() as string) as [string, string];
-    throw refuse('clock_behind', { today, latest, number: account, act: 'read' });
+    throw refuse('clock_behind', { today, latest, number: account, action: 'read' });
   }
   const sum = { read: 0, recorded: 0, matched: 0 };
   let batch: BalanceTransaction[] = [];

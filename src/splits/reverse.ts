@@ -97,7 +97,7 @@ async function record(
   if (rows.length === 0) return { recorded: [], manual_review: unpriced };
   const now = environment.now();
   const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
-  const act = {
+  const action = {
     action: 'processor.reverse',
     subject,
     details: { reversals: rows.map(({ reversal_id }) => reversal_id), accepted: 0 },
@@ -106,10 +106,10 @@ async function record(
     skipInvalid: true,
     now,
     actor,
-    act,
+    action,
   });
   failpoint('processor.reversed');
-  const eventId = report.event_id ?? (await recordEvent(tx, actor, { ...act, now: now.toISO() }));
+  const eventId = report.event_id ?? (await recordEvent(tx, actor, { ...action, now: now.toISO() }));
   const stand = await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));

@@ -21,12 +21,12 @@
     next.scrollIntoView({ block: 'nearest' });
   }
 
-  /** The acts in the title come first, then those of cards and rows, and the button of a form. */
-  function toAct() {
-    const acts = ['.title .acts', '.suggestions form, .card .acts', 'form .buttons, .buttons'].flatMap((where) =>
-      [...document.querySelectorAll(`main :is(${where}) :is(a, button)`)].filter(seen),
+  /** The actions in the title come first, then those of cards and rows, and the button of a form. */
+  function toAction() {
+    const actions = ['.title .actions', '.suggestions form, .card .actions', 'form .buttons, .buttons'].flatMap(
+      (where) => [...document.querySelectorAll(`main :is(${where}) :is(a, button)`)].filter(seen),
     );
-    acts[(acts.indexOf(document.activeElement) + 1) % acts.length]?.focus();
+    actions[(actions.indexOf(document.activeElement) + 1) % actions.length]?.focus();
   }
 
   /** Enter in a field does what the form is for, where another button comes first, such as that of a search. */
@@ -50,7 +50,7 @@
     j: () => move(1),
     k: () => move(-1),
     x: () => document.querySelector('tr.here input[type="checkbox"]')?.click(),
-    '.': toAct,
+    '.': toAction,
     Escape: () => filled() || [...document.querySelectorAll('.crumbs a')].at(-1)?.click(),
   };
 

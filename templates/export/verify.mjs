@@ -188,7 +188,7 @@ const INTERPRETED = {
   openings: 'opening_id cut_over_on',
   opening_totals: 'opening_id currency items invoices credits cash control',
   skipped_numbers: 'series first_sequence last_sequence event_id',
-  user_roles: 'user_role_id user_id act role partner_id source',
+  user_roles: 'user_role_id user_id action role partner_id source',
   user_ends: 'user_id',
   approval_requests: 'request_id requested_by expires_at',
   approval_decisions: 'request_id requested_by decision decided_by recorded_at event_id',
@@ -1464,7 +1464,7 @@ function wasApprover(pack, user, fact, partners) {
   for (const each of pack.of('user_roles'))
     if (each.user_id === user && each.role === 'approver' && each.fact < fact)
       latest.set(`${each.source} ${each.partner_id}`, each);
-  const granted = [...latest.values()].filter(({ act }) => act === 'grant').map((each) => each.partner_id);
+  const granted = [...latest.values()].filter(({ action }) => action === 'grant').map((each) => each.partner_id);
   if (partners === undefined || granted.includes(null)) return granted.length > 0;
   return partners === null ? false : partners.every((each) => granted.includes(each));
 }

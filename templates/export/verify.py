@@ -692,7 +692,7 @@ COLUMNS = {
     "openings": ["opening_id", "cut_over_on"],
     "opening_totals": "opening_id currency items invoices credits cash control".split(),
     "skipped_numbers": "series first_sequence last_sequence event_id".split(),
-    "user_roles": "user_role_id user_id act role partner_id source".split(),
+    "user_roles": "user_role_id user_id action role partner_id source".split(),
     "user_ends": ["user_id"],
     "approval_requests": "request_id requested_by expires_at".split(),
     "approval_decisions": "request_id requested_by decision decided_by recorded_at event_id".split(),
@@ -1608,8 +1608,8 @@ def was_approver(pack, user, fact, partners=NOT_ASKED):
     latest = {}
     for each in pack.facts["user_roles"]:
         if each["user_id"] == user and each["role"] == "approver" and each["fact"] < fact:
-            latest[each["partner_id"], each["source"]] = each["act"]
-    granted = {partner for (partner, _), act in latest.items() if act == "grant"}
+            latest[each["partner_id"], each["source"]] = each["action"]
+    granted = {partner for (partner, _), action in latest.items() if action == "grant"}
     if partners is NOT_ASKED or None in granted:
         return bool(granted)
     return partners is not None and granted.issuperset(partners)

@@ -3,10 +3,10 @@
  * next seal and after it. Each is done here and undone again; the check named beside it must find it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { approveRequest, endRequest } from '../../src/acts/approve.ts';
-import { invoiceHold } from '../../src/acts/invoice/hold.ts';
-import { invoiceVoid } from '../../src/acts/invoice/void.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { approveRequest, endRequest } from '../../src/actions/approve.ts';
+import { invoiceHold } from '../../src/actions/invoice/hold.ts';
+import { invoiceVoid } from '../../src/actions/invoice/void.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -23,8 +23,10 @@ beforeAll(async () => {
   await recordSettingsChanges(world.database, world);
   owner = openOwner(world);
   const rules = { 'invoice.void': { always: true } as const, 'invoice.hold': { always: true } as const };
-  const asked = async (act: typeof invoiceVoid | typeof invoiceHold, number: string) => {
-    const { facts } = await refusalOf(runAct(await as(world, MARA, rules), act, { number, reason: 'wrong price' }));
+  const asked = async (action: typeof invoiceVoid | typeof invoiceHold, number: string) => {
+    const { facts } = await refusalOf(
+      runAction(await as(world, MARA, rules), action, { number, reason: 'wrong price' }),
+    );
     return facts['request_id'] as number;
   };
   await approveRequest(await as(world, LEE), await asked(invoiceHold, 'INV-2026-000001'), QUIET);
@@ -59,64 +61,64 @@ const MARKED = `jsonb_exists(details, 'approval')`;
 const FORGERIES: readonly (readonly [name: string, check: string, ...statements: string[]])[] = [
   [
     'an approval by whoever asked',
-    'acts_approved',
+    'actions_approved',
     ...WITHOUT('approval_decisions', 'approval_by_a_second_person'),
     `UPDATE approval_decisions SET decided_by = requested_by WHERE decision = 'approve'`,
   ],
   [
     'an approval by a user who is no approver',
-    'acts_approved',
+    'actions_approved',
     `UPDATE approval_decisions SET decided_by = ${ID(ADMINISTRATOR)} WHERE decision = 'approve'`,
   ],
   [
     'a rejection that becomes an approval',
-    'acts_approved',
+    'actions_approved',
     `UPDATE approval_decisions SET decision = 'approve' WHERE decision = 'reject'`,
   ],
   [
     'a decision that is another user’s than its event',
-    'acts_approved',
+    'actions_approved',
     `UPDATE audit_events SET user_id = ${ID(ADMINISTRATOR)} WHERE action = 'approval.approve'`,
   ],
   [
-    'an act whose event no longer names its request',
-    'acts_approved',
+    'an action whose event no longer names its request',
+    'actions_approved',
     `UPDATE audit_events SET details = details - 'approval' WHERE action = 'invoice.void' AND ${MARKED}`,
   ],
   [
-    'an act whose event names a request that nobody made',
-    'acts_approved',
+    'an action whose event names a request that nobody made',
+    'actions_approved',
     `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '4711') WHERE action = 'invoice.void' AND ${MARKED}`,
   ],
   [
-    'an act that uses the approval of another one',
-    'acts_approved',
+    'an action that uses the approval of another one',
+    'actions_approved',
     `UPDATE audit_events SET details = jsonb_set(details, '{approval,request}', '1') WHERE action = 'invoice.void' AND ${MARKED}`,
   ],
   [
     'another input after the approval',
-    'acts_approved',
-    `UPDATE approval_requests SET input = jsonb_set(input, '{number}', '"INV-2026-000001"') WHERE act = 'invoice.void'`,
+    'actions_approved',
+    `UPDATE approval_requests SET input = jsonb_set(input, '{number}', '"INV-2026-000001"') WHERE action = 'invoice.void'`,
   ],
   [
-    'another act after the approval',
-    'acts_approved',
-    `UPDATE approval_requests SET act = 'invoice.void' WHERE act = 'invoice.hold'`,
+    'another action after the approval',
+    'actions_approved',
+    `UPDATE approval_requests SET action = 'invoice.void' WHERE action = 'invoice.hold'`,
   ],
   [
     'another preview after the approval',
-    'acts_approved',
-    `UPDATE approval_requests SET preview = jsonb_set(preview, '{amounts,0,amount}', '"1.00"') WHERE act = 'invoice.void'`,
+    'actions_approved',
+    `UPDATE approval_requests SET preview = jsonb_set(preview, '{amounts,0,amount}', '"1.00"') WHERE action = 'invoice.void'`,
   ],
   [
     'a request that is longer valid',
-    'acts_approved',
+    'actions_approved',
     `UPDATE approval_requests SET expires_at = expires_at + interval '1 year'`,
   ],
   [
     'a role of approver that no event granted',
     'facts_have_events',
-    `INSERT INTO user_roles (user_id, act, role, source, recorded_at, event_id)
+    `INSERT INTO user_roles (user_id, action, role, source, recorded_at, event_id)
      SELECT ${ID(ADMINISTRATOR)}, 'grant', 'approver', 'administrator', occurred_at, event_id
      FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
   ],
@@ -134,7 +136,7 @@ const FORGERIES: readonly (readonly [name: string, check: string, ...statements:
      SELECT ${ID(LEE)}, 'https://eve.example', 'eve', occurred_at, event_id
      FROM audit_events WHERE action = 'approval.approve' LIMIT 1`,
   ],
-  ['a rejection removed', 'acts_approved', `DELETE FROM approval_decisions WHERE decision = 'reject'`],
+  ['a rejection removed', 'actions_approved', `DELETE FROM approval_decisions WHERE decision = 'reject'`],
 ];
 
 test('undamaged, verify finds nothing', async () => {
@@ -171,7 +173,7 @@ describe('under a seal', () => {
     ['users', `login = 'eve@issuer.example' WHERE login = '${LEE}'`],
     ['users', `name = 'Eve' WHERE kind = 'program'`],
     ['user_roles', `role = 'approver' WHERE role = 'administrator'`],
-    ['user_roles', `act = 'revoke' WHERE role = 'finance'`],
+    ['user_roles', `action = 'revoke' WHERE role = 'finance'`],
   ])('%s with %s is found', async (table, change) => {
     expect(await found(`UPDATE ${table} SET ${change}`)).toContain('seals_recomputed');
   });

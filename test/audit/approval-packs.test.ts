@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { approveRequest, endRequest } from '../../src/acts/approve.ts';
-import { invoiceHold } from '../../src/acts/invoice/hold.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { approveRequest, endRequest } from '../../src/actions/approve.ts';
+import { invoiceHold } from '../../src/actions/invoice/hold.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { packageRoot } from '../../src/package.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
@@ -20,7 +20,7 @@ const ids = new Map<string, string>();
 beforeAll(async () => {
   world = await openApproving();
   const ask = async (number: string) =>
-    (await refusalOf(runAct(await as(world, MARA), invoiceHold, { number, reason: 'asks' }))).facts['request_id'];
+    (await refusalOf(runAction(await as(world, MARA), invoiceHold, { number, reason: 'asks' }))).facts['request_id'];
   const quiet = { deliver: false, reason: null };
   await approveRequest(await as(world, LEE), Number(await ask('INV-2026-000001')), quiet);
   await endRequest(await as(world, LEE), Number(await ask('INV-2026-000002')), 'reject', 'no');
@@ -79,11 +79,11 @@ const FORGERIES: readonly (readonly [name: string, forge: (pack: Forger) => void
       pack.retell('approval_requests', (row) => Object.assign(row, { expires_at: row['requested_at'] as string })),
   ],
   [
-    'an act that is said to be done by one person while somebody else could approve it',
+    'an action that is said to be done by one person while somebody else could approve it',
     (pack) =>
       pack.retell('audit_events', (row) => {
         const { approval: _, ...details } = JSON.parse(row['details'] as string) as Record<string, unknown>;
-        const alone = { ...details, one_person: { act: 'invoice.hold', partners: ['p-1'] } };
+        const alone = { ...details, one_person: { action: 'invoice.hold', partners: ['p-1'] } };
         if (row['action'] === 'invoice.hold') row['details'] = JSON.stringify(alone);
       }),
   ],

@@ -284,7 +284,7 @@ test.each([
     /line 1 of [A-Z]+-2026-\d+ is missing/,
   ],
   [
-    'another name behind an act',
+    'another name behind an action',
     'events',
     'events.csv',
     changed(/,[^,]*,([^,]*),([^,]*),([^,]*)$/, ',mallory,$1,$2,$3'),

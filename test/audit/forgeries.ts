@@ -537,7 +537,7 @@ const SEALS: readonly Forgery[] = [
   forgery(
     'seals',
     'ledger-csv',
-    'an act without its event',
+    'an action without its event',
     resealed((pack) =>
       pack.rows('sealed/2026-08/audit_events.tsv', (rows) =>
         rows.filter(({ action }) => action !== 'invoice.write_off'),

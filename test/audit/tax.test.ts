@@ -45,10 +45,10 @@ beforeAll(async () => {
   await world.close();
   await world.deliver();
   world.at('2026-08-20T10:00:00Z');
-  const act = correctionsOf(world);
-  await act.voided('INV-2026-000002');
-  await act.rerun('INV-2026-000002');
-  for (const amount of ['3.33', '3.33', '3.34']) await act.credit('INV-2026-000001', amount);
+  const action = correctionsOf(world);
+  await action.voided('INV-2026-000002');
+  await action.rerun('INV-2026-000002');
+  for (const amount of ['3.33', '3.33', '3.34']) await action.credit('INV-2026-000001', amount);
   world.at('2026-09-01T10:00:00Z');
   await world.partners([p3('FR')]);
   await world.rows([

@@ -123,11 +123,11 @@ const failing = (found: Pick<Verification, 'checks'>) =>
 
 /**
  * What these books lack, and which tests have and damage it: time stamps, approvals and their thresholds, openings, tax and
- * e-invoices in test/seals/time-stamps, test/acts/approvals and agreed, test/opening/evidence, test/audit/tax and
+ * e-invoices in test/seals/time-stamps, test/actions/approvals and agreed, test/opening/evidence, test/audit/tax and
  * test/delivery/e-invoices.
  */
 const TESTED_ELSEWHERE = [
-  ...['time_stamps_hold', 'acts_approved', 'acts_compared', 'openings_as_controlled'],
+  ...['time_stamps_hold', 'actions_approved', 'actions_compared', 'openings_as_controlled'],
   ...['taxes_tie', 'tax_payable_ties', 'e_invoices_as_issued'],
 ];
 

@@ -122,7 +122,7 @@ interface Round {
 
 const line = ({ perSecond, p99 }: Round): string => `${Math.round(perSecond)}/s, p99 ${p99.toFixed(1)} ms`;
 
-/** So many acts on all connections, each beginning the next when its last is answered. */
+/** So many actions on all connections, each beginning the next when its last is answered. */
 async function timed(count: number, work: (nth: number, worker: number) => Promise<void>): Promise<Round> {
   const took: number[] = [];
   let next = 0;

@@ -1,8 +1,8 @@
 /** The GET addresses of the console, each with the filters that people use, over objects of the ledger. */
 import type pg from 'pg';
 import { pino } from 'pino';
-import { type Field, fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/loaded.ts';
+import { type Field, fieldsOf } from '../../src/actions/fields.ts';
+import { ACTIONS } from '../../src/actions/loaded.ts';
 import { readEnvironment } from '../../src/config/environment.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
@@ -130,16 +130,16 @@ function questionsOf(path: string, objects: Objects): readonly string[] {
   return questions[path] ?? [];
 }
 
-function actQuestion(path: string, objects: Objects): string {
-  const name = /^\/acts\/(.*)$/.exec(path)?.[1] ?? '';
+function actionQuestion(path: string, objects: Objects): string {
+  const name = /^\/actions\/(.*)$/.exec(path)?.[1] ?? '';
   const value = (field: Field): string | undefined => {
     if (/number|invoice|document/i.test(field.name)) return objects.open;
     if (/partner/i.test(field.name)) return objects.partner;
     if (/payment/i.test(field.name)) return objects.payment;
     return /month/i.test(field.name) ? objects.running : undefined;
   };
-  const act = ACTS.get(name);
-  const given = act === undefined ? [] : fieldsOf(act.input).map((field) => [field.name, value(field)] as const);
+  const action = ACTIONS.get(name);
+  const given = action === undefined ? [] : fieldsOf(action.input).map((field) => [field.name, value(field)] as const);
   return new URLSearchParams(given.flatMap(([key, text]) => (text === undefined ? [] : [[key, text]]))).toString();
 }
 
@@ -159,6 +159,6 @@ export function addressesOf(path: string, objects: Objects): string[] {
       ? [filled]
       : (values[parameter] ?? []).map((value) => path.replace(`:${parameter}`, encodeURIComponent(value)));
   if (own.length === 0) throw new Error(`say in addressesOf what :${parameter} of ${path} is`);
-  if (path.startsWith('/acts/')) return [path, `${path}?${actQuestion(path, objects)}`];
+  if (path.startsWith('/actions/')) return [path, `${path}?${actionQuestion(path, objects)}`];
   return [...own, ...own.flatMap((address) => each(address, questionsOf(path, objects)))];
 }

@@ -172,10 +172,10 @@ test('an invoice is listed and shown with exactly the fields of the contract', a
     await run(['--json', 'invoice', 'list', '--month', '2026-07', '--partner', 'p-1'])
   ).json() as object[];
   const { story, ...shown } = (await run(['--json', 'invoice', 'show', 'INV-2026-000001'])).json() as {
-    story: { act: string; by: { claimed_by: string | null } | null }[];
+    story: { action: string; by: { claimed_by: string | null } | null }[];
   };
   expect(shown).toEqual(listed);
-  expect(story.map(({ act }) => act)).toEqual(['issued', 'linked', 'drawn', 'sending_asked', 'sending']);
+  expect(story.map(({ action }) => action)).toEqual(['issued', 'linked', 'drawn', 'sending_asked', 'sending']);
   expect(story[0]?.by).toEqual({ claimed_by: null, os_user: expect.any(String), host: expect.any(String) });
   const [{ installation_id }] = (await world.sql('SELECT installation_id FROM installation')) as [
     { installation_id: string },

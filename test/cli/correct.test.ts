@@ -226,9 +226,9 @@ test('the audit event has the claimed name, the user and the host', async () => 
     { ...seen, action: 'invoice.rerun', subject: '2026-07' },
   ]);
   const shown = (await run('--json', 'invoice', 'show', INV_1)).json() as {
-    story: { act: string; by: object | null }[];
+    story: { action: string; by: object | null }[];
   };
-  expect(shown.story.find(({ act }) => act === 'written_off')?.by).toMatchObject({ claimed_by: 'Grace' });
+  expect(shown.story.find(({ action }) => action === 'written_off')?.by).toMatchObject({ claimed_by: 'Grace' });
 }, 120_000);
 
 test('a failed delivery exits 4, and the correction stays recorded', async () => {

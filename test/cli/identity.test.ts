@@ -53,7 +53,7 @@ async function eventsOf(work: () => Promise<unknown>): Promise<readonly Event[]>
   );
 }
 
-test('a command that is no act asks for its role as well', async () => {
+test('a command that is no action asks for its role as well', async () => {
   const before = await latest();
   for (const [user, ...args] of [
     [MARA, 'resume'],

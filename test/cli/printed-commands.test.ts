@@ -3,10 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { beforeAll, expect, test } from 'vitest';
-import type { Act as Action } from '../../src/acts/act.ts';
-import { commandText } from '../../src/acts/command.ts';
-import { ACTS } from '../../src/acts/loaded.ts';
-import type { Act } from '../../src/cli/define.ts';
+import { commandText } from '../../src/actions/command.ts';
+import { ACTIONS } from '../../src/actions/loaded.ts';
+import type { Handler } from '../../src/cli/define.ts';
 import { COMMANDS } from '../../src/cli/program.ts';
 import { remediesInSource } from '../support/remedies-in-source.ts';
 
@@ -14,10 +13,10 @@ const ROOT = join(import.meta.dirname, '../..');
 const program = new Command('reckoner').option('--json').option('--by <name>').option('--help').option('--version');
 
 beforeAll(async () => {
-  const act: Act = () => async () => {};
+  const handle: Handler = () => async () => {};
   for (const [name, [, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name);
-    for (const { define } of await Promise.all(load())) define(command, act);
+    for (const { define } of await Promise.all(load())) define(command, handle);
   }
 });
 
@@ -90,7 +89,7 @@ test('every command of a remedy can be copied: it exists, and has its arguments 
   const printed = [
     ...actions.map(({ file, action, fields }) => {
       const known = Object.fromEntries(fields.map((name) => [name, 'VALUE']));
-      return { file, text: commandText(ACTS.get(action) as Action, known) };
+      return { file, text: commandText(ACTIONS.get(action) as NonNullable<ReturnType<typeof ACTIONS.get>>, known) };
     }),
     ...commands.map(({ file, command }) => ({ file, text: `reckoner ${command}` })),
   ];

@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { monthClose } from '../../src/acts/close.ts';
-import { previewAct } from '../../src/acts/run.ts';
+import { monthClose } from '../../src/actions/close.ts';
+import { previewAction } from '../../src/actions/run.ts';
 import { withCommands } from '../../src/cli/remedies.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Refusal } from '../../src/errors/refusals.ts';
@@ -229,18 +229,18 @@ test('a preview shows what is missing, of a running month too, and is not refuse
 test('what a user confirms or approves is refused as the close is, unlike a dry run', async () => {
   await world.rows([row('p-1', '09')]);
   const shown = (month: string, more: object = {}) =>
-    refusalOf(previewAct(world, monthClose, { month: month as Month, ...more }));
+    refusalOf(previewAction(world, monthClose, { month: month as Month, ...more }));
   for (const month of ['2026-09', '2026-10']) {
     const refused = await shown(month);
     expect([month, refused]).toEqual([month, await refusalOf(world.close(month))]);
   }
   expect(
-    (await previewAct({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report,
+    (await previewAction({ ...world, forecast: true }, monthClose, { month: '2026-09' as Month })).report,
   ).toMatchObject({
     text: expect.stringContaining('It does not close by itself.'),
     remedies: [{ action: 'month.close', input: { month: '2026-09', without: ['p-2'] } }],
   });
-  const given = await previewAct(world, monthClose, { month: '2026-09' as Month, without: ['p-2'] });
+  const given = await previewAction(world, monthClose, { month: '2026-09' as Month, without: ['p-2'] });
   expect(given.changes).toContainEqual({ of: '2026-09', field: 'status', before: null, after: 'closed' });
 });
 

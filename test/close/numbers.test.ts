@@ -140,7 +140,7 @@ test('a clock behind the latest document is refused, in a preview too; the same 
   world.at('2026-08-05T03:59:00Z');
   const refusal = {
     code: 'clock_behind',
-    facts: { today: '2026-08-04', latest: '2026-08-05', number: 'INV-2026-000001', act: 'issued' },
+    facts: { today: '2026-08-04', latest: '2026-08-05', number: 'INV-2026-000001', action: 'issued' },
   };
   expect(await refusalOf(world.close('2026-07'))).toEqual(refusal);
   expect(await refusalOf(world.preview('2026-07'))).toEqual(refusal);

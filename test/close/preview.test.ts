@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { monthClose } from '../../src/acts/close.ts';
-import { previewAct } from '../../src/acts/run.ts';
+import { monthClose } from '../../src/actions/close.ts';
+import { previewAction } from '../../src/actions/run.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { documentJson } from '../../src/documents/document.ts';
@@ -218,7 +218,7 @@ test('a document that a rule holds counts once: the preview has as many pending 
     return (ran.json() as { months: { deliveries: object }[] }).months[0]?.deliveries;
   };
   expect(await asked('--dry-run')).toEqual({ sent: 0, pending: 2, held: 3, failed: 0, uncertain: 0 });
-  const shown = await previewAct({ ...world, settings: readSettings(world.environment) }, monthClose, {
+  const shown = await previewAction({ ...world, settings: readSettings(world.environment) }, monthClose, {
     month: '2026-05' as Month,
   });
   expect(shown.report.text).toContain('0 sent, 2 pending, 3 held');

@@ -96,21 +96,21 @@ describe('before the close', () => {
 
 test('closing without the missing feed issues, leads back to the cockpit, and its e-mails follow while it is looked at', async () => {
   const page = await finance.get(EXACT);
-  const form = page.text.slice(page.text.indexOf('action="/console/acts/month.close"'));
+  const form = page.text.slice(page.text.indexOf('action="/console/actions/month.close"'));
   const asked = sentBack(page, form);
   expect(asked).toEqual([
     ['month', '2026-08'],
     ['without', 'p-2'],
   ]);
-  const preview = await finance.post('/console/acts/month.close', [...asked, ['step', 'preview']]);
-  const done = await finance.post('/console/acts/month.close', [...sentBack(preview), ['step', 'confirm']]);
+  const preview = await finance.post('/console/actions/month.close', [...asked, ['step', 'preview']]);
+  const done = await finance.post('/console/actions/month.close', [...sentBack(preview), ['step', 'confirm']]);
   expect([done.status, done.location]).toEqual([303, '/console/close/2026-08']);
   await expect
     .poll(async () => (await finance.get('/console/close/2026-08')).text, { timeout: 20_000, interval: 500 })
     .toMatch(/1 of 1 sent/);
   const { text } = await finance.get('/console/close/2026-08');
   expect(text).not.toContain('hx-trigger');
-  expect(text).toContain('/console/acts/books.close?month=2026-08');
+  expect(text).toContain('/console/actions/books.close?month=2026-08');
 });
 
 test('the sign-off says who closed the month, what keeps its books open, and in the end who closed them', async () => {
@@ -119,12 +119,12 @@ test('the sign-off says who closed the month, what keeps its books open, and in 
   expect(await cockpit('2026-08')).toMatch(/href="\/console\/close\/2026-07">The books of July 2026<\/a> close first/);
   expect(await cockpit('2026-08')).toContain('Not verified since it was closed');
   expect(await cockpit('2026-07')).toContain('The books of July 2026 can be closed');
-  const act = '/console/acts/books.close';
-  const preview = await finance.post(act, [
+  const action = '/console/actions/books.close';
+  const preview = await finance.post(action, [
     ['month', '2026-07'],
     ['step', 'preview'],
   ]);
-  const done = await finance.post(act, [...sentBack(preview), ['step', 'confirm']]);
+  const done = await finance.post(action, [...sentBack(preview), ['step', 'confirm']]);
   expect(done.text).toContain('The books of July 2026 are closed.');
   expect(await cockpit('2026-07')).toMatch(/Books closed by mara@issuer\.example/);
   expect(await cockpit('2026-08')).not.toContain('close first');
@@ -135,7 +135,7 @@ test('the sign-off asks finance to export closed books for the general ledger, o
   expect(await cockpit()).not.toContain('general ledger');
   writeAccounts(world, everyAccount());
   expect(await cockpit()).toMatch(
-    /Not exported for the general ledger<br\/><a href="\/console\/acts\/gl\.export\?month=2026-07">Export<\/a>/,
+    /Not exported for the general ledger<br\/><a href="\/console\/actions\/gl\.export\?month=2026-07">Export<\/a>/,
   );
   expect((await finance.get('/console/close/2026-08')).text).not.toContain('Not exported');
   await world.database.transaction((tx) => exportGl(tx, world, { month: '2026-07' as Month, format: 'xero' }));
@@ -155,12 +155,12 @@ test('a request to close the books is named by the sign-off until it is approved
   const ruled = await serveConsole(world, { approvals: { 'books.close': { always: true } } });
   const mara = await signedIn(ruled, await invite(world, 'mara@issuer.example', { roles: ['finance'] }));
   const lee = await signedIn(ruled, await invite(world, 'lee@issuer.example', { roles: ['approver'] }));
-  const act = '/console/acts/books.close';
-  const preview = await mara.post(act, [
+  const action = '/console/actions/books.close';
+  const preview = await mara.post(action, [
     ['month', '2026-08'],
     ['step', 'preview'],
   ]);
-  await mara.post(act, [...sentBack(preview), ['step', 'confirm']]);
+  await mara.post(action, [...sentBack(preview), ['step', 'confirm']]);
   const waiting = (await mara.get('/console/close/2026-08')).text;
   const [, request = ''] = /approvals\/(\d+)">Request \d+<\/a> of mara@issuer\.example waits/.exec(waiting) ?? [];
   const asked = await lee.get(`/console/approvals/${request}`);
@@ -241,9 +241,9 @@ describe('a close that a second person approves', () => {
     const ruled = await serveConsole(asked, { approvals: { 'month.close': { always: true } } });
     const mara = await signedIn(ruled, await invite(asked, 'mara@issuer.example', { roles: ['finance'] }));
     const lee = await signedIn(ruled, await invite(asked, 'lee@issuer.example', { roles: ['approver'] }));
-    const act = '/console/acts/month.close';
-    const preview = await mara.post(act, { month: '2026-07', step: 'preview' });
-    const waiting = await mara.post(act, [...sentBack(preview), ['step', 'confirm']]);
+    const action = '/console/actions/month.close';
+    const preview = await mara.post(action, { month: '2026-07', step: 'preview' });
+    const waiting = await mara.post(action, [...sentBack(preview), ['step', 'confirm']]);
     expect(waiting.text).toContain('Asked for approval: request 1');
     const approved = await lee.post('/console/approvals/1', { decision: 'approve' });
     expect([approved.status, approved.location]).toEqual([303, '/console/close/2026-07']);

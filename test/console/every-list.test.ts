@@ -49,7 +49,7 @@ beforeAll(async () => {
       tx,
       { environment, settings, actor: asker },
       {
-        ...{ act: 'invoice.release', input: {}, subject: inv(1), partnerIds: [HARBOUR], reason: null },
+        ...{ action: 'invoice.release', input: {}, subject: inv(1), partnerIds: [HARBOUR], reason: null },
         ...{ preview, hash: '0'.repeat(64), userId: asker.user?.user_id ?? 0 },
       },
     );

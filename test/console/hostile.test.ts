@@ -104,8 +104,8 @@ const facts = async () =>
   (await books.sql<{ events: number }>(`SELECT count(*)::int AS events FROM audit_events`))[0]?.events;
 
 describe('finance of one partner', () => {
-  const preview = (act: string, fields: readonly (readonly [string, string])[]) =>
-    lee.post(`/console/acts/${act}`, [...fields, ['step', 'preview']]);
+  const preview = (action: string, fields: readonly (readonly [string, string])[]) =>
+    lee.post(`/console/actions/${action}`, [...fields, ['step', 'preview']]);
   const OUTSIDE =
     'lee@issuer.example has the role finance for some partners only. This concerns others, or does not exist.';
 
@@ -181,9 +181,9 @@ describe('finance of one partner', () => {
     const before = await facts();
     const theirs = { number: other.number, payment: other.payment, client: other.client, email: String(email) };
     for (const of of [theirs, nothing]) {
-      for (const [act, fields] of guesses(of)) {
-        const answer = await preview(act, fields);
-        expect([act, fields, answer.status, alertOf(answer)]).toEqual([act, fields, 422, OUTSIDE]);
+      for (const [action, fields] of guesses(of)) {
+        const answer = await preview(action, fields);
+        expect([action, fields, answer.status, alertOf(answer)]).toEqual([action, fields, 422, OUTSIDE]);
       }
     }
     expect(await facts()).toBe(before);
@@ -191,7 +191,7 @@ describe('finance of one partner', () => {
 
   test('does nothing that is about all partners, or about partners of which one is not theirs', async () => {
     const before = await facts();
-    for (const [act, ...fields] of [
+    for (const [action, ...fields] of [
       ['invoice.rerun', ['month', '2026-07']],
       ['invoice.rerun', ['month', '2026-07'], ['partnerId', 'p-2']],
       ['statement.send', ['month', '2026-07']],
@@ -207,12 +207,12 @@ describe('finance of one partner', () => {
       ],
       ['payment.assign', ['paymentId', own.payment], ['partnerId', 'p-2']],
     ] as [string, ...[string, string][]][]) {
-      const answer = await preview(act, fields);
-      expect([act, answer.status, alertOf(answer)]).toEqual([act, 422, OUTSIDE]);
+      const answer = await preview(action, fields);
+      expect([action, answer.status, alertOf(answer)]).toEqual([action, 422, OUTSIDE]);
     }
     const both = JSON.stringify([partner({ name: 'Mine' }), partner({ partner_id: 'p-2', name: 'Theirs' })]);
     const sent = await lee.upload(
-      '/console/acts/partner.import',
+      '/console/actions/partner.import',
       { step: 'preview' },
       { file: new File([both], 'p.json') },
     );
@@ -251,10 +251,10 @@ describe('text from outside', () => {
     expect(shown).toBeGreaterThan(10);
   });
 
-  test('leads to no act, whatever command it names', async () => {
+  test('leads to no action, whatever command it names', async () => {
     const { text } = await ada.get('/console/queue?queue=disputes');
     expect(text).toContain(COMMAND);
-    expect(text).not.toContain('/console/acts/invoice.write_off');
+    expect(text).not.toContain('/console/actions/invoice.write_off');
   });
 
   test('that is no text, no month or no page is refused within the console, in a sentence', async () => {
@@ -280,19 +280,19 @@ describe('text from outside', () => {
         if (status >= 500) wrong.push(`${status} ${address}`);
       }
     }
-    for (const path of ['/console/acts/nope', '/console/settings/nope']) {
+    for (const path of ['/console/actions/nope', '/console/settings/nope']) {
       const { status, text } = await ada.get(path);
       if (status !== 404 || !text.includes('/console/queue')) wrong.push(path);
     }
     expect(alertOf(await ada.get('/console/invoices?month=soon'))).toContain("'soon' is not a month such as 2026-10");
-    const sent = await ada.post('/console/acts/invoice.void', { number: 'INV\0', reason: '\0', step: 'preview' });
+    const sent = await ada.post('/console/actions/invoice.void', { number: 'INV\0', reason: '\0', step: 'preview' });
     expect(sent.status).toBe(400);
     expect(wrong).toEqual([]);
   });
 
-  test('is text in forms of acts, in what they refuse and in the names of files', async () => {
+  test('is text in forms of actions, in what they refuse and in the names of files', async () => {
     const wrong: string[] = [];
-    for (const route of routes.filter(({ method, path }) => method === 'POST' && path.startsWith('/acts/'))) {
+    for (const route of routes.filter(({ method, path }) => method === 'POST' && path.startsWith('/actions/'))) {
       const path = `/console${route.path}`;
       const filled = await ada.get(
         `${path}?${['number', 'reason', 'item', 'exception', 'account', 'partnerId', 'login', 'name', 'grant'].map((name) => `${name}=${encodeURIComponent(PAYLOAD)}`).join('&')}`,
@@ -309,14 +309,14 @@ describe('text from outside', () => {
         if (RAW.test(text) || status >= 500) wrong.push(`${status} ${path}`);
     }
     const file = new File(['date,amount\n'], PAYLOAD);
-    const named = await ada.upload('/console/acts/payment.import', { step: 'preview' }, { file });
+    const named = await ada.upload('/console/actions/payment.import', { step: 'preview' }, { file });
     if (RAW.test(named.text) || named.status >= 500) wrong.push('payment.import');
     expect(wrong).toEqual([]);
   });
 });
 
 describe('an upload', () => {
-  const importing = '/console/acts/payment.import';
+  const importing = '/console/actions/payment.import';
   const upload = (file: File) => ada.upload(importing, { step: 'preview' }, { file });
 
   test('that is too large is refused before it is read, and so are several that are too large together', async () => {
@@ -345,7 +345,7 @@ describe('an upload', () => {
   });
 
   test('is taken by no form that takes none', async () => {
-    const sent = await ada.upload('/console/acts/invoice.void', { step: 'preview' }, { file: new File(['x'], 'x') });
+    const sent = await ada.upload('/console/actions/invoice.void', { step: 'preview' }, { file: new File(['x'], 'x') });
     expect(sent.status).toBe(403);
   });
 });
@@ -398,8 +398,8 @@ describe('a browser', () => {
       expect(overridden.status).toBe(404);
     }
     expect((await ada.get('/console/account')).status).toBe(200);
-    expect((await nobody.get('/console/acts/invoice.void?step=confirm')).status).toBe(303);
-    await ada.get(`/console/acts/invoice.void?number=${own.number}&reason=x&step=confirm&shown=x`);
+    expect((await nobody.get('/console/actions/invoice.void?step=confirm')).status).toBe(303);
+    await ada.get(`/console/actions/invoice.void?number=${own.number}&reason=x&step=confirm&shown=x`);
     expect(await facts()).toBe(before);
   });
 
@@ -458,10 +458,10 @@ test('the host that a request names is in no link, and in no cookie', async () =
 });
 
 describe('a role that is taken back', () => {
-  test('in the middle of an act keeps the act from being done', async () => {
+  test('in the middle of an action keeps the action from being done', async () => {
     const login = 'soon@issuer.example';
     const soon = await signedIn(served, await invite(books, login, { roles: ['viewer', 'finance'] }));
-    const path = '/console/acts/invoice.write_off';
+    const path = '/console/actions/invoice.write_off';
     const fields = { number: other.number, reason: 'gone' };
     const page = await soon.post(path, { ...fields, step: 'preview' });
     const shown = /name="shown" value="([^"]*)"/.exec(page.text)?.[1] ?? '';

@@ -197,7 +197,7 @@ test('finance asks for a void, and a second person approves it', async () => {
   await approver.page.context().close();
 });
 
-test('finance matches a wire to three invoices less a bank fee in one act, and undoes it in one', async () => {
+test('finance matches a wire to three invoices less a bank fee in one action, and undoes it in one', async () => {
   const keys = await at('noa@issuer.example', { roles: ['finance'] });
   await keys.goTo('p', 'Payments');
   await keys.enter('All payments', 'Payments');

@@ -1,14 +1,14 @@
 /** Every link of the console, followed by every kind of user: none leads to what its reader may not do or see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Act } from '../../src/acts/act.ts';
-import { disputeOpen } from '../../src/acts/dispute.ts';
-import { invoiceCredit } from '../../src/acts/invoice/credit.ts';
-import { invoiceHold } from '../../src/acts/invoice/hold.ts';
-import { invoiceVoid } from '../../src/acts/invoice/void.ts';
-import { invoiceWriteOff } from '../../src/acts/invoice/write-off.ts';
-import { ACTS } from '../../src/acts/loaded.ts';
-import { runAct } from '../../src/acts/run.ts';
-import { webhookSet } from '../../src/acts/webhook.ts';
+import type { Action } from '../../src/actions/action.ts';
+import { disputeOpen } from '../../src/actions/dispute.ts';
+import { invoiceCredit } from '../../src/actions/invoice/credit.ts';
+import { invoiceHold } from '../../src/actions/invoice/hold.ts';
+import { invoiceVoid } from '../../src/actions/invoice/void.ts';
+import { invoiceWriteOff } from '../../src/actions/invoice/write-off.ts';
+import { ACTIONS } from '../../src/actions/loaded.ts';
+import { runAction } from '../../src/actions/run.ts';
+import { webhookSet } from '../../src/actions/webhook.ts';
 import { type PresentRole, type Role, requireRole } from '../../src/people/roles.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ADMINISTRATOR, type Browser, invite, signedIn } from '../support/console.ts';
@@ -26,7 +26,7 @@ const USERS: readonly (readonly [name: string, roles: readonly Role[], partnerId
   ['finance-of-one', ['finance'], OWN],
 ];
 
-/** Acts that are linked beside what waits for them alone. */
+/** Actions that are linked beside what waits for them alone. */
 const WHERE_ONE_WAITS: readonly string[] = [
   'payment.settle', // the receipt of a payout
   'payment.close_exception', // a receipt that may be a duplicate
@@ -55,20 +55,20 @@ beforeAll(async () => {
   world.at('2026-10-15T15:00:00Z');
   const environment = { ...world.environment, webhookKey: 'k'.repeat(64) };
   const context = { ...books.acting, environment, database: world.database };
-  const run = <Input>(act: Act<Input, never, never, never> | Act, input: Input) =>
-    runAct(context, act as Act, input as never, { deliver: false });
+  const run = <Input>(action: Action<Input, never, never, never> | Action, input: Input) =>
+    runAction(context, action as Action, input as never, { deliver: false });
   const documents = await world.documents();
   const numberIn = (currency: string, owner = OWN): string =>
     documents.find((each) => each.partner_id === owner && each.currency === currency)?.number ?? '';
   const reason = 'INV-2026-000001 was wrong';
-  await run(invoiceHold as Act, { number: numberIn('CAD'), reason });
-  await run(disputeOpen as Act, { number: numberIn('CHF'), reason });
-  await run(invoiceWriteOff as Act, { number: numberIn('EUR'), reason });
-  await run(invoiceVoid as Act, { number: numberIn('GBP'), reason });
+  await run(invoiceHold as Action, { number: numberIn('CAD'), reason });
+  await run(disputeOpen as Action, { number: numberIn('CHF'), reason });
+  await run(invoiceWriteOff as Action, { number: numberIn('EUR'), reason });
+  await run(invoiceVoid as Action, { number: numberIn('GBP'), reason });
   await books.record({ number: numberIn('SEK'), currency: 'SEK', amount: '50.00', reference: 'WHOLE' });
-  await run(invoiceCredit as Act, { number: numberIn('SEK'), amount: '5.00', reason });
-  await run(invoiceCredit as Act, { number: numberIn('USD'), amount: '5.00', reason });
-  await run(webhookSet as Act, { partnerId: OWN, url: 'https://partner.example/events' });
+  await run(invoiceCredit as Action, { number: numberIn('SEK'), amount: '5.00', reason });
+  await run(invoiceCredit as Action, { number: numberIn('USD'), amount: '5.00', reason });
+  await run(webhookSet as Action, { partnerId: OWN, url: 'https://partner.example/events' });
   const shared = await books.record({ partnerId: OWN, amount: '9.00', currency: 'USD', reference: 'SHARED' });
   await books.apply(shared.paymentId, numberIn('USD', 'p-2'), '2.00');
   unapplied = (await books.record({ partnerId: OWN, amount: '80.00', currency: 'USD', reference: 'LATER' })).paymentId;
@@ -94,13 +94,13 @@ const text = (html: string) => html.replaceAll('&amp;', '&');
 const shapeOf = ({ pathname, searchParams }: URL): string => `${pathname}?${[...searchParams.keys()].sort().join('&')}`;
 
 interface Crawled {
-  /** Acts that a page links or has a form for, with where. */
-  readonly acts: ReadonlyMap<string, { readonly url: URL; readonly on: string }>;
+  /** Actions that a page links or has a form for, with where. */
+  readonly actions: ReadonlyMap<string, { readonly url: URL; readonly on: string }>;
   readonly refused: readonly string[];
 }
 
 async function crawl(browser: Browser): Promise<Crawled> {
-  const acts = new Map<string, { url: URL; on: string }>();
+  const actions = new Map<string, { url: URL; on: string }>();
   const refused: string[] = [];
   const seen = new Set<string>();
   const next: [path: string, on: string][] = [['/console', 'the rail']];
@@ -110,8 +110,8 @@ async function crawl(browser: Browser): Promise<Crawled> {
     if (page.location !== null) next.push([page.location, path]);
     for (const [, href = ''] of text(page.text).matchAll(/(?:href|action|formaction)="(\/console[^"]*)"/gi)) {
       const url = new URL(href, 'http://console.example');
-      const isAct = url.pathname.startsWith('/console/acts/');
-      if (isAct && !path.startsWith('/console/acts/')) acts.set(href, { url, on: path });
+      const isAction = url.pathname.startsWith('/console/actions/');
+      if (isAction && !path.startsWith('/console/actions/')) actions.set(href, { url, on: path });
       if (seen.has(shapeOf(url)) || /assets|sign-out|\.(csv|xlsx|pdf)$/.test(url.pathname)) continue;
       // A form alone is no page.
       if (!text(page.text).includes(`href="${href}`)) continue;
@@ -120,22 +120,22 @@ async function crawl(browser: Browser): Promise<Crawled> {
     }
   }
   expect(seen.size).toBeGreaterThan(20);
-  return { acts, refused };
+  return { actions, refused };
 }
 
-/** The acts of these that the user may not do: by the role, and by whose things they are. */
+/** The actions of these that the user may not do: by the role, and by whose things they are. */
 async function forbidden(
-  { acts }: Crawled,
+  { actions }: Crawled,
   [name, roles, narrowedTo]: (typeof USERS)[number],
 ): Promise<readonly string[]> {
   const partnerId = narrowedTo ?? null;
   const present: PresentRole[] = roles.map((role) => ({ role, partner_id: partnerId }));
   const user = { user_id: 1, kind: 'person', login: name, name, roles: present } as const;
   const wrong: string[] = [];
-  for (const [href, { url, on }] of acts) {
-    const act = ACTS.get(url.pathname.replace('/console/acts/', ''));
-    if (act === undefined) {
-      wrong.push(`${href} on ${on}: no such act`);
+  for (const [href, { url, on }] of actions) {
+    const action = ACTIONS.get(url.pathname.replace('/console/actions/', ''));
+    if (action === undefined) {
+      wrong.push(`${href} on ${on}: no such action`);
       continue;
     }
     const input = Object.fromEntries(
@@ -145,12 +145,12 @@ async function forbidden(
       ]),
     );
     // What the form asks for is not known yet.
-    const asked = () => books.database.reading((tx) => act.partners(tx, input as never, books as never));
+    const asked = () => books.database.reading((tx) => action.partners(tx, input as never, books as never));
     const partners = await asked().catch(() => ['what the form says']);
     const known =
       partners === 'all' ? undefined : partners.filter((each) => typeof each === 'string' && /^p-/.test(each));
     try {
-      requireRole(user, act.role, known?.length === 0 ? (partnerId === null ? undefined : [partnerId]) : known);
+      requireRole(user, action.role, known?.length === 0 ? (partnerId === null ? undefined : [partnerId]) : known);
     } catch {
       wrong.push(`${href} on ${on}`);
     }
@@ -159,13 +159,15 @@ async function forbidden(
 }
 
 describe.each(USERS.map((user) => [user[0], user] as const))('%s', (name, user) => {
-  test('finds no link that is refused, and no link to an act that is not theirs', { timeout: 400_000 }, async () => {
+  test('finds no link that is refused, and no link to an action that is not theirs', { timeout: 400_000 }, async () => {
     const crawled = await crawl(browsers.get(name) as Browser);
     expect(crawled.refused).toEqual([]);
     expect(await forbidden(crawled, user)).toEqual([]);
     if (name !== 'finance') return;
-    const linked = new Set([...crawled.acts.values()].map(({ url }) => url.pathname.replace('/console/acts/', '')));
-    const missing = [...ACTS.keys()].filter((each) => !linked.has(each) && !WHERE_ONE_WAITS.includes(each));
+    const linked = new Set(
+      [...crawled.actions.values()].map(({ url }) => url.pathname.replace('/console/actions/', '')),
+    );
+    const missing = [...ACTIONS.keys()].filter((each) => !linked.has(each) && !WHERE_ONE_WAITS.includes(each));
     expect(missing).toEqual([]);
   });
 });
@@ -187,7 +189,7 @@ test('what is chosen for a receipt, its fee and its amount stay while more is se
   expect(box(other)).not.toContain('checked');
   expect(found.text).toMatch(/name="fee" value="1.50"/);
   expect(found.text).toMatch(/name="amount" value="3.00"/);
-  const preview = await finance.post('/console/acts/payment.apply', [
+  const preview = await finance.post('/console/actions/payment.apply', [
     ['paymentId', String(unapplied)],
     ['numbers', String(own)],
     ['numbers', String(other)],
@@ -200,10 +202,10 @@ test('what is chosen for a receipt, its fee and its amount stay while more is se
 test('the statement is e-mailed of the month that is shown, or the button says that a month is asked for', async () => {
   const finance = browsers.get('finance') as Browser;
   const month = await finance.get(`/console/partners/${OWN}/statement?from=2026-07-01&as_of=2026-07-31`);
-  expect(text(month.text)).toContain(`/console/acts/statement.send?partnerId=${OWN}&month=2026-07"`);
+  expect(text(month.text)).toContain(`/console/actions/statement.send?partnerId=${OWN}&month=2026-07"`);
   expect(month.text).toContain('E-mail the statement of 2026-07');
   const part = await finance.get(`/console/partners/${OWN}/statement?from=2026-07-03&as_of=2026-07-31`);
-  expect(text(part.text)).toContain(`/console/acts/statement.send?partnerId=${OWN}"`);
+  expect(text(part.text)).toContain(`/console/actions/statement.send?partnerId=${OWN}"`);
   expect(part.text).toContain('E-mail a month’s statement');
 });
 

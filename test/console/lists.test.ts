@@ -94,13 +94,13 @@ test('a page begins with the first of its tabs, and each tab leads to its rows',
   expect(await page('?status=open')).toContain('<a href="/console/invoices">All</a>');
 });
 
-test('ticked rows go to an act as several values of its field', async () => {
+test('ticked rows go to an action as several values of its field', async () => {
   expect(await page('')).toContain('name="numbers" value="INV-2026-000001" aria-label="Select INV-2026-000001"');
   const boxes = async (question: string) => [...(await page(question)).matchAll(/class="tick"/g)].length;
   expect(await boxes('?status=open')).toBeGreaterThan(0);
   expect(await boxes('?status=paid')).toBe(0);
   const form = await finance.get(
-    '/console/acts/payment.apply?numbers=INV-2026-000001&numbers=INV-2026-000002&paymentId=7',
+    '/console/actions/payment.apply?numbers=INV-2026-000001&numbers=INV-2026-000002&paymentId=7',
   );
   expect(form.status).toBe(200);
   expect([...form.text.matchAll(/name="numbers"[^>]*|value="(INV[^"]*)"[^>]*name="numbers"/g)].length).toBeGreaterThan(

@@ -99,10 +99,10 @@ describe('a reader of some partners', () => {
   });
 });
 
-test('one partner shows its open items, its hold and its unapplied cash, each with its act', async () => {
+test('one partner shows its open items, its hold and its unapplied cash, each with its action', async () => {
   const one = await reading((tx) => readPartner(tx, 'p-1', books.seen()));
   expect(one.items.map(({ number }) => number)).toEqual(['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000004']);
-  expect(html(partnerScreen(one, FINANCE))).toContain('href="/console/acts/invoice.release?number=INV-2026-000002"');
+  expect(html(partnerScreen(one, FINANCE))).toContain('href="/console/actions/invoice.release?number=INV-2026-000002"');
   const two = await reading((tx) => readPartner(tx, 'p-2', books.seen()));
   expect(two.unapplied).toMatchObject([{ amount: '3.00', currency: 'EUR', reference: 'UNAPPLIED' }]);
   expect(html(partnerScreen(two, FINANCE))).toContain('href="/console/payments/');

@@ -38,7 +38,7 @@ const sentBack = ({ text }: Page): [string, string][] =>
     .filter(([name]) => name !== 'form_token');
 
 describe('a receipt', () => {
-  test('shows what is open of its payer, and several invoices chosen at once are previewed and paid in one act', async () => {
+  test('shows what is open of its payer, and several invoices chosen at once are previewed and paid in one action', async () => {
     const page = await finance.get(`/console/payments/${known}`);
     expect(page.status).toBe(200);
     for (const number of ['INV-2026-000002', 'INV-2026-000006', 'INV-2026-000010']) {
@@ -50,16 +50,16 @@ describe('a receipt', () => {
       ['numbers', 'INV-2026-000002'],
       ['numbers', 'INV-2026-000010'],
     ];
-    const preview = await finance.post('/console/acts/payment.apply', [...fields, ['step', 'preview']]);
+    const preview = await finance.post('/console/actions/payment.apply', [...fields, ['step', 'preview']]);
     expect(alertOf(preview)).toBe('');
     expect((await books.payment(known)).applications).toEqual([]);
-    const done = await finance.post('/console/acts/payment.apply', [...sentBack(preview), ['step', 'confirm']]);
+    const done = await finance.post('/console/actions/payment.apply', [...sentBack(preview), ['step', 'confirm']]);
     const words = done.text.replaceAll(/<[^>]*>/g, '');
     expect([done.status, words.includes('is applied to INV-2026-000002, INV-2026-000010')]).toEqual([200, true]);
     expect((await books.payment(known)).unapplied).toBe('0.00');
   });
 
-  test('that is applied says to what, with the act that undoes it', async () => {
+  test('that is applied says to what, with the action that undoes it', async () => {
     const { text } = await finance.get(`/console/payments/payment-${known}`);
     expect(text).toContain(`payment.unapply?paymentId=${known}&amp;number=INV-2026-000010`);
     expect(text).toContain('Nothing of it is unapplied');
@@ -75,7 +75,7 @@ describe('a receipt', () => {
     const { status, text } = await finance.get(`/console/payments/${unknown}`);
     expect(status).toBe(200);
     expect(text).toContain('thanks for everything');
-    expect(text).toMatch(/action="\/console\/acts\/payment.assign"/);
+    expect(text).toMatch(/action="\/console\/actions\/payment.assign"/);
   });
 
   test('that may be a duplicate can be reversed as one, or kept', async () => {
@@ -129,13 +129,13 @@ describe('whoever sees only some partners', () => {
     const viewer = await signedIn(served, await invite(books, 'vic@issuer.example', { roles: ['viewer'] }));
     const { status, text } = await viewer.get(`/console/payments/${twice}`);
     expect(status).toBe(200);
-    expect(text).not.toContain('/console/acts/');
-    expect((await viewer.get('/console/invoices/INV-2026-000001')).text).not.toContain('/console/acts/');
+    expect(text).not.toContain('/console/actions/');
+    expect((await viewer.get('/console/invoices/INV-2026-000001')).text).not.toContain('/console/actions/');
   });
 });
 
 describe('a bank file', () => {
-  const PATH = '/console/acts/payment.import';
+  const PATH = '/console/actions/payment.import';
   const fileOf = (text: string, name: string) => new File([text], name);
   const HOSTILE = '../../<b>\u202e\u0007nov.csv';
   const NEXT = `${BANK_FILE.split('\n')[0]}
@@ -170,7 +170,7 @@ describe('a bank file', () => {
     expect(forged.status).toBe(403);
     const viewer = await signedIn(served, await invite(books, 'val@issuer.example', { roles: ['viewer'] }));
     expect((await viewer.upload(PATH, { step: 'preview' }, { file: fileOf(NEXT, 'a.csv') })).status).toBe(403);
-    const path = '/console/acts/invoice.hold';
+    const path = '/console/actions/invoice.hold';
     expect((await finance.upload(path, { step: 'preview' }, { file: fileOf(NEXT, 'a.csv') })).status).toBe(403);
   });
 });

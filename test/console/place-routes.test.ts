@@ -163,7 +163,7 @@ describe('whoever is no contact', () => {
       const page = await browser.get(`/console${path}`);
       expect([path, page.status, page.location?.startsWith('/console/sign-in')]).toEqual([path, 303, true]);
     }
-    expect((await browser.post('/console/acts/invoice.void', { step: 'preview' })).status).toBe(401);
+    expect((await browser.post('/console/actions/invoice.void', { step: 'preview' })).status).toBe(401);
     expect(await state()).toEqual(before);
   });
 });

@@ -3,8 +3,8 @@
  * written down here, so a route that nobody thought about fails.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Field, fieldsOf } from '../../src/acts/fields.ts';
-import { ACTS } from '../../src/acts/loaded.ts';
+import { type Field, fieldsOf } from '../../src/actions/fields.ts';
+import { ACTIONS } from '../../src/actions/loaded.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
 import { type Books, booksOf } from '../payments/books.ts';
@@ -30,7 +30,7 @@ const LEDGER =
   /^\/(close(\/:month(\/preview)?)?|reports\/(trial-balance|general-ledger)(\.\w+|\/.*)?|audit\/(seals|checks|settings|packs).*|settings(\/[\w.]+)?)$/;
 /** Of administrators, whatever the method. */
 const ADMINISTRATORS = /^\/settings\/sessions/;
-/** Who may send a form, besides those of the acts. */
+/** Who may send a form, besides those of the actions. */
 const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/(sign-out|account\/.*|audit\/(checks|packs))$/, 'viewer'],
   [/^\/(queue|payments(\/.*)?)$/, 'finance'],
@@ -39,8 +39,8 @@ const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
 ];
 
 function neededFor({ method, path }: Route): { role: Role; ledger: boolean } {
-  const act = /^\/acts\/(.*)$/.exec(path)?.[1];
-  if (act !== undefined) return { role: ACTS.get(act)?.role ?? 'viewer', ledger: false };
+  const action = /^\/actions\/(.*)$/.exec(path)?.[1];
+  if (action !== undefined) return { role: ACTIONS.get(action)?.role ?? 'viewer', ledger: false };
   if (path === '/close/:month/preview') return { role: 'finance', ledger: true };
   if (ADMINISTRATORS.test(path)) return { role: 'administrator', ledger: true };
   if (method === 'GET') return { role: 'viewer', ledger: LEDGER.test(path) };
@@ -229,17 +229,19 @@ describe('sending a form', () => {
   });
 
   test.each(byName.filter(([, { narrowed }]) => narrowed))(
-    '%s changes nothing of another partner by an act, and learns nothing of it',
+    '%s changes nothing of another partner by an action, and learns nothing of it',
     async (_name, reader) => {
       const before = await state();
-      for (const act of ACTS.values()) {
-        const fields = Object.fromEntries(fieldsOf(act.input).map(({ name, ...field }) => [name, guess(name, field)]));
-        const { status, text } = await browserOf(reader).post(`/console/acts/${act.name}`, {
+      for (const action of ACTIONS.values()) {
+        const fields = Object.fromEntries(
+          fieldsOf(action.input).map(({ name, ...field }) => [name, guess(name, field)]),
+        );
+        const { status, text } = await browserOf(reader).post(`/console/actions/${action.name}`, {
           ...fields,
           step: 'preview',
         });
         const told = text.replaceAll(/value="[^"]*"/g, '').match(SECRETS)?.[0];
-        expect([act.name, status, told]).toEqual([act.name, act.role === reader.role ? 422 : 403, undefined]);
+        expect([action.name, status, told]).toEqual([action.name, action.role === reader.role ? 422 : 403, undefined]);
       }
       expect(await state()).toEqual(before);
     },

@@ -82,7 +82,7 @@ test('a harmless file of that size is refused', async () => {
   const browser = browsers.get(FINANCE) as Browser;
   harmless = await longestWait(async () => {
     const file = new File(['x'.repeat(3_900_000)], 'a.dat');
-    const page = await browser.upload('/console/acts/payment.import', { step: 'preview' }, { file });
+    const page = await browser.upload('/console/actions/payment.import', { step: 'preview' }, { file });
     expect([page.status, alertOf(page)]).toEqual([422, expect.stringContaining('Cannot recognize the format')]);
   });
 });
@@ -107,11 +107,15 @@ test.each([
 ] as const)(
   '%s: others are answered meanwhile',
   { timeout: 120_000 },
-  async (_, login, act, fields, field, name, text) => {
+  async (_, login, action, fields, field, name, text) => {
     const browser = browsers.get(login) as Browser;
     const wait = await longestWait(async () => {
       const file = new File([text], name);
-      const page = await browser.upload(`/console/acts/${act}`, { step: 'preview', ...fields }, { [field]: file });
+      const page = await browser.upload(
+        `/console/actions/${action}`,
+        { step: 'preview', ...fields },
+        { [field]: file },
+      );
       // A message that is no report is passed over, as in a mailbox.
       if (text.startsWith('From x\nFrom')) expect(page.status).toBe(200);
       else expect([page.status, alertOf(page)]).toEqual([422, expect.stringMatching(/\S/)]);
@@ -137,7 +141,7 @@ test('a reading that stops is refused as that, and the next upload is read', { t
   const browser = browsers.get(FINANCE) as Browser;
   const upload = () =>
     browser.upload(
-      '/console/acts/payment.import',
+      '/console/actions/payment.import',
       { step: 'preview' },
       { file: new File(['x'.repeat(100_000)], 'a.dat') },
     );

@@ -20,9 +20,9 @@ import { has, needs } from '../support/tools.ts';
 let books: Books;
 let served: Served;
 let browser: Browser;
-/** The addresses of all screens. Forms of acts are alike: some stand for all. */
+/** The addresses of all screens. Forms of actions are alike: some stand for all. */
 const screens: string[] = [];
-const ACTS = /^\/acts\/(invoice\.void|payment\.apply|client\.create|user\.role|close)$/;
+const ACTIONS = /^\/actions\/(invoice\.void|payment\.apply|client\.create|user\.role|close)$/;
 
 const BANK_FILE = `date,amount,currency,account,bank_reference,text,payer,payer_account
 2026-10-02,61.10,USD,000123456789,CSV-0009,thanks for everything,Nobody We Know,ACC-NOBODY
@@ -71,7 +71,7 @@ function isScreen(route: Route): boolean {
   const { method, path } = route;
   if (method !== 'GET' || isOpen(route) || isMoved(route) || /\.(csv|xlsx|pdf|xml|zip)$|:file$/.test(path))
     return false;
-  return !path.startsWith('/acts/') || ACTS.test(path);
+  return !path.startsWith('/actions/') || ACTIONS.test(path);
 }
 
 let visitors = 0;
@@ -158,7 +158,7 @@ describe('with the keyboard alone', () => {
 
     await tabTo(page, 'Void');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/console\/acts\/invoice\.void/);
+    await page.waitForURL(/\/console\/actions\/invoice\.void/);
     await tabTo(page, 'Reason');
     await page.keyboard.type('Sent twice');
     await page.keyboard.press('Enter');
@@ -182,10 +182,10 @@ describe('with the keyboard alone', () => {
   });
 });
 
-test('an act is done without JavaScript by the same form', async () => {
+test('an action is done without JavaScript by the same form', async () => {
   const { page } = await open({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
   const { number = '' } = (await books.documents()).find(({ balance }) => balance === '750.25') ?? {};
-  await page.goto(`${served.url}/console/acts/invoice.hold?number=${number}`);
+  await page.goto(`${served.url}/console/actions/invoice.hold?number=${number}`);
   await page.getByLabel('Reason').fill('ask the festival');
   await page.getByRole('button', { name: 'See what it does' }).click();
   await page.locator('button[value="confirm"]').click();
@@ -198,7 +198,7 @@ test('the preview of a close computes itself, and without JavaScript when it is 
   const computed = (page: Page) => page.getByRole('heading', { name: 'Against the month before' }).waitFor();
   const toPreview = async ({ page }: Opened) => {
     await page.goto(`${served.url}/console/close`);
-    await page.locator('.title .acts a[href$="/preview"]').click();
+    await page.locator('.title .actions a[href$="/preview"]').click();
     return page;
   };
   const opened = await open();
@@ -229,7 +229,7 @@ test('on paper a table stays a table, in ink, without what is pressed', async ()
   await page.emulateMedia({ media: 'print' });
   expect(await headings.isVisible()).toBe(true);
   expect(await page.evaluate('getComputedStyle(document.body).color')).toBe('rgb(22, 25, 29)');
-  for (const pressed of ['.rail', '.topbar', '.tabs', '.filters', '.acts']) {
+  for (const pressed of ['.rail', '.topbar', '.tabs', '.filters', '.actions']) {
     expect([pressed, await page.locator(pressed).first().isVisible()]).toEqual([pressed, false]);
   }
   await page.context().close();

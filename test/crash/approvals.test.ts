@@ -1,6 +1,6 @@
 /**
  * kill -9 around approvals and the people who decide: a request is made once and told once, an approval is there only with
- * its act, and whoever goes on after a kill is done once or refused rightly.
+ * its action, and whoever goes on after a kill is done once or refused rightly.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,7 +98,7 @@ describe('a request', () => {
 });
 
 describe('an approval', () => {
-  test('that is killed after it is recorded is not there, nor its act, and approving again does both once', async () => {
+  test('that is killed after it is recorded is not there, nor its action, and approving again does both once', async () => {
     expect(code(await run(MARA, VOID))).toBe('approval_needed');
     const approve = ['approval', 'approve', '1', '--no-deliver'];
     for (const failpoint of ['approval.decided', 'void.recorded']) {
@@ -160,9 +160,9 @@ describe('a change of users', () => {
       expect(await people()).toEqual(before);
       expect((await run(ADMINISTRATOR, args)).status).toBe(0);
       expect(await people()).not.toEqual(before);
-      const [, act = ''] = args;
-      expect(await rows(`SELECT count(*)::int AS events FROM audit_events WHERE action = 'user.${act}'`)).toEqual([
-        { events: act === 'invite' ? before.length + 1 : 1 },
+      const [, action = ''] = args;
+      expect(await rows(`SELECT count(*)::int AS events FROM audit_events WHERE action = 'user.${action}'`)).toEqual([
+        { events: action === 'invite' ? before.length + 1 : 1 },
       ]);
     },
   );

@@ -118,8 +118,8 @@ const wordOf = (failpoint: Failpoint): string => failpoint.split('.')[0] as stri
 /** The command that passes a failpoint, by the first word of its name. Only a rerun switches off and closes links. */
 const commandOf = (failpoint: Failpoint): Command => {
   if (failpoint === 'delivery.link_switched_off' || failpoint === 'delivery.link_closed') return 'rerun';
-  const act = failpoint.split('.')[0] as string;
-  return act === 'delivery' ? 'close' : (act as Command);
+  const action = failpoint.split('.')[0] as string;
+  return action === 'delivery' ? 'close' : (action as Command);
 };
 const commandsFor = (failpoint: Failpoint) =>
   STORIES.find((commands) => commands.includes(commandOf(failpoint))) as readonly Command[];

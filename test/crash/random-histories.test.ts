@@ -76,8 +76,8 @@ function fileOfRows(script: Script, story: Story): string {
   return story.world.file(`rows-${script.files}.ndjson`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
 }
 
-/** What may be done between two closes, upon a document by its number. A new act is one more line. */
-const ACTS: readonly ((script: Script, number: string) => readonly string[])[] = [
+/** What may be done between two closes, upon a document by its number. A new action is one more line. */
+const ACTIONS: readonly ((script: Script, number: string) => readonly string[])[] = [
   () => ['deliver'],
   (script, number) => ['invoice', 'credit', number, '--amount', String(1 + below(script, 9)), '--reason', 'as agreed'],
   (_, number) => ['invoice', 'void', number, '--reason', 'a mistake'],
@@ -95,7 +95,7 @@ const ACTS: readonly ((script: Script, number: string) => readonly string[])[] =
   (_, number) => ['invoice', 'write-off', number, '--reason', 'uncollectable'],
 ];
 
-/** Makes a history up while it happens: two months of imports, a close, and acts upon what it issued. */
+/** Makes a history up while it happens: two months of imports, a close, and actions upon what it issued. */
 async function invent(story: Story, seed: number): Promise<Played[]> {
   const script: Script = { random: seeded(seed).random, model: new Model(), month: 5, files: 0 };
   const played: Played[] = [];
@@ -120,8 +120,8 @@ async function invent(story: Story, seed: number): Promise<Played[]> {
     await play(['close'], after);
     if (script.random() < 0.5) await play(['partner', 'import', partners(`Renamed in ${script.month}`)], after);
     const numbers = (await story.world.documents()).map(({ number }) => number);
-    for (let acts = 1 + below(script, 2); acts > 0 && numbers.length > 0; acts -= 1) {
-      await play(one(script, ACTS)(script, one(script, numbers)), after);
+    for (let actions = 1 + below(script, 2); actions > 0 && numbers.length > 0; actions -= 1) {
+      await play(one(script, ACTIONS)(script, one(script, numbers)), after);
     }
   }
   await play(['deliver'], '2026-08-02T12:00:00Z');
@@ -145,7 +145,7 @@ async function disturb(story: Story, played: readonly Played[], seed: number): P
       continue;
     }
     kills += 1;
-    // What dies after its commit had done its own act: that is not to be done twice, but the delivery ended.
+    // What dies after its commit had done its own action: that is not to be done twice, but the delivery ended.
     const done = failpoint?.startsWith('delivery.') || failpoint?.endsWith('.committed');
     const again = await (done && ['invoice', 'credit'].includes(args[0] ?? '') ? run({}, ['deliver']) : run());
     expect({

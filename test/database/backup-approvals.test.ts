@@ -1,9 +1,9 @@
 /** A backup has what was true when it was recorded: an approver who is none any more, bank details that have changed since. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { approveRequest } from '../../src/acts/approve.ts';
-import { invoiceHold } from '../../src/acts/invoice/hold.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { approveRequest } from '../../src/actions/approve.ts';
+import { invoiceHold } from '../../src/actions/invoice/hold.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
@@ -17,7 +17,7 @@ test('a backup with approvals is restored, whatever became of the approver and o
   const world = await openApproving();
   const target = await openWorld();
   try {
-    const asking = runAct(await as(world, MARA), invoiceHold, { number: 'INV-2026-000001', reason: 'asks' });
+    const asking = runAction(await as(world, MARA), invoiceHold, { number: 'INV-2026-000001', reason: 'asks' });
     const { facts } = await refusalOf(asking);
     await approveRequest(await as(world, LEE), Number(facts['request_id']), { deliver: false, reason: null });
     await world.database.transaction(async (tx) => {

@@ -1,9 +1,9 @@
 /** A backup of a ledger that was cut over, taxes its invoices, writes e-invoices and was handed to the general ledger. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { glExport } from '../../src/acts/general-ledger.ts';
-import { openingImport, openingReverse } from '../../src/acts/opening.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { glExport } from '../../src/actions/general-ledger.ts';
+import { openingImport, openingReverse } from '../../src/actions/opening.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { eInvoiceSellerSchema } from '../../src/config/e-invoice.ts';
 import { settingsSchema } from '../../src/config/settings.ts';
@@ -54,14 +54,14 @@ test('openings, tax, e-invoices and journals are in a backup, and restored as th
     const items = [invoice('R-1', '10.00'), credit('C-1', '2.00'), cash('Z-1', '3.00'), cash('Z-2', '1.00')];
     const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(items)) };
     const input = { file, cutOver: '2026-06-30', control: ['USD=4.00'], count: items.length };
-    await runAct(world, openingImport, input, { deliver: false });
-    await runAct(world, openingReverse, { numbers: ['C-1', 'Z-2'], reason: 'they were applied before' });
+    await runAction(world, openingImport, input, { deliver: false });
+    await runAction(world, openingReverse, { numbers: ['C-1', 'Z-2'], reason: 'they were applied before' });
     world.at('2026-08-01T11:00:00Z');
     await world.rows([quote(), quote({ partner_id: 'p-be', currency: 'EUR' })]);
     await world.close();
     await world.deliver();
     writeAccounts(world, everyAccount());
-    await runAct(world, glExport, { month: '2026-07', format: 'generic', preliminary: true } as never);
+    await runAction(world, glExport, { month: '2026-07', format: 'generic', preliminary: true } as never);
     const before = await rowsOf(world);
     expect(Object.entries(before).filter(([, rows]) => rows.length === 0)).toEqual([]);
     const backup = join(world.home, 'books.backup');

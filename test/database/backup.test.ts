@@ -704,7 +704,7 @@ describe("an older program's backup", () => {
          ('partner.create', 'p-1', $1::jsonb),
          ('ledger.import', 'old.csv', '{"totals": {"USD":
            {"rows": 20, "spotPrice": "200", "partnerCut": "40", "invoiceAmount": "160"}}}'))
-         AS act (action, subject, details)`,
+         AS action (action, subject, details)`,
       [JSON.stringify({ changes: OLD_PARTNER.map(([field, value]) => ({ field, old: null, new: value })) })],
     );
     await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);

@@ -145,13 +145,13 @@ test('what a clock dated wrongly is corrected the same day, on the latest date',
   world.at('2026-09-10T10:00:00Z'); // 40 days ahead: July and August close
   expect(await world.close()).toEqual(['2026-07', '2026-08']);
   world.at('2026-08-01T10:00:00Z');
-  const act = correctionsOf(world);
-  expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({ code: 'clock_behind' });
+  const action = correctionsOf(world);
+  expect(await refusalOf(action.voided('INV-2026-000001'))).toMatchObject({ code: 'clock_behind' });
   Object.assign(world, { onLatestDate: true });
-  await act.voided('INV-2026-000001', 'dated by a wrong clock');
-  await act.credit('INV-2026-000002', '1');
-  await act.writeOff('INV-2026-000003');
-  await act.rerunMonth('2026-07');
+  await action.voided('INV-2026-000001', 'dated by a wrong clock');
+  await action.credit('INV-2026-000002', '1');
+  await action.writeOff('INV-2026-000003');
+  await action.rerunMonth('2026-07');
   expect(await world.sql('SELECT DISTINCT voided_on::text AS day FROM voids')).toEqual([{ day: '2026-09-10' }]);
   expect(await document(world, 'INV-2026-000004')).toMatchObject({
     issued_on: '2026-09-10',

@@ -169,16 +169,16 @@ describe('an error that would come again is not retried', () => {
 });
 
 /**
- * Runs an act of the program into a deadlock that it loses: somebody holds a table that the act needs and then asks for
- * a lock of the program's, with more patience than the act has.
+ * Runs an action of the program into a deadlock that it loses: somebody holds a table that the action needs and then asks for
+ * a lock of the program's, with more patience than the action has.
  */
-async function sacrificed<Result>(table: string, lock: number, act: () => Promise<Result>): Promise<Result> {
+async function sacrificed<Result>(table: string, lock: number, action: () => Promise<Result>): Promise<Result> {
   const other = new pg.Client(world.databaseUrl);
   await other.connect();
   try {
     await other.query(`SET deadlock_timeout = '1min'`);
     await other.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-    const acting = act();
+    const acting = action();
     acting.catch(() => {});
     const waiting = `SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
                      WHERE b.datname = current_database() AND l.relation = '${table}'::regclass AND NOT l.granted`;

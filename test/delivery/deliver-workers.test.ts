@@ -417,13 +417,13 @@ test('a worker that has lost its lock starts no e-mail', async () => {
 
 // --- A worker that stays --------------------------------------------------------------------------------------------
 
-/** Runs a standing worker until the act is over. */
-async function whileWatching(act: (deliveries: Delivery[]) => Promise<void>): Promise<void> {
+/** Runs a standing worker until the action is over. */
+async function whileWatching(action: (deliveries: Delivery[]) => Promise<void>): Promise<void> {
   const stopping = new AbortController();
   const deliveries: Delivery[] = [];
   const watching = deliverForever({ ...world, onDelivery: (each) => deliveries.push(each) }, stopping.signal);
   try {
-    await act(deliveries);
+    await action(deliveries);
   } finally {
     stopping.abort();
     server.dropConnections(); // it would wait for an e-mail that hangs

@@ -12,12 +12,12 @@ let world: World;
 let server: MailServer;
 /** Other machines on the same database. */
 let others: Database;
-let act: Corrections;
+let action: Corrections;
 beforeAll(async () => {
   server = await startMailServer();
   world = await openWorld({ smtpUrl: server.url });
   others = await openDatabase(world.environment, { poolSize: 16 });
-  act = correctionsOf(world, others);
+  action = correctionsOf(world, others);
 });
 afterAll(async () => {
   await others.close();
@@ -35,9 +35,9 @@ beforeEach(async () => {
 
 const INV_1 = 'INV-2026-000001';
 
-/** How many of these acts were done, and by which codes the others were refused. */
-async function together(acts: readonly (() => Promise<unknown>)[]): Promise<{ done: number; refused: string[] }> {
-  const settled = await Promise.allSettled(acts.map((each) => each()));
+/** How many of these actions were done, and by which codes the others were refused. */
+async function together(actions: readonly (() => Promise<unknown>)[]): Promise<{ done: number; refused: string[] }> {
+  const settled = await Promise.allSettled(actions.map((each) => each()));
   const refused = settled.flatMap((each) => {
     if (each.status === 'fulfilled') return [];
     if (each.reason instanceof Refusal) return [each.reason.code];
@@ -46,24 +46,24 @@ async function together(acts: readonly (() => Promise<unknown>)[]): Promise<{ do
   return { done: settled.length - refused.length, refused: [...new Set(refused)] };
 }
 
-const times = <Act>(count: number, each: () => Act): Act[] => Array.from({ length: count }, each);
+const times = <Action>(count: number, each: () => Action): Action[] => Array.from({ length: count }, each);
 
 test('of eight concurrent voids of one document one succeeds, and the others are refused because it is void', async () => {
-  expect(await together(times(8, () => () => act.voided(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
+  expect(await together(times(8, () => () => action.voided(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
   expect(await world.sql('SELECT count(*)::int AS count FROM voids')).toEqual([{ count: 1 }]);
   await expectVerified(world);
 });
 
 test('of eight concurrent reruns of one document one replaces it', async () => {
   await world.partners([partner({ name: 'New' })]);
-  expect(await together(times(8, () => () => act.rerun(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
+  expect(await together(times(8, () => () => action.rerun(INV_1)))).toEqual({ done: 1, refused: ['document_void'] });
   expect(Object.keys(await standing(world))).toEqual([INV_1, 'INV-2026-000002', 'INV-2026-000003']);
   await expectVerified(world);
 });
 
 test('of eight reruns of a month one replaces, and the others find nothing that differs', async () => {
   await world.partners([partner({ name: 'New' }), partner({ partner_id: 'p-2', name: 'New' })]);
-  const reruns = await Promise.all(times(8, () => act.rerunMonth('2026-07')));
+  const reruns = await Promise.all(times(8, () => action.rerunMonth('2026-07')));
   expect(reruns.map((each) => [each.unchanged, each.replaced.length]).sort()).toEqual([
     [0, 2],
     ...times(7, () => [2, 0]),
@@ -73,7 +73,7 @@ test('of eight reruns of a month one replaces, and the others find nothing that 
 });
 
 test('ten concurrent credits of a fifth each: five succeed', async () => {
-  expect(await together(times(10, () => () => act.credit(INV_1, '10')))).toEqual({
+  expect(await together(times(10, () => () => action.credit(INV_1, '10')))).toEqual({
     done: 5,
     refused: ['credit_exceeds_invoice'],
   });
@@ -83,17 +83,17 @@ test('ten concurrent credits of a fifth each: five succeed', async () => {
 
 test('concurrent write-offs, voids, holds and credits of one document leave books that balance', async () => {
   await together([
-    ...times(3, () => () => act.writeOff(INV_1)),
-    ...times(3, () => () => act.voided(INV_1)),
-    ...times(3, () => () => act.credit(INV_1, '20')),
-    ...times(2, () => () => act.hold(INV_1)),
-    ...times(2, () => () => act.release(INV_1)),
-    ...times(2, () => () => act.rerunMonth('2026-07')),
+    ...times(3, () => () => action.writeOff(INV_1)),
+    ...times(3, () => () => action.voided(INV_1)),
+    ...times(3, () => () => action.credit(INV_1, '20')),
+    ...times(2, () => () => action.hold(INV_1)),
+    ...times(2, () => () => action.release(INV_1)),
+    ...times(2, () => () => action.rerunMonth('2026-07')),
   ]);
   const live = await world.sql(`SELECT partner_id FROM live_documents WHERE purpose = 'month'`);
   expect(live.length).toBeLessThanOrEqual(2);
   await expectVerified(world);
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   await expectVerified(world);
 });
 
@@ -104,7 +104,10 @@ test('a rerun beside closes: numbers stay gapless, and each month has its docume
     quote({ partner_id: 'p-2', accepted_at: '2026-09-10T12:00:00Z' }),
   ]);
   await world.partners([partner({ name: 'New' }), partner({ partner_id: 'p-2', name: 'New' })]);
-  await Promise.all([...times(3, () => act.rerunMonth('2026-07')), ...times(3, () => closeMonths(others, world, {}))]);
+  await Promise.all([
+    ...times(3, () => action.rerunMonth('2026-07')),
+    ...times(3, () => closeMonths(others, world, {})),
+  ]);
   expect((await world.documents()).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6]);
   await expectVerified(world);
 });
@@ -122,7 +125,7 @@ test('voids beside workers: each e-mail is either withdrawn unsent or sent once,
       world.deliver(),
       ...numbers.map(async (number, index) => {
         await new Promise((later) => setTimeout(later, (round * 60 + index * 40) % 300));
-        await act.voided(number);
+        await action.voided(number);
       }),
     ]);
     await world.sql(`UPDATE emails SET due_at = now() WHERE status = 'queued'`);
@@ -141,7 +144,7 @@ test('an e-mail whose document is voided before the mail server asks for it is w
   const { connections } = server;
   const delivering = world.deliver();
   while (server.connections < connections + 2) await new Promise((later) => setTimeout(later, 20));
-  await act.voided(INV_1);
+  await action.voided(INV_1);
   // Nothing of it was offered yet: it is withdrawn at once, and whoever has it in hand sends nothing.
   expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'withdrawn', attempts: 0 }]);
   server.behaviour = 'accept';
@@ -158,7 +161,7 @@ test('an e-mail that is being sent when its document is voided is finished, and 
   server.behaviour = 'hang_after_data';
   const delivering = world.deliver();
   while (server.mails.length < 2) await new Promise((later) => setTimeout(later, 20));
-  await act.voided(INV_1);
+  await action.voided(INV_1);
   expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'sending', attempts: 1 }]);
   server.behaviour = 'accept';
   server.dropConnections();

@@ -1,4 +1,4 @@
-/** Corrections for tests: each act in a transaction of its own, and what the books show afterwards. */
+/** Corrections for tests: each action in a transaction of its own, and what the books show afterwards. */
 import { expect } from 'vitest';
 import { resendDocument } from '../../src/delivery/resend.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
@@ -69,11 +69,11 @@ export async function document(world: World, number: string): Promise<DocumentJs
   return found;
 }
 
-/** The history of a document: each act with its sentence. */
-export async function story(world: World, number: string): Promise<[act: string, says: string][]> {
+/** The history of a document: each action with its sentence. */
+export async function story(world: World, number: string): Promise<[action: string, says: string][]> {
   const [row] = await world.sql<{ id: string }>('SELECT document_id AS id FROM documents WHERE number = $1', [number]);
   const lines = await world.database.reading((tx) => readHistory(tx, Number(row?.id)));
-  return lines.map(({ act, says }) => [act, says]);
+  return lines.map(({ action, says }) => [action, says]);
 }
 
 /** Neither verify nor the inspection of the tables finds anything, and both have inspected something. */

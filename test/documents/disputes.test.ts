@@ -147,14 +147,14 @@ test('an invoice in dispute is not replaced: its replacement would be dunned', a
   ]);
 });
 
-test('both acts are in the history of the invoice, with who did them', async () => {
+test('both actions are in the history of the invoice, with who did them', async () => {
   await dispute({ amount: '3.00', owner: 'Grace', promisedOn: '2026-09-20' });
   await close();
   const [{ document_id }] = (await world.sql<{ document_id: string }>('SELECT document_id FROM documents')) as [
     { document_id: string },
   ];
   const history = await world.database.reading((tx) => readHistory(tx, Number(document_id)));
-  expect(history.slice(-2).map(({ act, says, by }) => [act, says, by?.claimed_by])).toEqual([
+  expect(history.slice(-2).map(({ action, says, by }) => [action, says, by?.claimed_by])).toEqual([
     ['disputed', '3.00 USD disputed: wrong count; owner Grace; promised for 2026-09-20', 'Ada'],
     ['dispute_closed', 'dispute closed: explained', 'Ada'],
   ]);

@@ -13,14 +13,14 @@ import { type Corrections, correctionsOf, document, emailsOf, expectVerified, st
 
 let world: World;
 let server: MailServer;
-let act: Corrections;
+let action: Corrections;
 freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 const INV_1 = 'INV-2026-000001';
 
 beforeEach(async () => {
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   await world.partners([partner()]);
   await world.rows([quote()]);
   await world.close();
@@ -29,7 +29,7 @@ beforeEach(async () => {
 const recipients = () => server.mails.flatMap(({ to }) => to);
 
 test('the e-mail of a document on hold waits with its reason, at once and after every delivery run', async () => {
-  await act.hold(INV_1, 'the partner disputes it');
+  await action.hold(INV_1, 'the partner disputes it');
   const held = {
     status: 'held',
     reason: expect.stringMatching(/^on hold since 2026-08-01T10:00:00.*: the partner disputes it$/),
@@ -42,9 +42,9 @@ test('the e-mail of a document on hold waits with its reason, at once and after 
 });
 
 test('a released e-mail is sent', async () => {
-  await act.hold(INV_1);
+  await action.hold(INV_1);
   await world.deliver();
-  await act.release(INV_1);
+  await action.release(INV_1);
   expect(await emailsOf(world, INV_1)).toMatchObject([{ status: 'queued', reason: null }]);
   await world.deliver();
   expect(recipients()).toEqual(['ap@partner.example']);
@@ -53,12 +53,12 @@ test('a released e-mail is sent', async () => {
 });
 
 test('a hold without a reason, a second hold after the first, and each in the history', async () => {
-  await act.hold(INV_1, '');
-  expect(await refusalOf(act.hold(INV_1))).toMatchObject({ code: 'document_on_hold', facts: { reason: '' } });
-  await act.release(INV_1);
-  expect(await refusalOf(act.release(INV_1))).toMatchObject({ code: 'document_not_on_hold' });
-  await act.hold(INV_1, 'again');
-  await act.release(INV_1);
+  await action.hold(INV_1, '');
+  expect(await refusalOf(action.hold(INV_1))).toMatchObject({ code: 'document_on_hold', facts: { reason: '' } });
+  await action.release(INV_1);
+  expect(await refusalOf(action.release(INV_1))).toMatchObject({ code: 'document_not_on_hold' });
+  await action.hold(INV_1, 'again');
+  await action.release(INV_1);
   expect((await story(world, INV_1)).filter(([what]) => what === 'held' || what === 'released')).toEqual([
     ['held', 'put on hold'],
     ['released', 'hold released'],
@@ -69,7 +69,7 @@ test('a hold without a reason, a second hold after the first, and each in the hi
 
 test('a hold does not change the balance', async () => {
   const before = await document(world, INV_1);
-  await act.hold(INV_1);
+  await action.hold(INV_1);
   expect(await document(world, INV_1)).toEqual({ ...before, email: { ...before.email, status: 'held' } });
 });
 
@@ -79,7 +79,7 @@ test('a worker that read the document before its hold does not send it after', a
     const [{ id }] = (await world.sql<{ id: string }>('SELECT document_id AS id FROM documents')) as [{ id: string }];
     const email = await world.database.reading((tx) => readDocumentEmail(tx, Number(id)));
     expect((await claims.claim(DUE_DOCUMENTS, 1)).map(({ key }) => key)).toEqual([id]);
-    await act.hold(INV_1);
+    await action.hold(INV_1);
     const offer = {
       emailId: email?.email_id as number,
       attempt: 1,
@@ -91,7 +91,7 @@ test('a worker that read the document before its hold does not send it after', a
       startedAt: '2026-08-01T10:00:00Z',
     };
     expect(await world.database.transaction((tx) => offerEmail(tx, offer))).toBe(false);
-    await act.release(INV_1);
+    await action.release(INV_1);
     expect(await world.database.transaction((tx) => offerEmail(tx, offer))).toBe(true);
   } finally {
     await claims.end();
@@ -99,9 +99,9 @@ test('a worker that read the document before its hold does not send it after', a
 });
 
 test('a void document can be neither held, released nor sent again', async () => {
-  await act.hold(INV_1);
-  await act.voided(INV_1);
-  for (const late of [() => act.hold(INV_1), () => act.release(INV_1), () => act.resend(INV_1)]) {
+  await action.hold(INV_1);
+  await action.voided(INV_1);
+  for (const late of [() => action.hold(INV_1), () => action.release(INV_1), () => action.resend(INV_1)]) {
     expect(await refusalOf(late())).toMatchObject({ code: 'document_void' });
   }
   await expectVerified(world);
@@ -110,7 +110,7 @@ test('a void document can be neither held, released nor sent again', async () =>
 test('a resend is a new e-mail with its own Message-ID and the same PDF; both are logged', async () => {
   await world.deliver();
   world.at('2026-08-05T10:00:00Z');
-  await act.resend(INV_1);
+  await action.resend(INV_1);
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'queued' } });
   await world.deliver();
   expect(recipients()).toEqual(['ap@partner.example', 'ap@partner.example']);
@@ -128,7 +128,7 @@ test('a resend is a new e-mail with its own Message-ID and the same PDF; both ar
 test('a resend after the bank details changed sends the same PDF and says that its details are out of date', async () => {
   await world.deliver();
   world.settings = JSON.parse(JSON.stringify(world.settings).replaceAll('000123456789', '000987654321')) as Settings;
-  await act.resend(INV_1);
+  await action.resend(INV_1);
   await world.deliver();
   const [first, second] = server.mails.map(({ parsed }) => parsed);
   expect(first?.text).toContain('000123456789');
@@ -142,14 +142,14 @@ test('a resend to another address goes only there, without copies, and does not 
     partner({ invoicing_contact: { name: 'AP', email: 'ap@partner.example', cc: ['copy@partner.example'] } }),
   ]);
   await world.deliver();
-  await act.resend(INV_1, 'cfo@partner.example');
+  await action.resend(INV_1, 'cfo@partner.example');
   await world.deliver();
   expect(recipients()).toEqual(['ap@partner.example', 'copy@partner.example', 'cfo@partner.example']);
   expect(await story(world, INV_1)).toContainEqual([
     'sending_asked',
     expect.stringContaining('by a user to cfo@partner.example'),
   ]);
-  await act.resend(INV_1);
+  await action.resend(INV_1);
   await world.deliver();
   expect(recipients().slice(3)).toEqual(['ap@partner.example', 'copy@partner.example']);
 });
@@ -159,7 +159,7 @@ test('a resend uses the current contact: a corrected address lets it arrive', as
   await world.deliver();
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'failed' } });
   await world.partners([partner({ invoicing_contact: { name: 'AP', email: 'new@partner.example', cc: [] } })]);
-  await act.resend(INV_1);
+  await action.resend(INV_1);
   await world.deliver();
   expect(recipients()).toEqual(['new@partner.example']);
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'sent', to: ['new@partner.example'] } });
@@ -173,25 +173,25 @@ test('an e-mail that may have arrived can be resent', async () => {
   await world.deliver();
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'uncertain' } });
   server.behaviour = 'accept';
-  await act.resend(INV_1);
+  await action.resend(INV_1);
   await world.deliver();
   expect(await document(world, INV_1)).toMatchObject({ email: { status: 'sent' } });
   expect(new Set(server.mails.map(({ parsed }) => parsed.messageId)).size).toBe(2);
 });
 
 test('an e-mail that is queued, held or being sent cannot be resent', async () => {
-  expect(await refusalOf(act.resend(INV_1))).toMatchObject({
+  expect(await refusalOf(action.resend(INV_1))).toMatchObject({
     code: 'document_email_unfinished',
     facts: { status: 'queued' },
   });
   await world.partners([partner({ invoicing_contact: { name: '', email: '', cc: [] } })]);
   await world.deliver();
-  expect(await refusalOf(act.resend(INV_1))).toMatchObject({
+  expect(await refusalOf(action.resend(INV_1))).toMatchObject({
     code: 'document_email_unfinished',
     facts: { status: 'held', reason: expect.stringContaining('no invoicing contact') },
   });
-  await act.hold(INV_1, 'wait');
-  expect(await refusalOf(act.resend(INV_1))).toMatchObject({ code: 'document_on_hold' });
+  await action.hold(INV_1, 'wait');
+  expect(await refusalOf(action.resend(INV_1))).toMatchObject({ code: 'document_on_hold' });
 });
 
 test('a resend to anything but one address is refused', async () => {
@@ -203,14 +203,14 @@ test('a resend to anything but one address is refused', async () => {
     'b@partner.example\r\nX: 1',
     'b',
   ]) {
-    expect({ to, ...(await refusalOf(act.resend(INV_1, to))) }).toMatchObject({ code: 'argument_invalid' });
+    expect({ to, ...(await refusalOf(action.resend(INV_1, to))) }).toMatchObject({ code: 'argument_invalid' });
   }
   expect(await emailsOf(world, INV_1)).toHaveLength(1);
 });
 
 test('a sandbox resends only to its recipients, production to any address', async () => {
   await world.deliver();
-  expect(await refusalOf(act.resend(INV_1, 'cfo@customer.com'))).toMatchObject({
+  expect(await refusalOf(action.resend(INV_1, 'cfo@customer.com'))).toMatchObject({
     code: 'recipient_refused',
     facts: { address: 'cfo@customer.com' },
   });
@@ -218,7 +218,7 @@ test('a sandbox resends only to its recipients, production to any address', asyn
   world.environment = { ...sandbox, name: 'production' };
   world.settings = realSettings(world.settings);
   try {
-    await act.resend(INV_1, 'cfo@customer.com');
+    await action.resend(INV_1, 'cfo@customer.com');
     await world.deliver();
   } finally {
     world.environment = sandbox;

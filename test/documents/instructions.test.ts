@@ -1,8 +1,8 @@
 /** Our bank details: what documents print is what was put in force, and where a rule says so, by two persons. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { approveRequest } from '../../src/acts/approve.ts';
-import { instructionsAdopt } from '../../src/acts/instructions.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { approveRequest } from '../../src/actions/approve.ts';
+import { instructionsAdopt } from '../../src/actions/instructions.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { settingsInForce } from '../../src/documents/instructions.ts';
@@ -103,7 +103,7 @@ describe('with a rule', () => {
     await invite(world, LEE, { roles: ['approver'] });
     await withFile({ approvals: RULE, instructions: MOVED });
     const asking = await as(world, MARA, RULE);
-    const { code, facts } = await refusalOf(runAct(asking, instructionsAdopt, {}));
+    const { code, facts } = await refusalOf(runAction(asking, instructionsAdopt, {}));
     expect(code).toBe('approval_needed');
     const request = Number(facts['request_id']);
     const [asked] = await world.sql<{ preview: { changes: object[]; text: string } }>(
@@ -124,10 +124,10 @@ describe('with a rule', () => {
     await approveRequest(await as(world, LEE, RULE), request, options);
     await withFile({ approvals: RULE, instructions: MOVED });
     expect(world.settings.instructions).toEqual(JSON.parse(JSON.stringify(MOVED)));
-    expect(await refusalOf(runAct(await as(world, MARA, RULE), instructionsAdopt, {}))).toMatchObject({
+    expect(await refusalOf(runAction(await as(world, MARA, RULE), instructionsAdopt, {}))).toMatchObject({
       code: 'instructions_unchanged',
     });
-    expect(await found('acts_approved')).toEqual([]);
+    expect(await found('actions_approved')).toEqual([]);
   });
 });
 

@@ -21,7 +21,7 @@ import {
 } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 let settings: Settings;
 beforeAll(async () => {
   world = await openWorld();
@@ -31,7 +31,7 @@ afterAll(() => world.end());
 beforeEach(async () => {
   await startOver(world);
   world.settings = settings;
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   await world.partners([partner()]);
 });
 
@@ -63,7 +63,7 @@ const journal = (fact: string) =>
 
 test('open credit is applied to any open invoice, as much as both allow, and each says so', async () => {
   await withCredit();
-  expect(await act.apply(CN_1, INV_1)).toEqual({
+  expect(await action.apply(CN_1, INV_1)).toEqual({
     credit_note: CN_1,
     number: INV_1,
     partner_id: 'p-1',
@@ -90,19 +90,19 @@ test('open credit is applied to any open invoice, as much as both allow, and eac
 
 test('it is placed in parts on several invoices, taken back from one, and moved to another', async () => {
   await withCredit();
-  await act.apply(CN_1, INV_1, '15');
-  await act.apply(CN_1, INV_2, '20');
+  await action.apply(CN_1, INV_1, '15');
+  await action.apply(CN_1, INV_2, '20');
   expect((await document(world, CN_1)).balance).toBe('5.00');
-  await act.apply(CN_1, INV_1, '5');
-  expect((await act.unapply(CN_1, INV_1)).amount).toBe('20.00');
+  await action.apply(CN_1, INV_1, '5');
+  expect((await action.unapply(CN_1, INV_1)).amount).toBe('20.00');
   expect(await story(world, INV_1)).toContainEqual([
     'credit_taken_back',
     `15.00 USD of credit from ${CN_1} taken back`,
   ]);
   expect(await story(world, CN_1)).toContainEqual(['credit_recovered', `5.00 USD taken back from ${INV_1}`]);
-  await act.apply(CN_1, INV_2);
+  await action.apply(CN_1, INV_2);
   expect(await creditInUse(world)).toEqual([`20.00 of ${CN_1} for ${INV_2}`, `20.00 of ${CN_1} for ${INV_2}`]);
-  expect(await refusalOf(act.unapply(CN_1, INV_1))).toMatchObject({ code: 'credit_not_applied' });
+  expect(await refusalOf(action.unapply(CN_1, INV_1))).toMatchObject({ code: 'credit_not_applied' });
   expect(await journal('credit_released')).toHaveLength(4);
   await expectVerified(world);
 });
@@ -115,20 +115,20 @@ test('credit that an invoice was issued with is moved to an older one; the issue
   await world.deliver();
   const before = await document(world, INV_3);
   expect(before).toMatchObject({ credit_applied: '40.00', amount_due: '50.00', balance: '50.00' });
-  await act.unapply(CN_1, INV_3);
+  await action.unapply(CN_1, INV_3);
   expect(await document(world, INV_3)).toMatchObject({
     ...{ credit_applied: '40.00', amount_due: '50.00', credited: '-40.00', balance: '90.00' },
     pdf: before.pdf,
   });
-  await act.apply(CN_1, INV_1);
+  await action.apply(CN_1, INV_1);
   expect(await standing(world)).toMatchObject({
     [INV_1]: '60.00 - 0.00 - 40.00 = 20.00 open',
     [INV_3]: '90.00 - 40.00 - -40.00 = 90.00 open',
   });
   await expectVerified(world);
   // Placed on it again, it stands as issued.
-  await act.unapply(CN_1, INV_1);
-  await act.apply(CN_1, INV_3);
+  await action.unapply(CN_1, INV_1);
+  await action.apply(CN_1, INV_3);
   expect(await document(world, INV_3)).toMatchObject({ credited: '0.00', balance: '50.00' });
   await expectVerified(world);
 });
@@ -138,7 +138,7 @@ test('an invoice whose credit of the issue was taken back is paid in full, and v
   world.at('2026-09-02T10:00:00Z');
   await world.rows([sale('2026-08', '90')]);
   await world.close('2026-08');
-  await act.unapply(CN_1, INV_3);
+  await action.unapply(CN_1, INV_3);
   const payment = { currency: 'USD', method: 'wire', receivedOn: '2026-09-02', reference: 'FT-1' } as const;
   await world.database.transaction((tx) => recordPayment(tx, world, { ...payment, number: INV_3, amount: '90.00' }));
   expect(await document(world, INV_3)).toMatchObject({ amount_due: '50.00', amount_paid: '90.00', status: 'paid' });
@@ -155,20 +155,20 @@ test('credit that covers an invoice whole at issue is moved by voiding and reiss
   await world.deliver();
   const before = await document(world, INV_3);
   expect(before).toMatchObject({ credit_applied: '30.00', amount_due: '0.00', status: 'paid' });
-  expect(await refusalOf(act.unapply(CN_1, INV_3))).toMatchObject({ code: 'credit_covers_invoice' });
+  expect(await refusalOf(action.unapply(CN_1, INV_3))).toMatchObject({ code: 'credit_covers_invoice' });
   expect(await document(world, INV_3)).toEqual(before);
   // As the message says.
-  await act.voided(INV_3);
-  await act.apply(CN_1, INV_1);
-  await act.rerun(INV_3);
+  await action.voided(INV_3);
+  await action.apply(CN_1, INV_1);
+  await action.rerun(INV_3);
   expect(await document(world, 'INV-2026-000004')).toMatchObject({
     ...{ replaces: INV_3, credit_applied: '0.00', amount_due: '30.00', balance: '30.00' },
   });
   await expectVerified(world);
   // No other way leads there.
-  await act.unapply(CN_1, INV_1);
-  await act.voided('INV-2026-000004');
-  await act.rerun('INV-2026-000004');
+  await action.unapply(CN_1, INV_1);
+  await action.voided('INV-2026-000004');
+  await action.rerun('INV-2026-000004');
   await expect(
     world.sql(
       `INSERT INTO credit_releases (credit_application_id, released_on, recorded_at, event_id, reopened_on)
@@ -180,14 +180,14 @@ test('credit that covers an invoice whole at issue is moved by voiding and reiss
 
 test('a void releases placed credit for the replacement, and what was taken back before only once', async () => {
   await withCredit();
-  await act.apply(CN_1, INV_2, '30');
-  await act.unapply(CN_1, INV_2);
-  await act.apply(CN_1, INV_2, '10');
-  await act.voided(INV_2);
+  await action.apply(CN_1, INV_2, '30');
+  await action.unapply(CN_1, INV_2);
+  await action.apply(CN_1, INV_2, '10');
+  await action.voided(INV_2);
   expect(await document(world, CN_1)).toMatchObject({ balance: '40.00', status: 'open' });
   world.settings = { ...settings, credit_at_close: 'none' };
-  act = correctionsOf(world);
-  await act.rerun(INV_2);
+  action = correctionsOf(world);
+  await action.rerun(INV_2);
   expect(await document(world, INV_3)).toMatchObject({ replaces: INV_2, credit_applied: '10.00', balance: '90.00' });
   expect((await document(world, CN_1)).balance).toBe('30.00');
   await expectVerified(world);
@@ -214,17 +214,17 @@ test('what credit cannot be placed on is refused with the reason, and nothing ch
     [CN_1, INV_1, '1.001', 'amount_invalid', /./],
   ];
   for (const [note, invoice, amount, code, says] of refused) {
-    const found = await refusalOf(act.apply(note, invoice, amount));
+    const found = await refusalOf(action.apply(note, invoice, amount));
     expect(found).toMatchObject({ code });
     expect(JSON.stringify(found)).toMatch(says);
   }
   expect([await standing(world), await world.sql('SELECT count(*) FROM audit_events')]).toEqual(before);
-  await act.credit(INV_1, '60');
-  expect(await refusalOf(act.apply(CN_1, INV_1))).toMatchObject({ facts: { reason: `${INV_1} is paid` } });
-  await act.voided(INV_2);
-  expect(await refusalOf(act.apply(CN_1, INV_2))).toMatchObject({ facts: { reason: `${INV_2} is void` } });
+  await action.credit(INV_1, '60');
+  expect(await refusalOf(action.apply(CN_1, INV_1))).toMatchObject({ facts: { reason: `${INV_1} is paid` } });
+  await action.voided(INV_2);
+  expect(await refusalOf(action.apply(CN_1, INV_2))).toMatchObject({ facts: { reason: `${INV_2} is void` } });
   await refundOf();
-  expect(await refusalOf(act.apply(CN_1, eur))).toMatchObject({
+  expect(await refusalOf(action.apply(CN_1, eur))).toMatchObject({
     facts: { reason: `the credit of ${CN_1} is used up` },
   });
   await expectVerified(world);
@@ -278,7 +278,7 @@ test('credit is refunded in parts, a repeated part is refused, and a returned pa
   expect(await refusalOf(refundOf({ amount: '15.00' }))).toMatchObject({ code: 'refund_repeated' });
   await refundOf({ amount: '15', again: true });
   expect(await refusalOf(refundOf({ amount: '10.01' }))).toMatchObject({ code: 'credit_amount_too_large' });
-  await act.apply(CN_1, INV_1, '4');
+  await action.apply(CN_1, INV_1, '4');
   expect(await refundOf()).toMatchObject({ amount: '6.00' });
   expect(await document(world, CN_1)).toMatchObject({ credited: '4.00', amount_paid: '36.00', status: 'paid' });
   const returned = (amount?: string) =>
@@ -310,9 +310,9 @@ test.each<[setting: Settings['credit_at_close'], used: string[]]>([
   await world.rows([refund(sold, '2026-07')]);
   await world.close();
   world.settings = { ...settings, credit_at_close: setting };
-  act = correctionsOf(world);
-  expect(await act.credit(INV_1, '10')).toBe('CN-2026-000002');
-  await act.unapply('CN-2026-000002', INV_1);
+  action = correctionsOf(world);
+  expect(await action.credit(INV_1, '10')).toBe('CN-2026-000002');
+  await action.unapply('CN-2026-000002', INV_1);
   world.at('2026-09-02T10:00:00Z');
   await world.rows([sale('2026-08', '90')]);
   await world.close();
@@ -322,9 +322,9 @@ test.each<[setting: Settings['credit_at_close'], used: string[]]>([
 
 test('aging and the open balance of the partner know placed credit on every day', async () => {
   await withCredit();
-  await act.apply(CN_1, INV_1, '25');
+  await action.apply(CN_1, INV_1, '25');
   world.at('2026-08-12T10:00:00Z');
-  await act.unapply(CN_1, INV_1);
+  await action.unapply(CN_1, INV_1);
   const on = async (asOf: string) => {
     const { partners, ties } = await world.database.reading((tx) => readAging(tx, { asOf, today: '2026-08-12' }));
     const [row] = partners;

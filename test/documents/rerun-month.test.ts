@@ -16,14 +16,14 @@ import {
 } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world.end());
 beforeEach(async () => {
   await startOver(world);
-  act = correctionsOf(world);
+  action = correctionsOf(world);
 });
 
 const P = ['p-1', 'p-2', 'p-3', 'p-4', 'p-5'];
@@ -38,7 +38,7 @@ const invoice = (sequence: number) => `INV-2026-${String(sequence).padStart(6, '
 test('if nothing differs, all documents count as unchanged and nothing is written', async () => {
   await july();
   const before = await world.documents();
-  expect(await act.rerunMonth('2026-07')).toEqual({
+  expect(await action.rerunMonth('2026-07')).toEqual({
     month: '2026-07',
     unchanged: 5,
     replaced: [],
@@ -50,12 +50,12 @@ test('if nothing differs, all documents count as unchanged and nothing is writte
 
 test('differing documents are replaced, void ones issued again, those that may not be replaced listed, the rest unchanged', async () => {
   await july();
-  await act.voided(invoice(2));
-  await act.writeOff(invoice(3));
-  await act.hold(invoice(4), 'disputed');
+  await action.voided(invoice(2));
+  await action.writeOff(invoice(3));
+  await action.hold(invoice(4), 'disputed');
   await rename('p-1', 'p-3', 'p-4');
   world.at('2026-08-09T10:00:00Z');
-  expect(await act.rerunMonth('2026-07')).toEqual({
+  expect(await action.rerunMonth('2026-07')).toEqual({
     month: '2026-07',
     unchanged: 1,
     replaced: [{ number: invoice(1), replaced_by: invoice(6), why: ["the partner's name"] }],
@@ -80,15 +80,20 @@ test('differing documents are replaced, void ones issued again, those that may n
   });
   expect(await world.database.reading((tx) => readCoverage(tx, { asOf: undefined }))).toMatchObject({ gaps: 0 });
   await expectVerified(world);
-  expect(await act.rerunMonth('2026-07')).toMatchObject({ unchanged: 3, replaced: [], issued: [], refused: [{}, {}] });
+  expect(await action.rerunMonth('2026-07')).toMatchObject({
+    unchanged: 3,
+    replaced: [],
+    issued: [],
+    refused: [{}, {}],
+  });
 });
 
 test('without --changed only what is missing is issued, and what differs is listed with why it could not be replaced', async () => {
   await july();
-  await act.voided(invoice(2));
-  await act.hold(invoice(4), 'disputed');
+  await action.voided(invoice(2));
+  await action.hold(invoice(4), 'disputed');
   await rename('p-1', 'p-4');
-  expect(await act.rerunMonth('2026-07', { changed: false })).toEqual({
+  expect(await action.rerunMonth('2026-07', { changed: false })).toEqual({
     month: '2026-07',
     unchanged: 2,
     replaced: [],
@@ -108,18 +113,20 @@ test('without --changed only what is missing is issued, and what differs is list
 
 test('for one partner, the documents of others are neither issued nor compared', async () => {
   await july();
-  await act.voided(invoice(2));
-  await act.voided(invoice(3));
+  await action.voided(invoice(2));
+  await action.voided(invoice(3));
   await rename(...P);
-  expect(await act.rerunMonth('2026-07', { partnerId: 'p-3' })).toEqual({
+  expect(await action.rerunMonth('2026-07', { partnerId: 'p-3' })).toEqual({
     month: '2026-07',
     unchanged: 0,
     replaced: [],
     issued: [{ number: invoice(6), replaces: invoice(3) }],
     refused: [],
   });
-  expect((await act.rerunMonth('2026-07', { partnerId: 'p-5' })).replaced).toHaveLength(1);
-  expect(await refusalOf(act.rerunMonth('2026-07', { partnerId: 'p-9' }))).toMatchObject({ code: 'partner_unknown' });
+  expect((await action.rerunMonth('2026-07', { partnerId: 'p-5' })).replaced).toHaveLength(1);
+  expect(await refusalOf(action.rerunMonth('2026-07', { partnerId: 'p-9' }))).toMatchObject({
+    code: 'partner_unknown',
+  });
   await expectVerified(world);
 });
 
@@ -132,10 +139,10 @@ test('replacements are numbered by partner (bytewise), then currency, without ga
     sale('2026-07', '100', { partner_id: 'a', currency: 'EUR' }),
   ]);
   await world.close();
-  await act.voided(invoice(6));
-  await act.voided(invoice(2));
+  await action.voided(invoice(6));
+  await action.voided(invoice(2));
   await world.partners(ids.map((partner_id) => partner({ partner_id, name: 'New' })));
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   const live = (await world.documents()).filter(({ status }) => status !== 'void');
   expect(live.map((each) => [each.sequence, each.partner_id, each.currency])).toEqual([
     [7, 'B', 'USD'],
@@ -161,13 +168,13 @@ test('invoices, credit notes and statements are replaced in their own series, an
     quote({ partner_id: 'p-3' }),
   ]);
   await world.close('2026-07');
-  await act.credit(invoice(3), '2');
+  await action.credit(invoice(3), '2');
   await world.partners([
     partner({ name: 'A' }),
     partner({ partner_id: 'p-2', name: 'B' }),
     partner({ ...p3, name: 'C' }),
   ]);
-  const { replaced } = await act.rerunMonth('2026-07');
+  const { replaced } = await action.rerunMonth('2026-07');
   expect(replaced.map((each) => [each.number, each.replaced_by])).toEqual([
     ['CN-2026-000001', 'CN-2026-000003'],
     [invoice(3), invoice(4)],
@@ -188,12 +195,14 @@ test('a void credit note is issued again, and is open credit again', async () =>
   await world.close('2026-06');
   await world.rows([refund(sold, '2026-07')]);
   await world.close('2026-07');
-  await act.voided('CN-2026-000001');
+  await action.voided('CN-2026-000001');
   world.at('2026-09-01T10:00:00Z');
   await world.rows([sale('2026-08', '10')]);
   await world.close();
   expect(await creditInUse(world)).toEqual([]);
-  expect((await act.rerunMonth('2026-07')).issued).toEqual([{ number: 'CN-2026-000002', replaces: 'CN-2026-000001' }]);
+  expect((await action.rerunMonth('2026-07')).issued).toEqual([
+    { number: 'CN-2026-000002', replaces: 'CN-2026-000001' },
+  ]);
   world.at('2026-10-01T10:00:00Z');
   await world.rows([sale('2026-09', '10')]);
   await world.close();
@@ -203,10 +212,10 @@ test('a void credit note is issued again, and is open credit again', async () =>
 
 test('with new terms, those whose terms changed are replaced, and all that are issued are due by them', async () => {
   await july();
-  await act.voided(invoice(1));
+  await action.voided(invoice(1));
   await world.partners([partner({ partner_id: 'p-2', payment_terms_days: 10 })]);
   world.at('2026-10-01T10:00:00Z');
-  expect(await act.rerunMonth('2026-07', { newTerms: true })).toMatchObject({
+  expect(await action.rerunMonth('2026-07', { newTerms: true })).toMatchObject({
     unchanged: 3,
     replaced: [{ number: invoice(2), why: ['the payment terms'] }],
     issued: [{ replaces: invoice(1) }],
@@ -222,7 +231,7 @@ test('other months do not change, nor does a late row that waits for its month',
   await world.close();
   await world.rows([quote()]);
   await rename('p-1');
-  expect(await act.rerunMonth('2026-07')).toMatchObject({ replaced: [{ number: invoice(2) }] });
+  expect(await action.rerunMonth('2026-07')).toMatchObject({ replaced: [{ number: invoice(2) }] });
   expect(await document(world, invoice(1))).toMatchObject({ month: '2026-06', status: 'open' });
   expect(await document(world, invoice(3))).toMatchObject({ enrollments: 1 });
   await expectVerified(world);
@@ -232,17 +241,17 @@ test('a month without rows has nothing to rerun, and an open month is refused', 
   await july();
   world.at('2026-09-01T10:00:00Z');
   await world.close();
-  expect(await act.rerunMonth('2026-08')).toMatchObject({ unchanged: 0, replaced: [], issued: [] });
-  expect(await refusalOf(act.rerunMonth('2026-09'))).toMatchObject({ code: 'month_not_closed' });
-  expect(await refusalOf(act.rerunMonth('2026-05'))).toMatchObject({ code: 'month_not_closed' });
+  expect(await action.rerunMonth('2026-08')).toMatchObject({ unchanged: 0, replaced: [], issued: [] });
+  expect(await refusalOf(action.rerunMonth('2026-09'))).toMatchObject({ code: 'month_not_closed' });
+  expect(await refusalOf(action.rerunMonth('2026-05'))).toMatchObject({ code: 'month_not_closed' });
 });
 
 test('the totals of the close never change: they sum ledger rows, however often documents are replaced', async () => {
   await july();
   const [before] = await world.months('2026-07');
   await rename(...P);
-  await act.rerunMonth('2026-07');
-  await act.voided(invoice(6));
+  await action.rerunMonth('2026-07');
+  await action.voided(invoice(6));
   const [after] = await world.months('2026-07');
   expect({ ...after, deliveries: undefined }).toEqual({ ...before, deliveries: undefined });
 });

@@ -17,14 +17,14 @@ import {
 } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world.end());
 beforeEach(async () => {
   await startOver(world);
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   await world.partners([partner()]);
 });
 
@@ -43,8 +43,8 @@ test('if nothing in the snapshot differs, nothing happens, on any day', async ()
   await closeJuly();
   const [before] = await world.documents();
   world.at('2026-10-05T10:00:00Z');
-  expect(await act.rerun(INV_1)).toEqual({ month: '2026-07', unchanged: 1, replaced: [], issued: [], refused: [] });
-  expect(await act.rerun(INV_1, { newTerms: true })).toMatchObject({ unchanged: 1, replaced: [] });
+  expect(await action.rerun(INV_1)).toEqual({ month: '2026-07', unchanged: 1, replaced: [], issued: [], refused: [] });
+  expect(await action.rerun(INV_1, { newTerms: true })).toMatchObject({ unchanged: 1, replaced: [] });
   expect(await world.documents()).toEqual([before]);
   expect(await world.sql(`SELECT FROM audit_events WHERE action = 'invoice.rerun'`)).toEqual([]);
 });
@@ -79,14 +79,14 @@ for (const [what, why, changed] of DETAILS) {
   test(`a change of the partner’s ${what} alone gives a replacement`, async () => {
     await closeJuly();
     await world.partners([partner(changed)]);
-    expect(await act.rerun(INV_1)).toEqual({
+    expect(await action.rerun(INV_1)).toEqual({
       month: '2026-07',
       unchanged: 0,
       replaced: [{ number: INV_1, replaced_by: 'INV-2026-000002', why: [why] }],
       issued: [],
       refused: [],
     });
-    expect(await act.rerun('INV-2026-000002')).toMatchObject({ unchanged: 1 });
+    expect(await action.rerun('INV-2026-000002')).toMatchObject({ unchanged: 1 });
     await expectVerified(world);
   });
 }
@@ -103,7 +103,7 @@ for (const [what, changed] of ASIDE) {
   test(`the partner’s ${what} changes nothing on the snapshot`, async () => {
     await closeJuly();
     await world.partners([partner(changed)]);
-    expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });
+    expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });
   });
 }
 
@@ -126,7 +126,7 @@ for (const [what, why, changed] of SETTINGS) {
   test(`a change of ${what} alone gives a replacement`, async () => {
     await closeJuly();
     change(changed());
-    expect((await act.rerun(INV_1)).replaced.map((each) => each.why)).toEqual([[why]]);
+    expect((await action.rerun(INV_1)).replaced.map((each) => each.why)).toEqual([[why]]);
     await expectVerified(world);
   });
 }
@@ -136,13 +136,13 @@ test('instructions of another currency are not on this invoice', async () => {
   const { instructions } = world.settings;
   const { '*': other } = instructions;
   change({ instructions: { ...instructions, '*': { wire: { ...other?.wire, bank_name: 'Another' } } } });
-  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
+  expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1 });
 });
 
 test('all differences are named', async () => {
   await closeJuly();
   await world.partners([partner({ name: 'New', tax_id: 'US-2', policies })]);
-  expect((await act.rerun(INV_1)).replaced[0]?.why).toEqual([
+  expect((await action.rerun(INV_1)).replaced[0]?.why).toEqual([
     "the policies' names",
     "the partner's name",
     'the tax id',
@@ -153,7 +153,7 @@ test('a replacement has a new number, today’s date and the old due date; both 
   await closeJuly();
   await world.partners([partner({ name: 'Harbour Lights Inc.', payment_terms_days: 10 })]);
   world.at('2026-10-05T10:00:00Z');
-  await act.rerun(INV_1);
+  await action.rerun(INV_1);
   const [voided, replacement] = await world.documents();
   expect(voided).toMatchObject({
     number: INV_1,
@@ -192,7 +192,7 @@ test('with new terms it is due by today’s terms from today, even if only the t
   await closeJuly();
   await world.partners([partner({ payment_terms_days: 10 })]);
   world.at('2026-10-05T10:00:00Z');
-  expect((await act.rerun(INV_1, { newTerms: true })).replaced[0]?.why).toEqual(['the payment terms']);
+  expect((await action.rerun(INV_1, { newTerms: true })).replaced[0]?.why).toEqual(['the payment terms']);
   expect(await document(world, 'INV-2026-000002')).toMatchObject({ issued_on: '2026-10-05', due_on: '2026-10-15' });
   await expectVerified(world);
 });
@@ -201,7 +201,7 @@ test('a replacement of next year has a number of next year, and its old due date
   await closeJuly();
   await world.partners([partner({ name: 'New' })]);
   world.at('2027-01-02T10:00:00Z');
-  expect((await act.rerun(INV_1)).replaced).toMatchObject([{ replaced_by: 'INV-2027-000001' }]);
+  expect((await action.rerun(INV_1)).replaced).toMatchObject([{ replaced_by: 'INV-2027-000001' }]);
   expect(await document(world, 'INV-2027-000001')).toMatchObject({ due_on: '2026-08-31', month: '2026-07' });
   await expectVerified(world);
 });
@@ -211,7 +211,7 @@ test('in a chain of three, each replaces the previous one, and only the last can
   for (const name of ['One', 'Two', 'Three']) {
     await world.partners([partner({ name })]);
     const last = (await world.documents()).at(-1)?.number ?? '';
-    await act.rerun(last);
+    await action.rerun(last);
   }
   expect(
     (await world.documents()).map((each) => [each.number.slice(-1), each.status, each.replaces?.slice(-1)]),
@@ -221,12 +221,12 @@ test('in a chain of three, each replaces the previous one, and only the last can
     ['3', 'void', '2'],
     ['4', 'open', '3'],
   ]);
-  expect(await refusalOf(act.rerun('INV-2026-000002'))).toMatchObject({
+  expect(await refusalOf(action.rerun('INV-2026-000002'))).toMatchObject({
     code: 'document_void',
     facts: { replaced_by: 'INV-2026-000004' },
   });
   await world.partners([partner()]);
-  expect((await act.rerun('INV-2026-000004')).replaced).toMatchObject([{ why: ["the partner's name"] }]);
+  expect((await action.rerun('INV-2026-000004')).replaced).toMatchObject([{ why: ["the partner's name"] }]);
   expect((await document(world, 'INV-2026-000005')).due_on).toBe('2026-08-31');
   await expectVerified(world);
 });
@@ -235,12 +235,12 @@ test('a void document is issued again by its number, and no other document of it
   await world.partners([partner({ partner_id: 'p-2' }), partner({ partner_id: 'p-3' })]);
   await world.rows(['p-1', 'p-2', 'p-3'].map((partner_id) => quote({ partner_id })));
   await world.close();
-  await act.voided(INV_1);
-  await act.voided('INV-2026-000003');
+  await action.voided(INV_1);
+  await action.voided('INV-2026-000003');
   // The issuer's details have changed since: the other documents would differ.
   change({ issuer: { ...world.settings.issuer, phone: '+1 2' } });
   world.at('2026-10-14T10:00:00Z');
-  expect(await act.rerun(INV_1)).toEqual({
+  expect(await action.rerun(INV_1)).toEqual({
     month: '2026-07',
     unchanged: 0,
     replaced: [],
@@ -258,11 +258,11 @@ test('a void document is issued again by its number, and no other document of it
 
 test('a void document whose replacement is void too gets the replacement of that', async () => {
   await closeJuly();
-  await act.voided(INV_1);
-  await act.rerun(INV_1);
-  await act.voided('INV-2026-000002');
-  expect((await act.rerun(INV_1)).issued).toEqual([{ number: 'INV-2026-000003', replaces: 'INV-2026-000002' }]);
-  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({ facts: { replaced_by: 'INV-2026-000003' } });
+  await action.voided(INV_1);
+  await action.rerun(INV_1);
+  await action.voided('INV-2026-000002');
+  expect((await action.rerun(INV_1)).issued).toEqual([{ number: 'INV-2026-000003', replaces: 'INV-2026-000002' }]);
+  expect(await refusalOf(action.rerun(INV_1))).toMatchObject({ facts: { replaced_by: 'INV-2026-000003' } });
   await expectVerified(world);
 });
 
@@ -276,8 +276,8 @@ test('a statement and a credit note of a month can be rerun, in their own series
   await world.rows([refund(sold, '2026-07'), quote({ partner_id: 'p-2' })]);
   await world.close('2026-07');
   await world.partners([partner({ name: 'One' }), partner({ ...p2, name: 'Two' })]);
-  expect((await act.rerun('CN-2026-000001')).replaced).toMatchObject([{ replaced_by: 'CN-2026-000002' }]);
-  expect((await act.rerun('ST-2026-000001')).replaced).toMatchObject([{ replaced_by: 'ST-2026-000002' }]);
+  expect((await action.rerun('CN-2026-000001')).replaced).toMatchObject([{ replaced_by: 'CN-2026-000002' }]);
+  expect((await action.rerun('ST-2026-000001')).replaced).toMatchObject([{ replaced_by: 'ST-2026-000002' }]);
   expect(await standing(world)).toMatchObject({
     'CN-2026-000001': '100.00 - 0.00 - 0.00 = 0.00 void',
     'CN-2026-000002': '100.00 - 0.00 - 0.00 = 100.00 open',
@@ -292,7 +292,7 @@ test('an invoice of zero can be rerun', async () => {
   await world.rows([sold, refund(sold, '2026-07')]);
   await world.close();
   await world.partners([partner({ name: 'New' })]);
-  await act.rerun(INV_1);
+  await action.rerun(INV_1);
   expect(await standing(world)).toEqual({
     [INV_1]: '0.00 - 0.00 - 0.00 = 0.00 void',
     'INV-2026-000002': '0.00 - 0.00 - 0.00 = 0.00 paid',
@@ -309,10 +309,10 @@ test('credit applied at issue and credit against it both move to the replacement
   world.at('2026-09-02T10:00:00Z');
   await world.rows([sale('2026-08', '100')]);
   await world.close();
-  await act.credit('INV-2026-000002', '25');
+  await action.credit('INV-2026-000002', '25');
   expect(await standing(world)).toMatchObject({ 'INV-2026-000002': '100.00 - 30.00 - 25.00 = 45.00 open' });
   await world.partners([partner({ name: 'New' })]);
-  await act.rerun('INV-2026-000002');
+  await action.rerun('INV-2026-000002');
   expect(await standing(world)).toMatchObject({ 'INV-2026-000003': '100.00 - 55.00 - 0.00 = 45.00 open' });
   expect(await creditInUse(world)).toEqual([
     '30 of CN-2026-000001 for INV-2026-000003',
@@ -323,25 +323,25 @@ test('credit applied at issue and credit against it both move to the replacement
 
 test('a differing document that is settled, on hold or not of a month is refused, and nothing changes', async () => {
   await closeJuly();
-  const note = await act.credit(INV_1, '1');
-  await act.hold(INV_1, 'disputed');
-  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
+  const note = await action.credit(INV_1, '1');
+  await action.hold(INV_1, 'disputed');
+  expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1 });
   await world.partners([partner({ name: 'New' })]);
   const before = await standing(world);
-  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({
+  expect(await refusalOf(action.rerun(INV_1))).toMatchObject({
     code: 'document_on_hold',
     facts: { reason: 'disputed', number: INV_1 },
   });
-  expect(await refusalOf(act.rerun(note))).toMatchObject({
+  expect(await refusalOf(action.rerun(note))).toMatchObject({
     code: 'not_of_the_ledger',
     facts: { purpose: 'adjustment' },
   });
-  expect(await refusalOf(act.rerun('INV-2026-000009'))).toMatchObject({ code: 'document_unknown' });
-  await act.release(INV_1);
-  await act.writeOff(INV_1);
-  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({
+  expect(await refusalOf(action.rerun('INV-2026-000009'))).toMatchObject({ code: 'document_unknown' });
+  await action.release(INV_1);
+  await action.writeOff(INV_1);
+  expect(await refusalOf(action.rerun(INV_1))).toMatchObject({
     code: 'document_written_off',
-    facts: { act: 'run again' },
+    facts: { action: 'run again' },
   });
   expect(Object.keys(await standing(world))).toEqual(Object.keys(before));
   await expectVerified(world);
@@ -351,7 +351,7 @@ test('a late row does not belong to the month, whatever is rerun', async () => {
   await closeJuly();
   await world.rows([quote()]);
   await world.partners([partner({ name: 'New' })]);
-  await act.rerun(INV_1);
+  await action.rerun(INV_1);
   expect(await document(world, 'INV-2026-000002')).toMatchObject({ enrollments: 3, invoiceAmount: '21.00' });
   await expectVerified(world);
 });
@@ -368,7 +368,7 @@ test('policies compare equal whatever their order: upper case, signs, both kinds
   const sold = ids.map((policy_id) => sale('2026-07', '10', { policy_id }));
   await world.rows([...sold, ...sold.slice(0, 3).map((each) => refund(each, '2026-07'))]);
   await world.close();
-  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
+  expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1 });
 });
 
 test('with incomplete settings production issues neither a replacement nor a credit note', async () => {
@@ -378,7 +378,11 @@ test('with incomplete settings production issues neither a replacement nor a cre
   world.environment = { ...sandbox, name: 'production' };
   try {
     change({ ...realSettings(world.settings), issuer: { ...realSettings(world.settings).issuer, legal_name: '' } });
-    for (const issuing of [() => act.rerun(INV_1), () => act.rerunMonth('2026-07'), () => act.credit(INV_1, '1')]) {
+    for (const issuing of [
+      () => action.rerun(INV_1),
+      () => action.rerunMonth('2026-07'),
+      () => action.credit(INV_1, '1'),
+    ]) {
       expect(await refusalOf(issuing())).toMatchObject({
         code: 'settings_incomplete',
         facts: { missing: ['issuer.legal_name'] },

@@ -9,7 +9,7 @@ import { partner, requote, reversal, type World } from '../support/world.ts';
 import { type Corrections, correctionsOf, document, expectVerified, refund, sale } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 freshMailWorld((opened) => {
   ({ world } = opened);
 });
@@ -34,7 +34,7 @@ const moveTo = (country: string) =>
   ]);
 
 beforeEach(async () => {
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   configure();
   await moveTo('DE');
 });
@@ -131,7 +131,7 @@ test('two countries with one rate have totals of their own, also in credits', as
     ],
   });
   expect(await taxPayable()).toEqual({ 'AT standard 19': '57.01', 'DE standard 19': '0.00' });
-  for (const amount of ['33.33', '166.70']) await act.credit('INV-2026-000002', amount);
+  for (const amount of ['33.33', '166.70']) await action.credit('INV-2026-000002', amount);
   expect(await document(world, 'INV-2026-000002')).toMatchObject({ balance: '0.00' });
   expect(await taxPayable()).toEqual({ 'AT standard 19': '0.00', 'DE standard 19': '19.00' });
   await expectVerified(world);
@@ -141,18 +141,18 @@ test('a reversal follows the document that bills its sale now: the replacement, 
   const [one, other, third] = [euros('2026-07', '100'), euros('2026-07', '50'), euros('2026-07', '30')];
   await closeWith('2026-07', one, other, third);
   configure([{ country: 'DE', category: 'standard', rate: '7' }]);
-  expect(await act.rerun('INV-2026-000001')).toMatchObject({ replaced: [{ why: ['the tax'] }] });
+  expect(await action.rerun('INV-2026-000001')).toMatchObject({ replaced: [{ why: ['the tax'] }] });
   configure();
   await closeWith('2026-08', refund(one, '2026-08'));
   expect(await document(world, 'CN-2026-000001')).toMatchObject({ tax: '7.00' });
   // The rules of today would tax July otherwise; the reversal in August follows July, so nothing differs in it.
-  expect(await act.rerun('CN-2026-000001')).toMatchObject({ unchanged: 1, replaced: [] });
-  await act.rerun('INV-2026-000002');
-  await act.unapply('CN-2026-000001', 'INV-2026-000003');
-  expect(await act.rerun('CN-2026-000001')).toMatchObject({ replaced: [{ why: ['the tax'] }] });
+  expect(await action.rerun('CN-2026-000001')).toMatchObject({ unchanged: 1, replaced: [] });
+  await action.rerun('INV-2026-000002');
+  await action.unapply('CN-2026-000001', 'INV-2026-000003');
+  expect(await action.rerun('CN-2026-000001')).toMatchObject({ replaced: [{ why: ['the tax'] }] });
   expect(await document(world, 'CN-2026-000002')).toMatchObject({ tax: '19.00' });
   // Billed on no live document: the rules say what it has.
-  await act.voided('INV-2026-000003');
+  await action.voided('INV-2026-000003');
   configure([{ country: 'DE', category: 'standard', rate: '7' }]);
   await closeWith('2026-09', refund(other, '2026-09'));
   expect(await document(world, 'CN-2026-000003')).toMatchObject({ tax: '3.50' });
@@ -232,20 +232,20 @@ test('a reduced rate and another of the same height have totals and marks of the
     ['parking', true],
     ['ticket-protection', false],
   ]);
-  await act.credit('INV-2026-000001', '150.06');
+  await action.credit('INV-2026-000001', '150.06');
   expect(await document(world, 'INV-2026-000001')).toMatchObject({ balance: '0.00' });
   await expectVerified(world);
 });
 
 test('a credit at a rate that was wrong is taken back before the rerun, and given again at the right one', async () => {
   await closeWith('2026-07', euros('2026-07', '100'));
-  const note = await act.credit('INV-2026-000001', '40');
+  const note = await action.credit('INV-2026-000001', '40');
   configure([{ country: 'DE', category: 'standard', rate: '20' }]);
-  await act.unapply(note, 'INV-2026-000001');
-  await act.voided(note);
-  await act.rerun('INV-2026-000001');
-  await act.credit('INV-2026-000002', '40');
-  await act.credit('INV-2026-000002', '60');
+  await action.unapply(note, 'INV-2026-000001');
+  await action.voided(note);
+  await action.rerun('INV-2026-000001');
+  await action.credit('INV-2026-000002', '40');
+  await action.credit('INV-2026-000002', '60');
   expect(await document(world, 'INV-2026-000002')).toMatchObject({ gross: '120.00', balance: '0.00' });
   expect(await taxPayable()).toEqual({ 'DE standard 19': '0.00', 'DE standard 20': '0.00' });
   await expectVerified(world);

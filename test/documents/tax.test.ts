@@ -18,7 +18,7 @@ import { partner, quote, requote, reversal, type World } from '../support/world.
 import { type Corrections, correctionsOf, document, expectVerified, refund, sale } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 freshMailWorld((opened) => {
   ({ world } = opened);
 });
@@ -49,7 +49,7 @@ const from = (country: string, more: Record<string, unknown> = {}) =>
 const INV_1 = 'INV-2026-000001';
 
 beforeEach(async () => {
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   configure(GERMAN);
   await world.partners([from('DE')]);
 });
@@ -235,7 +235,7 @@ test('credits before tax credit exactly the tax of the invoice in the end', asyn
   configure([{ category: 'standard', rate: '19' }]);
   await world.rows([euros('2026-07', '100')]);
   await world.close();
-  for (const amount of ['33.33', '33.33', '33.34']) await act.credit(INV_1, amount);
+  for (const amount of ['33.33', '33.33', '33.34']) await action.credit(INV_1, amount);
   const notes = (await world.documents()).filter(({ document: kind }) => kind === 'credit_note');
   expect(notes.map(({ invoiceAmount, tax, gross }) => [invoiceAmount, tax, gross])).toEqual([
     ['33.33', '6.33', '39.66'],
@@ -243,7 +243,7 @@ test('credits before tax credit exactly the tax of the invoice in the end', asyn
     ['33.34', '6.33', '39.67'],
   ]);
   expect(await document(world, INV_1)).toMatchObject({ amount_due: '119.00', balance: '0.00', status: 'paid' });
-  expect(await refusalOf(act.credit(INV_1, '0.01'))).toMatchObject({ code: 'credit_exceeds_invoice' });
+  expect(await refusalOf(action.credit(INV_1, '0.01'))).toMatchObject({ code: 'credit_exceeds_invoice' });
   await expectVerified(world);
 });
 
@@ -251,7 +251,7 @@ test('a credit has the tax of its invoice, also after the rate has changed and w
   await world.rows([euros('2026-07', '100')]);
   await world.close();
   configure([{ country: 'FR', category: 'reverse_charge' }]);
-  await act.credit(INV_1, '25');
+  await action.credit(INV_1, '25');
   expect(await document(world, 'CN-2026-000001')).toMatchObject({
     ...{ invoiceAmount: '25.00', tax: '4.00', gross: '29.00' },
     taxTotals: [{ rate: '16', taxable: '25.00', tax: '4.00' }],
@@ -273,7 +273,7 @@ test('a month between two rules that do not meet stops the close, and a rerun un
   configure(GERMAN);
   await world.close();
   configure([{ category: 'standard', rate: '19', from: '2026-08-01' }]);
-  expect(await refusalOf(act.rerun(INV_1))).toMatchObject({ code: 'tax_rule_missing' });
+  expect(await refusalOf(action.rerun(INV_1))).toMatchObject({ code: 'tax_rule_missing' });
   expect(await document(world, INV_1)).toMatchObject({ status: 'open', tax: '16.00' });
 });
 
@@ -289,7 +289,7 @@ test('of 200 lines the tax is that of their sum, not the sum of rounded taxes', 
   expect(invoice.lines).toHaveLength(200);
   // 14.00 × 19 %; 200 taxes of 0.0133, rounded one by one, would be 2.00.
   expect(invoice).toMatchObject({ net: '14.00', tax: '2.66', gross: '16.66', balance: '16.66' });
-  for (const amount of ['0.01', '0.02', '13.97']) await act.credit(INV_1, amount);
+  for (const amount of ['0.01', '0.02', '13.97']) await action.credit(INV_1, amount);
   expect(await document(world, INV_1)).toMatchObject({ balance: '0.00', status: 'paid' });
   await expectVerified(world);
 });
@@ -297,7 +297,7 @@ test('of 200 lines the tax is that of their sum, not the sum of rounded taxes', 
 test('a credit over several rates is divided by what is left of each', async () => {
   await world.rows([euros('2026-07', '60'), euros('2026-07', '40', { policy_id: 'parking' })]);
   await world.close();
-  await act.credit(INV_1, '10.01');
+  await action.credit(INV_1, '10.01');
   expect(await document(world, 'CN-2026-000001')).toMatchObject({
     invoiceAmount: '10.01',
     taxTotals: [
@@ -305,7 +305,7 @@ test('a credit over several rates is divided by what is left of each', async () 
       { rate: '7', taxable: '4.00', tax: '0.28' },
     ],
   });
-  await act.credit(INV_1, '89.99');
+  await action.credit(INV_1, '89.99');
   expect(await document(world, INV_1)).toMatchObject({ balance: '0.00' });
   await expectVerified(world);
 });
@@ -313,9 +313,9 @@ test('a credit over several rates is divided by what is left of each', async () 
 test('a rerun finds a corrected rate, replaces the invoice, and else changes nothing', async () => {
   await world.rows([euros('2026-07', '100')]);
   await world.close();
-  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });
+  expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1, replaced: [] });
   configure([{ category: 'standard', rate: '20' }]);
-  expect(await act.rerun(INV_1)).toMatchObject({ replaced: [{ number: INV_1, why: ['the tax'] }] });
+  expect(await action.rerun(INV_1)).toMatchObject({ replaced: [{ number: INV_1, why: ['the tax'] }] });
   expect(await document(world, 'INV-2026-000002')).toMatchObject({ tax: '20.00', balance: '120.00' });
   expect(await document(world, INV_1)).toMatchObject({ status: 'void', tax: '16.00' });
   await expectVerified(world);
@@ -325,14 +325,14 @@ test('a month before tax began is run again without tax', async () => {
   configure(GERMAN, '2026-08');
   await world.rows([euros('2026-07', '100')]);
   await world.close();
-  expect(await act.rerun(INV_1)).toMatchObject({ unchanged: 1 });
+  expect(await action.rerun(INV_1)).toMatchObject({ unchanged: 1 });
   expect(await document(world, INV_1)).toMatchObject({ amount_due: '100.00' });
 });
 
 test('a write-off gives up the gross amount and leaves the tax payable', async () => {
   await world.rows([euros('2026-07', '100')]);
   await world.close();
-  await act.writeOff(INV_1);
+  await action.writeOff(INV_1);
   const balances = await world.sql<{ account: string; amount: string }>(
     `SELECT account, sum(amount)::text AS amount FROM journal WHERE account ~ 'tax|bad-debts|receivable:billed' GROUP BY account
      ORDER BY account`,
@@ -447,7 +447,7 @@ test('the tax report ties to the journal, and credit notes and voids lower it', 
       { ...line, rate: '7', taxable: '50.00', tax: '3.50' },
     ],
   });
-  await act.credit(INV_1, '15');
+  await action.credit(INV_1, '15');
   expect(await report()).toMatchObject({
     ties: true,
     lines: [

@@ -21,12 +21,12 @@ import {
 
 let world: World;
 let server: MailServer;
-let act: Corrections;
+let action: Corrections;
 freshMailWorld((opened) => {
   ({ world, server } = opened);
 });
 beforeEach(async () => {
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   await world.partners([partner(), partner({ partner_id: 'p-2' })]);
 });
 
@@ -48,7 +48,7 @@ test('a voided invoice keeps its number and snapshot, gives the reason, and noth
   await world.deliver();
   const before = await document(world, 'INV-2026-000001');
   world.at('2026-08-03T10:00:00Z');
-  await act.voided('INV-2026-000001', 'wrong partner');
+  await action.voided('INV-2026-000001', 'wrong partner');
   expect(await document(world, 'INV-2026-000001')).toEqual({
     ...before,
     status: 'void',
@@ -66,7 +66,7 @@ test('a void is dated in the issuer’s time zone: late in the evening in New Yo
   await world.rows([quote()]);
   await world.close();
   world.at('2026-08-03T03:30:00Z');
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   expect(await world.sql('SELECT voided_on::text FROM voids')).toEqual([{ voided_on: '2026-08-02' }]);
 });
 
@@ -74,7 +74,7 @@ test('until it is replaced, coverage shows a gap and status asks for manual revi
   await world.rows([quote(), quote({ partner_id: 'p-2' })]);
   await world.close();
   await world.deliver();
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   expect(await coverage()).toMatchObject({
     gaps: 1,
     partners: [
@@ -90,7 +90,7 @@ test('until it is replaced, coverage shows a gap and status asks for manual revi
       },
     ],
   });
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   await world.deliver();
   expect(await coverage()).toMatchObject({ gaps: 0 });
   expect(await status()).toMatchObject({ findings: [] });
@@ -100,14 +100,14 @@ test('until it is replaced, coverage shows a gap and status asks for manual revi
 test('the credit that it used is open again, and its replacement uses it first', async () => {
   await withCredit();
   expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000002']);
-  await act.voided('INV-2026-000002');
+  await action.voided('INV-2026-000002');
   expect(await creditInUse(world)).toEqual([]);
   expect(await standing(world)).toMatchObject({
     'CN-2026-000001': '100.00 - 0.00 - 0.00 = 100.00 open',
     'INV-2026-000002': '40.00 - 40.00 - 0.00 = 0.00 void',
   });
   await expectVerified(world);
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   expect(await creditInUse(world)).toEqual(['40 of CN-2026-000001 for INV-2026-000003']);
   expect(await story(world, 'CN-2026-000001')).toEqual(
     expect.arrayContaining([
@@ -132,11 +132,11 @@ test('a replacement uses the credit of its void invoice before older open credit
     '30 of CN-2026-000001 for INV-2026-000002',
     '50 of CN-2026-000002 for INV-2026-000003',
   ]);
-  await act.voided('INV-2026-000002'); // the older CN-1 is open again
-  await act.voided('INV-2026-000003');
-  await act.rerunMonth('2026-08');
+  await action.voided('INV-2026-000002'); // the older CN-1 is open again
+  await action.voided('INV-2026-000003');
+  await action.rerunMonth('2026-08');
   expect(await creditInUse(world)).toEqual(['50 of CN-2026-000002 for INV-2026-000004']);
-  await act.rerunMonth('2026-06');
+  await action.rerunMonth('2026-06');
   expect((await creditInUse(world)).at(-1)).toBe('30 of CN-2026-000001 for INV-2026-000005');
   await expectVerified(world);
 });
@@ -144,13 +144,13 @@ test('a replacement uses the credit of its void invoice before older open credit
 test('credit against a voided invoice becomes open credit of the partner', async () => {
   await world.rows([sale('2026-07', '50')]);
   await world.close();
-  await act.credit('INV-2026-000001', '20');
-  await act.voided('INV-2026-000001');
+  await action.credit('INV-2026-000001', '20');
+  await action.voided('INV-2026-000001');
   expect(await standing(world)).toEqual({
     'CN-2026-000001': '20.00 - 0.00 - 0.00 = 20.00 open',
     'INV-2026-000001': '50.00 - 0.00 - 0.00 = 0.00 void',
   });
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   expect(await standing(world)).toMatchObject({
     'CN-2026-000001': '20.00 - 0.00 - 20.00 = 0.00 paid',
     'INV-2026-000002': '50.00 - 20.00 - 0.00 = 30.00 open',
@@ -161,7 +161,7 @@ test('credit against a voided invoice becomes open credit of the partner', async
 test('an unsent e-mail is withdrawn and never sent', async () => {
   await world.rows([quote()]);
   await world.close();
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   expect(await world.deliver()).toEqual([]);
   expect(server.mails).toEqual([]);
   expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
@@ -175,7 +175,7 @@ test('a held e-mail is withdrawn as well', async () => {
   await world.close();
   await world.deliver();
   expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'held' }]);
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'withdrawn' }]);
   await expectVerified(world);
 });
@@ -186,7 +186,7 @@ test('an e-mail that may have arrived is not withdrawn but uncertain', async () 
   server.behaviour = 'drop_after_data';
   await world.deliver();
   expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([{ status: 'queued' }]);
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   expect(await emailsOf(world, 'INV-2026-000001')).toMatchObject([
     { status: 'uncertain', reason: expect.stringContaining('may have arrived') },
   ]);
@@ -198,9 +198,9 @@ test('an e-mail that may have arrived is not withdrawn but uncertain', async () 
 
 test('an unused credit note can be voided, and no later invoice uses it', async () => {
   await withCredit();
-  await act.voided('INV-2026-000002');
-  await act.voided('CN-2026-000001');
-  await act.rerunMonth('2026-07');
+  await action.voided('INV-2026-000002');
+  await action.voided('CN-2026-000001');
+  await action.rerunMonth('2026-07');
   expect(await standing(world)).toMatchObject({
     'CN-2026-000001': '100.00 - 0.00 - 0.00 = 0.00 void',
     'INV-2026-000003': '40.00 - 0.00 - 0.00 = 40.00 open',
@@ -211,34 +211,34 @@ test('an unused credit note can be voided, and no later invoice uses it', async 
 test('a rerun does not replace a void adjustment, and does not claim to', async () => {
   await world.rows([sale('2026-07', '50')]);
   await world.close();
-  await act.credit('INV-2026-000001', '20');
-  await act.voided('INV-2026-000001');
-  await act.voided('CN-2026-000001');
-  expect(await refusalOf(act.voided('CN-2026-000001'))).toMatchObject({
+  await action.credit('INV-2026-000001', '20');
+  await action.voided('INV-2026-000001');
+  await action.voided('CN-2026-000001');
+  expect(await refusalOf(action.voided('CN-2026-000001'))).toMatchObject({
     code: 'document_void',
     facts: { purpose: 'adjustment' },
   });
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   expect(await standing(world)).toMatchObject({ 'INV-2026-000002': '50.00 - 0.00 - 0.00 = 50.00 open' });
   await expectVerified(world);
 });
 
 test('a document that is paid, used as credit, written off or void is refused, and nothing changes', async () => {
   await withCredit();
-  await act.writeOff('INV-2026-000001');
+  await action.writeOff('INV-2026-000001');
   const before = [await standing(world), await world.sql('SELECT count(*) FROM audit_events')];
-  expect(await refusalOf(act.voided('CN-2026-000001'))).toMatchObject({
+  expect(await refusalOf(action.voided('CN-2026-000001'))).toMatchObject({
     code: 'credit_used',
-    facts: { used: '40.00 USD', act: 'voided' },
+    facts: { used: '40.00 USD', action: 'voided' },
   });
-  expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({
+  expect(await refusalOf(action.voided('INV-2026-000001'))).toMatchObject({
     code: 'document_written_off',
     facts: { written_off: '100.00 USD' },
   });
-  expect(await refusalOf(act.voided('INV-2027-000001'))).toMatchObject({ code: 'document_unknown' });
+  expect(await refusalOf(action.voided('INV-2027-000001'))).toMatchObject({ code: 'document_unknown' });
   expect([await standing(world), await world.sql('SELECT count(*) FROM audit_events')]).toEqual(before);
-  await act.voided('INV-2026-000002');
-  expect(await refusalOf(act.voided('INV-2026-000002'))).toMatchObject({
+  await action.voided('INV-2026-000002');
+  expect(await refusalOf(action.voided('INV-2026-000002'))).toMatchObject({
     code: 'document_void',
     facts: { month: '2026-07', replaced_by: null, purpose: 'month' },
   });
@@ -249,18 +249,18 @@ test('a clock that went back is refused: nothing is dated before an earlier docu
   await world.rows([quote(), quote({ partner_id: 'p-2' })]);
   await world.close();
   world.at('2026-07-30T10:00:00Z');
-  expect(await refusalOf(act.voided('INV-2026-000001'))).toMatchObject({
+  expect(await refusalOf(action.voided('INV-2026-000001'))).toMatchObject({
     code: 'clock_behind',
     facts: { today: '2026-07-30', latest: '2026-08-01' },
   });
   world.at('2026-08-20T10:00:00Z');
-  await act.voided('INV-2026-000001');
+  await action.voided('INV-2026-000001');
   world.at('2026-08-10T10:00:00Z');
   for (const late of [
-    () => act.rerunMonth('2026-07'),
-    () => act.voided('INV-2026-000002'),
-    () => act.credit('INV-2026-000002', '1'),
-    () => act.writeOff('INV-2026-000002'),
+    () => action.rerunMonth('2026-07'),
+    () => action.voided('INV-2026-000002'),
+    () => action.credit('INV-2026-000002', '1'),
+    () => action.writeOff('INV-2026-000002'),
   ]) {
     expect(await refusalOf(late())).toMatchObject({
       code: 'clock_behind',
@@ -268,6 +268,6 @@ test('a clock that went back is refused: nothing is dated before an earlier docu
     });
   }
   world.at('2026-08-20T11:00:00Z');
-  await act.rerunMonth('2026-07');
+  await action.rerunMonth('2026-07');
   await expectVerified(world);
 });

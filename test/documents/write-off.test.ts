@@ -11,14 +11,14 @@ import { openWorld, partner, type World } from '../support/world.ts';
 import { type Corrections, correctionsOf, document, expectVerified, sale, standing, story } from './correcting.ts';
 
 let world: World;
-let act: Corrections;
+let action: Corrections;
 beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world.end());
 beforeEach(async () => {
   await startOver(world);
-  act = correctionsOf(world);
+  action = correctionsOf(world);
   await world.partners([partner()]);
   await world.rows([sale('2026-05', '60')]);
   world.at('2026-06-02T10:00:00Z');
@@ -38,7 +38,7 @@ const pay = (amount: string, receivedOn: string): Promise<Recorded> =>
 
 test('an undone write-off leaves the invoice open, and bad debts and receivables as before', async () => {
   expect(await refusalOf(undo())).toMatchObject({ code: 'not_written_off', facts: { number: INV_1 } });
-  await act.writeOff(INV_1);
+  await action.writeOff(INV_1);
   world.at('2026-07-05T10:00:00Z');
   expect((await undo()).toString()).toBe('60.00');
   expect(await standing(world)).toEqual({ [INV_1]: '60.00 - 0.00 - 0.00 = 60.00 open' });
@@ -71,13 +71,13 @@ test('an undone write-off leaves the invoice open, and bad debts and receivables
   ]);
   await expectVerified(world);
   expect(await refusalOf(undo())).toMatchObject({ code: 'not_written_off' });
-  await act.writeOff(INV_1);
+  await action.writeOff(INV_1);
   expect((await document(world, INV_1)).status).toBe('paid');
   await expectVerified(world);
 });
 
 test('a payment for a written-off invoice says so and how to reopen it, and then pays it', async () => {
-  await act.writeOff(INV_1);
+  await action.writeOff(INV_1);
   const { paymentId, kept } = await pay('60.00', '2026-07-02');
   expect(kept).toBe(`${INV_1} is written off; to undo the write-off reopens it`);
   const apply = () => world.database.transaction((tx) => applyPayment(tx, world, { paymentId, numbers: [INV_1] }));
@@ -89,10 +89,10 @@ test('a payment for a written-off invoice says so and how to reopen it, and then
 });
 
 test('an invoice whose write-off was undone can be voided, and one that is written off cannot', async () => {
-  await act.writeOff(INV_1);
-  expect(await refusalOf(act.voided(INV_1))).toMatchObject({ code: 'document_written_off' });
+  await action.writeOff(INV_1);
+  expect(await refusalOf(action.voided(INV_1))).toMatchObject({ code: 'document_written_off' });
   await undo();
-  await act.voided(INV_1);
+  await action.voided(INV_1);
   expect((await document(world, INV_1)).status).toBe('void');
   await expectVerified(world);
 });

@@ -238,8 +238,8 @@ test('a revoked client is refused at once; other clients of the same partner are
   const keyed = () =>
     leaving.post(`/api/v1/quote/${ids[0]}/accept`, undefined, { 'idempotency-key': `leaving-${ids[0]}` });
   expect(outcome(await keyed())).toEqual([200, 'accepted']);
-  const act = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
-  await served.database.transaction((tx) => revokeClient(tx, leaving.credentials.client_id, act));
+  const action = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
+  await served.database.transaction((tx) => revokeClient(tx, leaving.credentials.client_id, action));
   expect(outcome(await keyed())).toEqual([401, 'token_invalid']);
   const answers = await Promise.all(ids.flatMap((id) => [accepting(leaving, id), accepting(harbour, id)]));
   expect(answers.map(outcome)).toEqual(

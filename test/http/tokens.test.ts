@@ -29,7 +29,7 @@ const exchange = (body: unknown, headers: Record<string, string> = {}) =>
   });
 const invoices = (token: string, partnerId = 'p-1', url = served.url) =>
   ask(`${url}/api/v1/invoices`, { headers: { authorization: `Bearer ${token}`, 'x-service-partner-id': partnerId } });
-const act = () => ({ actor: thisProcess('command'), environment: 'sandbox' as const, now: world.environment.now() });
+const action = () => ({ actor: thisProcess('command'), environment: 'sandbox' as const, now: world.environment.now() });
 
 describe('the exchange', () => {
   test('gives a bearer token for an hour for client_id and client_secret in JSON, in an uncacheable answer', async () => {
@@ -205,7 +205,7 @@ describe('a token', () => {
   test('stops working at once when its client is revoked, and so does the secret', async () => {
     const caller = await served.caller('p-1');
     const { client_id, client_secret } = caller.credentials;
-    await world.database.transaction((tx) => revokeClient(tx, client_id, act()));
+    await world.database.transaction((tx) => revokeClient(tx, client_id, action()));
     expect(await caller.get('/api/v1/invoices')).toMatchObject({
       status: 401,
       body: { reason: 'its client was revoked' },
@@ -285,14 +285,16 @@ describe('a client’s secrets', () => {
     const works = async (client_secret: string) =>
       (await exchange({ client_id: made.client_id, client_secret })).status === 200;
     const rotated = await world.database.transaction((tx) =>
-      rotateSecret(tx, made.client_id, { overlapDays: 7 }, act()),
+      rotateSecret(tx, made.client_id, { overlapDays: 7 }, action()),
     );
     expect(await Promise.all([works(made.client_secret), works(rotated.client_secret)])).toEqual([true, true]);
-    const third = world.database.transaction((tx) => rotateSecret(tx, made.client_id, { overlapDays: 7 }, act()));
+    const third = world.database.transaction((tx) => rotateSecret(tx, made.client_id, { overlapDays: 7 }, action()));
     await expect(third).rejects.toMatchObject({ code: 'client_secrets_live' });
     world.at('2026-08-08T10:00:00Z');
     expect(await Promise.all([works(made.client_secret), works(rotated.client_secret)])).toEqual([false, true]);
-    const last = await world.database.transaction((tx) => rotateSecret(tx, made.client_id, { overlapDays: 0 }, act()));
+    const last = await world.database.transaction((tx) =>
+      rotateSecret(tx, made.client_id, { overlapDays: 0 }, action()),
+    );
     expect(await Promise.all([made, rotated, last].map(({ client_secret }) => works(client_secret)))).toEqual([
       false,
       false,
@@ -303,9 +305,11 @@ describe('a client’s secrets', () => {
   test('all end at once in a rotation without overlap, even while two are live', async () => {
     const made = await served.client('p-1');
     const second = await world.database.transaction((tx) =>
-      rotateSecret(tx, made.client_id, { overlapDays: 7 }, act()),
+      rotateSecret(tx, made.client_id, { overlapDays: 7 }, action()),
     );
-    const last = await world.database.transaction((tx) => rotateSecret(tx, made.client_id, { overlapDays: 0 }, act()));
+    const last = await world.database.transaction((tx) =>
+      rotateSecret(tx, made.client_id, { overlapDays: 0 }, action()),
+    );
     const statuses = await Promise.all(
       [made, second, last].map(
         async ({ client_secret }) => (await exchange({ client_id: made.client_id, client_secret })).status,

@@ -86,8 +86,8 @@ test('the secret of one account signs for no other', async () => {
   ] as const) {
     const event = { id: 'evt_9', object: 'event', type: 'a.b', created: NOW, livemode: false, data: { object: {} } };
     const text = JSON.stringify({ ...event, account });
-    const act = world.database.transaction((tx) => storeEvents(tx, world, { name: 'webhook', text, signedBy }));
-    await expect(act).rejects.toMatchObject({ code: 'processor_events_invalid' });
+    const action = world.database.transaction((tx) => storeEvents(tx, world, { name: 'webhook', text, signedBy }));
+    await expect(action).rejects.toMatchObject({ code: 'processor_events_invalid' });
   }
 });
 

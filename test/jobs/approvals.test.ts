@@ -33,8 +33,8 @@ const facts = ({ stderr }: Ran) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 const requests = () =>
-  world.sql<{ request_id: number; act: string; login: string; decision: string | null }>(
-    `SELECT request_id::int, act, login, decision
+  world.sql<{ request_id: number; action: string; login: string; decision: string | null }>(
+    `SELECT request_id::int, action, login, decision
      FROM approval_requests r JOIN users ON user_id = r.requested_by LEFT JOIN approval_decisions d USING (request_id)
      ORDER BY request_id`,
   );
@@ -45,7 +45,7 @@ const mailed = (begin: string) => readdirSync(join(world.home, 'outbox')).filter
 test('the hourly close under a rule closes nothing, leaves one request of cron, and tells it once', async () => {
   const ran = await run('month-close', '2026-09-01T13:00:00Z');
   expect([ran.status, await closed('closed_months')]).toEqual([4, ['2026-07']]);
-  const asked = [{ request_id: 1, act: 'month.close', login: 'cron', decision: null }];
+  const asked = [{ request_id: 1, action: 'month.close', login: 'cron', decision: null }];
   expect(await requests()).toEqual(asked);
   expect(facts(ran)).toContainEqual(
     expect.objectContaining({ level: 'warn', msg: 'waits for approval', code: 'approval_needed', request_id: 1 }),
@@ -106,7 +106,7 @@ test('the books that the job would close wait in the same way', async () => {
   );
   expect(facts(ran).filter(({ level }) => level === 'error')).toEqual([]);
   expect((await run('month-close', '2026-09-02T14:00:00Z')).status).toBe(0);
-  expect((await requests()).filter(({ act }) => act === 'books.close')).toHaveLength(1);
+  expect((await requests()).filter(({ action }) => action === 'books.close')).toHaveLength(1);
   expect((await lee('2026-09-02T15:00:00Z', 'approval', 'approve', '2')).status).toBe(0);
   expect(await closed('book_closes')).toEqual(['2026-07']);
   ruled(RULES);
@@ -132,7 +132,7 @@ test('what was rejected is not asked for again until it would do something else'
 
 test('what a person has closed meanwhile the job waits for no more: it withdraws its request', async () => {
   const [waiting] = (await requests()).filter(({ decision }) => decision === null);
-  expect(waiting).toMatchObject({ act: 'month.close', login: 'cron' });
+  expect(waiting).toMatchObject({ action: 'month.close', login: 'cron' });
   ruled({});
   const close = ['--by', 'mara@issuer.example', 'close', '2026-09', '--no-deliver'];
   expect(await command(close, { env: env('2026-10-01T18:00:00Z') })).toMatchObject({ status: 0 });

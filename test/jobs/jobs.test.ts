@@ -139,11 +139,11 @@ test('a document that finance put on hold is no alarm: the jobs exit 0', async (
   world.at('2026-12-01T12:00:00Z');
   await world.rows(['p-1', 'p-2'].map((partner_id) => quote({ accepted_at: '2026-11-10T12:00:00Z', partner_id })));
   const now = '2026-12-01T12:07:00Z';
-  const acts = [
+  const actions = [
     ['close', '--no-deliver'],
     ['invoice', 'hold', 'INV-2026-000008', '--reason', 'to be discussed'],
   ];
-  for (const act of acts) expect((await command(act, { env: env(now) })).status).toBe(0);
+  for (const action of actions) expect((await command(action, { env: env(now) })).status).toBe(0);
   expect((await run('deliver', now)).status).toBe(0);
   expect((await run('month-close', now)).status).toBe(0);
   expect(await world.sql(`SELECT count(*) FROM emails WHERE status = 'held'`)).toEqual([{ count: '1' }]);

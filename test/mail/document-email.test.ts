@@ -379,9 +379,9 @@ describe('templates', () => {
     );
   });
 
-  const refusalOf = (act: () => unknown): Refusal => {
+  const refusalOf = (action: () => unknown): Refusal => {
     try {
-      act();
+      action();
     } catch (error) {
       if (error instanceof Refusal) return error;
       throw error;

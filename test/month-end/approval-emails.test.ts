@@ -1,10 +1,10 @@
 /** Who hears by e-mail of a request for approval, and of what became of it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { approveRequest, endRequest } from '../../src/acts/approve.ts';
-import { clientCreate } from '../../src/acts/client.ts';
-import { invoiceHold } from '../../src/acts/invoice/hold.ts';
-import { invoiceVoid } from '../../src/acts/invoice/void.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { approveRequest, endRequest } from '../../src/actions/approve.ts';
+import { clientCreate } from '../../src/actions/client.ts';
+import { invoiceHold } from '../../src/actions/invoice/hold.ts';
+import { invoiceVoid } from '../../src/actions/invoice/void.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { changeRoles, identify } from '../../src/people/users.ts';
 import { refusalOf } from '../close/refusal.ts';
@@ -35,8 +35,8 @@ const [FIRST, SECOND] = ['INV-2026-000001', 'INV-2026-000002'] as const;
 /** Mara asks, and gets the number of the request. */
 async function ask(number: string, reason: string): Promise<number> {
   const rules = { 'invoice.hold': { always: true } as const, 'invoice.void': { always: true } as const };
-  const act = reason === 'hold' ? invoiceHold : invoiceVoid;
-  const { facts } = await refusalOf(runAct(await as(world, MARA, rules), act, { number, reason }));
+  const action = reason === 'hold' ? invoiceHold : invoiceVoid;
+  const { facts } = await refusalOf(runAction(await as(world, MARA, rules), action, { number, reason }));
   return facts['request_id'] as number;
 }
 const reject = async (requestId: number, reason: string) =>
@@ -75,7 +75,7 @@ test('approvers of a partner hear of what touches that partner alone, and the ap
   await approveRequest(await as(world, LEE), request, { reason: null, deliver: false });
   await send();
   expect(sent()[1]?.subject).toMatch(/^\[SANDBOX\] Approved: /);
-  expect(server.mails[1]?.parsed.text).toContain('It is done, as your act.');
+  expect(server.mails[1]?.parsed.text).toContain('It is done, as your action.');
 });
 
 test('a mail server that is down keeps no request from being made, and it is mailed later', async () => {
@@ -133,10 +133,10 @@ test('while nobody may approve, the e-mail is held and the status says how to na
   expect(sent().map(({ to }) => to)).toEqual([[LEE]]);
 });
 
-test('no e-mail holds the secret that an approved act makes', async () => {
+test('no e-mail holds the secret that an approved action makes', async () => {
   const rules = { 'client.create': { always: true } as const };
   const asked = refusalOf(
-    runAct(await as(world, ADMINISTRATOR, rules), clientCreate, { partnerId: 'p-1', validDays: 30 }),
+    runAction(await as(world, ADMINISTRATOR, rules), clientCreate, { partnerId: 'p-1', validDays: 30 }),
   );
   const request = (await asked).facts['request_id'] as number;
   await send();

@@ -208,9 +208,9 @@ test('a possible duplicate is not acknowledged', async () => {
 });
 
 test('a refund of credit is announced once, with amount, credit note, method and reference', async () => {
-  const act = correctionsOf(world);
-  const note = await act.credit(INV_1, '5.00');
-  await act.unapply(note, INV_1);
+  const action = correctionsOf(world);
+  const note = await action.credit(INV_1, '5.00');
+  await action.unapply(note, INV_1);
   const refund = (amount: string, reference: string) =>
     world.database.transaction((tx) =>
       refundCredit(tx, books.acting, { number: note, amount, method: 'wire', reference }),

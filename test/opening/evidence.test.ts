@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openingImport, openingReverse } from '../../src/acts/opening.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { openingImport, openingReverse } from '../../src/actions/opening.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { Amount } from '../../src/money.ts';
 import { packageRoot } from '../../src/package.ts';
 import { recordPayment } from '../../src/payments/record.ts';
@@ -32,8 +32,8 @@ beforeAll(async () => {
   await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Northwind Travel' })]);
   const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(ITEMS)) };
   const input = { file, cutOver: '2026-06-30', control: ['USD=119.00'], count: ITEMS.length };
-  await runAct(world, openingImport, input, { deliver: false });
-  await runAct(world, openingReverse, { numbers: ['R-2', 'Z-1'], reason: 'paid in June' });
+  await runAction(world, openingImport, input, { deliver: false });
+  await runAction(world, openingReverse, { numbers: ['R-2', 'Z-1'], reason: 'paid in June' });
   await world.rows([quote({ accepted_at: '2026-07-10T12:00:00Z' })]);
   world.at('2026-08-01T10:00:00Z');
   await world.close('2026-07');
@@ -175,8 +175,8 @@ test('an item with a date in a month that is billed here is in the openings, and
     const items = [invoice('R-9', '30.00', { date: '2026-07-20', due_on: '2026-08-20' }), invoice('R-8', '1.00')];
     const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(items)) };
     const input = { file, cutOver: '2026-07-31', control: ['USD=31.00'], count: 2 };
-    await runAct(late, openingImport, input, { deliver: false });
-    await runAct(late, openingReverse, { numbers: ['R-9'], reason: 'paid in July' });
+    await runAction(late, openingImport, input, { deliver: false });
+    await runAction(late, openingReverse, { numbers: ['R-9'], reason: 'paid in July' });
     await late.close('2026-07');
     const folder = await exported(late, { kind: 'invoices', from: month('2026-07'), to: month('2026-07') });
     const numbersIn = (name: string) =>

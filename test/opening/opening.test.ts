@@ -1,7 +1,7 @@
 /** Carrying open items of a system before over: what is recorded, what is refused, and what can be done with an item. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openingImport, openingReverse } from '../../src/acts/opening.ts';
-import { previewAct, runAct } from '../../src/acts/run.ts';
+import { openingImport, openingReverse } from '../../src/actions/opening.ts';
+import { previewAction, runAction } from '../../src/actions/run.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { creditInvoice } from '../../src/documents/credit.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
@@ -52,10 +52,10 @@ const inputOf = (items: readonly Item[], given: Given = {}) => ({
   count: given.count ?? items.length,
 });
 const carryOver = (items: readonly Item[], given: Given = {}) =>
-  runAct(world, openingImport, inputOf(items, given), { deliver: false });
+  runAction(world, openingImport, inputOf(items, given), { deliver: false });
 
 const aging = (asOf: string) => world.database.reading((tx) => readAging(tx, { asOf, today: TODAY }));
-const act = <Result>(work: (tx: Transaction) => Promise<Result>) => world.database.transaction(work);
+const action = <Result>(work: (tx: Transaction) => Promise<Result>) => world.database.transaction(work);
 
 async function expectVerified(): Promise<void> {
   const { checks } = await world.verify();
@@ -134,7 +134,7 @@ describe('an opening', () => {
   });
 
   test('in a dry run shows what it would carry over, and records nothing', async () => {
-    const { report } = await previewAct(world, openingImport, inputOf(BASIC));
+    const { report } = await previewAction(world, openingImport, inputOf(BASIC));
     expect(report.text).toContain('Would carry over 4 items as of 2026-06-30.');
     expect(report.text).toContain('117.60');
     expect(await count('openings')).toBe(0);
@@ -263,7 +263,9 @@ describe('a file that cannot be carried over is refused with its line and the cu
 
   test('bytes that are no UTF-8', async () => {
     const input = { ...inputOf(BASIC), file: { name: 'items.csv', bytes: Buffer.from([0x6b, 0xe4, 0x0a]) } };
-    await expect(runAct(world, openingImport, input, { deliver: false })).rejects.toThrow(/is not UTF-8: save it as/);
+    await expect(runAction(world, openingImport, input, { deliver: false })).rejects.toThrow(
+      /is not UTF-8: save it as/,
+    );
   });
 
   test('a number that is carried over already', async () => {
@@ -280,7 +282,7 @@ describe('a file that cannot be carried over is refused with its line and the cu
     await world.close('2025-11');
     const [ours] = await world.documents();
     expect(ours?.number).toBe('INV-2025-000001');
-    await act((tx) => voidDocument(tx, world, { number: 'INV-2025-000001', reason: 'a wrong address' }));
+    await action((tx) => voidDocument(tx, world, { number: 'INV-2025-000001', reason: 'a wrong address' }));
     world.at('2026-07-01T10:00:00Z');
     await expect(carryOver([invoice('INV-2025-000001', '1')])).rejects.toThrow(
       /line 2, number: INV-2025-000001 is in the ledger already/,
@@ -330,7 +332,7 @@ describe('an item that was carried over', () => {
 
   test('is paid, credited, written off, disputed and held like any invoice', async () => {
     await carryOver(BASIC);
-    const paid = await act((tx) =>
+    const paid = await action((tx) =>
       recordPayment(tx, caller(), {
         ...{ amount: '60.00', currency: 'USD', method: 'wire', receivedOn: '2026-06-20', reference: 'R-10442' },
         ...{ partnerId: undefined, number: 'R-10442' },
@@ -340,37 +342,37 @@ describe('an item that was carried over', () => {
     expect(await show('R-10442')).toMatchObject({ status: 'open', balance: '40.00' });
     // Money that arrived before the cut-over counts from that day on.
     expect((await aging(CUT_OVER)).totals[0]).toMatchObject({ open: '80.10' });
-    const note = await act((tx) =>
+    const note = await action((tx) =>
       creditInvoice(tx, caller(), { number: 'R-10443', amount: '10', reason: 'wrong price' }),
     );
     expect(note).toBe('CN-2026-000001');
     expect(await show('R-10443')).toMatchObject({ balance: '30.10' });
-    await act((tx) => applyCredit(tx, caller(), { creditNote: 'C-77', number: 'R-10442' } as never));
+    await action((tx) => applyCredit(tx, caller(), { creditNote: 'C-77', number: 'R-10442' } as never));
     expect(await show('R-10442')).toMatchObject({ balance: '25.00' });
-    await act((tx) => openDispute(tx, caller(), { number: 'R-10443', reason: 'not ours' }));
+    await action((tx) => openDispute(tx, caller(), { number: 'R-10443', reason: 'not ours' }));
     expect((await aging(TODAY)).totals[0]).toMatchObject({ disputed: '30.10' });
-    await act((tx) => holdDocument(tx, caller(), { number: 'R-10443', reason: 'wait' }));
-    await act((tx) => releaseDocument(tx, caller(), 'R-10443'));
-    await act((tx) => writeOffInvoice(tx, caller(), { number: 'R-10443', reason: 'gone' }));
+    await action((tx) => holdDocument(tx, caller(), { number: 'R-10443', reason: 'wait' }));
+    await action((tx) => releaseDocument(tx, caller(), 'R-10443'));
+    await action((tx) => writeOffInvoice(tx, caller(), { number: 'R-10443', reason: 'gone' }));
     expect(await show('R-10443')).toMatchObject({ status: 'paid' });
-    await act((tx) => undoWriteOff(tx, caller(), { number: 'R-10443', reason: 'back' }));
+    await action((tx) => undoWriteOff(tx, caller(), { number: 'R-10443', reason: 'back' }));
     await expectVerified();
   });
 
   test('is neither voided nor run again', async () => {
     await carryOver(BASIC);
-    await expect(act((tx) => voidDocument(tx, caller(), { number: 'R-10442', reason: 'x' }))).rejects.toMatchObject({
+    await expect(action((tx) => voidDocument(tx, caller(), { number: 'R-10442', reason: 'x' }))).rejects.toMatchObject({
       message: 'R-10442 was carried over from the system before, so it cannot be voided.',
       remedies: [{ action: 'opening.reverse', input: { numbers: ['R-10442'] } }],
     });
-    await expect(act((tx) => rerunDocument(tx, caller(), 'R-10442', {} as never))).rejects.toThrow(
+    await expect(action((tx) => rerunDocument(tx, caller(), 'R-10442', {} as never))).rejects.toThrow(
       'so it cannot be run again',
     );
   });
 
   test('is reversed by itself, and carried over again with what was wrong corrected', async () => {
     await carryOver(BASIC);
-    await runAct(world, openingReverse, { numbers: ['R-10442', 'Z-1'], reason: 'wrong amount' });
+    await runAction(world, openingReverse, { numbers: ['R-10442', 'Z-1'], reason: 'wrong amount' });
     expect((await aging(TODAY)).totals[0]).toMatchObject({ open: '40.10', unapplied: '0.00' });
     await carryOver([invoice('R-10442', '90.00'), cash('Z-1', '17.50')], {
       text: csvOf([invoice('R-10442', '90.00'), cash('Z-1', '17.50')]),
@@ -387,7 +389,7 @@ describe('an item that was carried over', () => {
 
   test('is reversed with the whole opening, whose file can then be carried over again', async () => {
     await carryOver(BASIC);
-    await runAct(world, openingReverse, { openingId: 1, reason: 'the wrong list' });
+    await runAction(world, openingReverse, { openingId: 1, reason: 'the wrong list' });
     expect((await aging(TODAY)).totals.every(({ net, open }) => net === '0.00' && open === '0.00')).toBe(true);
     await carryOver(BASIC);
     expect((await aging(TODAY)).totals[0]).toMatchObject({ open: '140.10', credit: '15.00', unapplied: '7.50' });
@@ -396,31 +398,33 @@ describe('an item that was carried over', () => {
 
   test('that is used is not reversed, and nothing else of its opening', async () => {
     await carryOver(BASIC);
-    await act((tx) => writeOffInvoice(tx, caller(), { number: 'R-10443', reason: 'gone' }));
-    await expect(runAct(world, openingReverse, { openingId: 1, reason: 'all' })).rejects.toThrow(
+    await action((tx) => writeOffInvoice(tx, caller(), { number: 'R-10443', reason: 'gone' }));
+    await expect(runAction(world, openingReverse, { openingId: 1, reason: 'all' })).rejects.toThrow(
       /Nothing was reversed: 1 item is in use\.\n {2}R-10443: it is written off/,
     );
     expect(await count('voids')).toBe(0);
-    await expect(runAct(world, openingReverse, { numbers: ['R-1'], reason: 'x' })).rejects.toThrow('No item R-1 was');
+    await expect(runAction(world, openingReverse, { numbers: ['R-1'], reason: 'x' })).rejects.toThrow(
+      'No item R-1 was',
+    );
   });
 
   test('that is partly paid, or cash that is partly applied, is not reversed until that is taken back', async () => {
     await carryOver(BASIC);
     const wire = { currency: 'USD', method: 'wire', receivedOn: TODAY, reference: 'R-10442' } as const;
-    const { paymentId } = await act((tx) =>
+    const { paymentId } = await action((tx) =>
       recordPayment(tx, caller(), { ...wire, amount: '0.01', number: 'R-10442' }),
     );
-    const reverse = (...numbers: string[]) => runAct(world, openingReverse, { numbers, reason: 'wrong' });
+    const reverse = (...numbers: string[]) => runAction(world, openingReverse, { numbers, reason: 'wrong' });
     await expect(reverse('R-10442', 'C-77')).rejects.toMatchObject({
       message: expect.stringContaining('R-10442: a payment is applied to it'),
       remedies: [{ action: 'payment.unapply' }],
     });
-    await act((tx) => unapplyPayment(tx, caller(), { paymentId }));
+    await action((tx) => unapplyPayment(tx, caller(), { paymentId }));
     const [carried] = await world.sql<{ id: string }>(`SELECT payment_id AS id FROM payments WHERE source = 'opening'`);
     const cashId = Number(carried?.id);
-    await act((tx) => applyPayment(tx, caller(), { paymentId: cashId, numbers: ['R-10442'], amount: '0.01' }));
+    await action((tx) => applyPayment(tx, caller(), { paymentId: cashId, numbers: ['R-10442'], amount: '0.01' }));
     await expect(reverse('Z-1')).rejects.toThrow(/Z-1: it pays an invoice/);
-    await act((tx) => unapplyPayment(tx, caller(), { paymentId: cashId }));
+    await action((tx) => unapplyPayment(tx, caller(), { paymentId: cashId }));
     await reverse('R-10442', 'Z-1');
     expect((await aging(TODAY)).totals[0]).toMatchObject({ open: '40.10', unapplied: '0.01' });
     await expectVerified();

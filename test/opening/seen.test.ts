@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openingImport } from '../../src/acts/opening.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { openingImport } from '../../src/actions/opening.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { sendOtherEmails } from '../../src/mail/outbox.ts';
 import { paymentReceiptEmail } from '../../src/month-end/emails/payment-receipt.ts';
 import { recordPayment } from '../../src/payments/record.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   ];
   const file = { name: 'open-items.csv', bytes: Buffer.from(csvOf(items)) };
   const input = { file, cutOver: '2026-06-30', control: ['USD=132.60'], count: 3 };
-  await runAct(world, openingImport, input, { deliver: false });
+  await runAction(world, openingImport, input, { deliver: false });
   await world.deliver();
   world.at('2026-07-10T10:00:00Z');
   for (const { number, url } of await world.sql<{ number: string; url: string }>(

@@ -1,7 +1,7 @@
 /** What was carried over is matched by its old number, dunned, payable by its link, and on account statements. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openingImport } from '../../src/acts/opening.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { openingImport } from '../../src/actions/opening.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { compareInvoices, parseInvoiced } from '../../src/close/compare.ts';
 import { previewClose } from '../../src/close/run.ts';
 import { invoiceScreen, readInvoice } from '../../src/console/screens/invoice.tsx';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   ];
   const file = { name: 'open.csv', bytes: Buffer.from(csvOf(items)) };
   const input = { file, cutOver: '2026-06-30', control: ['USD=165.00'], count: 4 };
-  await runAct(world, openingImport, input, { deliver: false });
+  await runAction(world, openingImport, input, { deliver: false });
 });
 afterAll(() => world.end());
 

@@ -152,10 +152,10 @@ print(any(hmac.compare_digest(expected, each) for each in given["headers"]["webh
     for (const each of [secret, again.secret, KEY]) {
       expect(stored.map(({ text }) => text).join()).not.toContain(each?.replace('whsec_', ''));
     }
-    const acts = await world.sql<{ action: string }>(
+    const actions = await world.sql<{ action: string }>(
       `SELECT action FROM audit_events WHERE action LIKE 'webhook.%' ORDER BY event_id DESC LIMIT 3`,
     );
-    expect(acts.map(({ action }) => action)).toEqual(['webhook.set', 'webhook.remove', 'webhook.set']);
+    expect(actions.map(({ action }) => action)).toEqual(['webhook.set', 'webhook.remove', 'webhook.set']);
   });
 
   test('keeps its place and its secret when its URL changes', async () => {

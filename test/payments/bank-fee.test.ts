@@ -1,4 +1,4 @@
-/** A payment that a bank kept a fee of: one act pays several invoices and writes the fee to bank charges. */
+/** A payment that a bank kept a fee of: one action pays several invoices and writes the fee to bank charges. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { query } from '../../src/database/transaction.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
@@ -33,7 +33,7 @@ async function charged(): Promise<string> {
 }
 const balances = async () => Promise.all(ALL.map(async (number) => (await books.balance(number)).balance));
 
-test('a wire pays three invoices less the fee of a bank in one act, and all of it is undone in one', async () => {
+test('a wire pays three invoices less the fee of a bank in one action, and all of it is undone in one', async () => {
   const paymentId = await wire('2293.27');
   await apply(paymentId, ALL, { fee: '15.00' });
   expect(await balances()).toEqual(['0.00', '0.00', '0.00']);

@@ -1,4 +1,4 @@
-/** A world with twelve open invoices of four partners, and the acts on payments as the program's own functions. */
+/** A world with twelve open invoices of four partners, and the actions on payments as the program's own functions. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -193,10 +193,10 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
   return books;
 }
 
-/** The code of the refusal that an act ends with. */
-export async function refusalOf(act: Promise<unknown>): Promise<string> {
+/** The code of the refusal that an action ends with. */
+export async function refusalOf(action: Promise<unknown>): Promise<string> {
   try {
-    await act;
+    await action;
   } catch (error) {
     if (error instanceof Refusal) return error.code;
     throw error;

@@ -76,10 +76,10 @@ test('a dispute of an unknown payment waits for the payment', async () => {
 
 /** Runs the command that an exception names, as the program parses it. */
 async function accept(command: string, by: Books = books): Promise<void> {
-  const [, , act, id, ...options] = command.split(' ');
+  const [, , action, id, ...options] = command.split(' ');
   const values = (name: string) => options.flatMap((each, index) => (each === name ? [options[index + 1] ?? ''] : []));
   const paymentId = Number(id);
-  if (act === 'apply') return by.apply(paymentId, values('--invoice'));
+  if (action === 'apply') return by.apply(paymentId, values('--invoice'));
   const duplicateOf = Number(values('--duplicate-of')[0]);
   await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 }

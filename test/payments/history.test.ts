@@ -18,7 +18,7 @@ test('the history of a document has its payments, why they were applied, and tha
   const number = 'INV-2026-000001';
   const paid = await books.record({ amount: '5.00', number, reference: 'FT-1', receivedOn: '2026-08-01' });
   await books.unapply(paid.paymentId);
-  const payments = (await story(world, number)).filter(([act]) => act === 'paid' || act === 'unpaid');
+  const payments = (await story(world, number)).filter(([action]) => action === 'paid' || action === 'unpaid');
   expect(payments).toEqual([
     ['paid', expect.stringMatching(/^5\.00 USD paid, reference FT-1: ./)],
     ['unpaid', 'payment of 5.00 USD, reference FT-1, unapplied'],

@@ -1,7 +1,7 @@
 /** Bank lines that contradict themselves: each is held for finance with the right suggestions, and nothing is applied. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { paymentFacts } from '../../src/acts/payment/describe.ts';
-import { paymentImport } from '../../src/acts/payment/import.ts';
+import { paymentFacts } from '../../src/actions/payment/describe.ts';
+import { paymentImport } from '../../src/actions/payment/import.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { exceptionJson } from '../../src/cli/commands/payment/exceptions.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';

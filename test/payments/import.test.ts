@@ -224,9 +224,9 @@ describe('once and whole', () => {
     ];
     for (const [from, to, says] of damaged) {
       expect(good).toContain(from);
-      const act = books.bankText('damaged.bai', good.replace(from, to));
-      await expect(act).rejects.toThrow(says);
-      expect(await refusalOf(act)).toBe('bank_file_totals');
+      const action = books.bankText('damaged.bai', good.replace(from, to));
+      await expect(action).rejects.toThrow(says);
+      expect(await refusalOf(action)).toBe('bank_file_totals');
     }
     const camt = bankFile('eur-october-01.camt053.xml').toString().replace('11237.75', '11237.76');
     await expect(books.bankText('damaged.xml', camt)).rejects.toThrow(
@@ -242,9 +242,9 @@ describe('once and whole', () => {
     books = await openBooks();
     const line = (day: string) => `${day},10.00,USD,0001,B-${day},deposit,,\n`;
     const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
-    const act = books.bankText('future.csv', head + line('2026-10-16') + line('2026-10-17'));
-    await expect(act).rejects.toThrow(/line 3.*2026-10-17.*future/s);
-    expect(await refusalOf(act)).toBe('bank_file_invalid');
+    const action = books.bankText('future.csv', head + line('2026-10-16') + line('2026-10-17'));
+    await expect(action).rejects.toThrow(/line 3.*2026-10-17.*future/s);
+    expect(await refusalOf(action)).toBe('bank_file_invalid');
     expect(await books.payments()).toEqual([]);
     expect((await books.bankText('soon.csv', head + line('2026-10-16'))).lines.new).toBe(1);
   });
@@ -253,9 +253,9 @@ describe('once and whole', () => {
     books = await openBooks();
     const camt = bankFile('eur-october-01.camt053.xml').toString();
     for (const field of ['BookgDt', 'ValDt']) {
-      const act = books.bankText('date.xml', camt.replace(`<${field}><Dt>2026-10-01`, `<${field}><Dt>2026-13-45`));
-      await expect(act).rejects.toThrow(/entry 1.*'2026-13-45' is not a date/s);
-      expect(await refusalOf(act)).toBe('bank_file_invalid');
+      const action = books.bankText('date.xml', camt.replace(`<${field}><Dt>2026-10-01`, `<${field}><Dt>2026-13-45`));
+      await expect(action).rejects.toThrow(/entry 1.*'2026-13-45' is not a date/s);
+      expect(await refusalOf(action)).toBe('bank_file_invalid');
     }
     const csv = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
     const nul = books.bankText('nul.csv', `${csv}2026-10-14,10.00,USD,0001,B-1,a\u0000b,,\n`);

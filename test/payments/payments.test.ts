@@ -133,7 +133,7 @@ describe('by hand', () => {
       ['partner_unknown', () => books.record({ partnerId: 'p-nobody' })],
       ['payment_amount_too_large', () => books.reverse({ paymentId, amount: '20.01' })],
     ];
-    for (const [code, act] of cases) expect(await refusalOf(act())).toBe(code);
+    for (const [code, action] of cases) expect(await refusalOf(action())).toBe(code);
     expect(await books.payments()).toEqual(before);
   });
 
@@ -156,11 +156,11 @@ describe('by hand', () => {
 
   test('an invoice with an applied payment cannot be voided; after unapplying it can', async () => {
     const { paymentId } = await books.record({ amount: '33.33', number: inv(3), reference: 'FT-300' });
-    const act = () =>
+    const action = () =>
       books.database.transaction((tx) => voidDocument(tx, books.acting, { number: inv(3), reason: 'wrong' }));
-    expect(await refusalOf(act())).toBe('payment_applied');
+    expect(await refusalOf(action())).toBe('payment_applied');
     await books.unapply(paymentId);
-    await act();
+    await action();
     expect(await books.balance(inv(3))).toMatchObject({ status: 'void', balance: '0.00' });
     expect(await refusalOf(books.apply(paymentId, inv(3)))).toBe('payment_not_applicable');
     expect(await refusalOf(books.record({ amount: '1', number: inv(3), reference: 'FT-301' }))).toBe(
@@ -217,8 +217,8 @@ describe('by hand', () => {
 
   test('two concurrent commands cannot apply the same payment twice', async () => {
     const { paymentId } = await books.record({ amount: '100', partnerId: 'p-2', reference: 'FT-400' });
-    const acts = await Promise.all([2, 6, 10].map((each) => refusalOf(books.apply(paymentId, inv(each), '60'))));
-    expect(acts.sort()).toEqual(['none', 'payment_amount_too_large', 'payment_amount_too_large']);
+    const actions = await Promise.all([2, 6, 10].map((each) => refusalOf(books.apply(paymentId, inv(each), '60'))));
+    expect(actions.sort()).toEqual(['none', 'payment_amount_too_large', 'payment_amount_too_large']);
     expect(await books.payment(paymentId)).toMatchObject({ applied: '60.00', unapplied: '40.00' });
   });
 });
@@ -262,7 +262,7 @@ describe('reversal by a line dated tomorrow', () => {
 });
 
 describe('reversal as a duplicate', () => {
-  const invalid = (act: Promise<unknown>) => expect(act).rejects.toThrow(/--duplicate-of/);
+  const invalid = (action: Promise<unknown>) => expect(action).rejects.toThrow(/--duplicate-of/);
   const duplicate = (paymentId: number, duplicateOf: number) =>
     books.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 

@@ -213,9 +213,9 @@ test('events of the other mode refuse their whole file', async () => {
 
 test('an event from the future is refused with its line; an unpaired surrogate is stored as U+FFFD', async () => {
   for (const created of ['999999999999', Date.parse('2026-10-17T12:00:00Z') / 1000]) {
-    const act = books.events([event('customer.created', { id: 'cus_2' }, { created })]);
-    await expect(act).rejects.toThrow(/line 1.*created/s);
-    expect(await refusalOf(act)).toBe('processor_events_invalid');
+    const action = books.events([event('customer.created', { id: 'cus_2' }, { created })]);
+    await expect(action).rejects.toThrow(/line 1.*created/s);
+    expect(await refusalOf(action)).toBe('processor_events_invalid');
   }
   const object = { id: 'cus_3', name: 'a\u0000b \ud800 \\u0000 😀', note: '\\ud83d\\ude00' };
   expect(await books.events([event('customer.created', object)])).toMatchObject({ stored: 1, without_effect: 1 });

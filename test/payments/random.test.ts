@@ -1,14 +1,14 @@
-/** Random acts on payments in any order: nothing is lost, and verify finds nothing. */
+/** Random actions on payments in any order: nothing is lost, and verify finds nothing. */
 import { expect, test } from 'vitest';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
 import { type Books, openBooks } from './books.ts';
-import { PAYMENT_ACTS } from './random-acts.ts';
+import { PAYMENT_ACTS } from './random-actions.ts';
 
 /** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
 const HISTORIES = times({ few: 1, short: 2, long: 25 }, 'RECKONER_HISTORIES');
-/** Each act looks at all payments so far. */
-const ACTS = times({ few: 100, short: 200, long: 200 });
+/** Each action looks at all payments so far. */
+const ACTIONS = times({ few: 100, short: 200, long: 200 });
 const { seed: SEED } = seeded();
 
 /** Of each currency: what came in is applied, unapplied or gone again, and what invoices say is paid is what is applied. */
@@ -18,22 +18,22 @@ const TIES = `
                          WHERE d.currency = p.currency AND d.document = 'invoice') AS invoices_tie
   FROM payment_balances p GROUP BY currency`;
 
-test(`${HISTORIES} of ${ACTS} random acts on payments (from seed ${SEED}): the books tie after each`, {
+test(`${HISTORIES} of ${ACTIONS} random actions on payments (from seed ${SEED}): the books tie after each`, {
   timeout: 120_000 + HISTORIES * 300_000,
 }, async () => {
   const done = Object.fromEntries(Object.keys(PAYMENT_ACTS).map((name) => [name, 0]));
   for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
     const books = await openBooks({ small_difference: { USD: '0.05' } });
-    await actAtRandom(books, seed, done).finally(() => books.end());
+    await actionAtRandom(books, seed, done).finally(() => books.end());
   }
-  process.stdout.write(`random acts on payments: ${JSON.stringify(done)}\n`);
+  process.stdout.write(`random actions on payments: ${JSON.stringify(done)}\n`);
   expect(Object.entries(done).filter(([, times]) => times === 0)).toEqual([]);
 });
 
-async function actAtRandom(books: Books, seed: number, done: Record<string, number>): Promise<void> {
+async function actionAtRandom(books: Books, seed: number, done: Record<string, number>): Promise<void> {
   const { random } = seeded(seed);
   const names = Object.keys(PAYMENT_ACTS);
-  for (let index = 0; index < ACTS; index += 1) {
+  for (let index = 0; index < ACTIONS; index += 1) {
     const name = names[Math.floor(random() * names.length)] as string;
     const day = `2026-10-${String(1 + Math.floor(random() * 15)).padStart(2, '0')}`;
     try {
@@ -42,7 +42,7 @@ async function actAtRandom(books: Books, seed: number, done: Record<string, numb
         expect(ties).toMatchObject({ payments_tie: true, none_below_zero: true, invoices_tie: true });
       if (index % 20 === 19) await books.verified();
     } catch (error) {
-      throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1, act ${index}, ${name}`, { cause: error });
+      throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1, action ${index}, ${name}`, { cause: error });
     }
     done[name] = (done[name] ?? 0) + 1;
   }

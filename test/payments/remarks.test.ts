@@ -72,8 +72,8 @@ test("an exact amount from a known account is held where the text names another 
 });
 
 test('a payment that names a written-off invoice comes with the command that reopens it', async () => {
-  const act = { number: inv(1), reason: 'insolvent' };
-  await books.database.transaction((tx) => writeOffInvoice(tx, books, act));
+  const action = { number: inv(1), reason: 'insolvent' };
+  await books.database.transaction((tx) => writeOffInvoice(tx, books, action));
   const { new_lines } = await imported(`2026-10-14,1250.00,USD,1,B-1,${inv(1)},Harbour Lights Ticketing,ACC-90001`);
   const id = new_lines[0]?.payment_id ?? 0;
   expect(new_lines[0]?.why).toContain(`${inv(1)} is written off; to undo the write-off reopens it`);
@@ -82,7 +82,7 @@ test('a payment that names a written-off invoice comes with the command that reo
     `reckoner invoice write-off --undo ${inv(1)} --reason REASON`,
     `reckoner payment apply ${id} --invoice ${inv(1)}`,
   ]);
-  await books.database.transaction((tx) => undoWriteOff(tx, books, act));
+  await books.database.transaction((tx) => undoWriteOff(tx, books, action));
   expect((await listed())[0]?.commands).toEqual([`reckoner payment apply ${id} --invoice ${inv(1)}`]);
   await books.apply(id, inv(1));
   expect(await books.balance(inv(1))).toMatchObject({ status: 'paid', amount_paid: '1250.00', credited: '0.00' });

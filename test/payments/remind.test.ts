@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openingImport } from '../../src/acts/opening.ts';
-import { runAct } from '../../src/acts/run.ts';
+import { openingImport } from '../../src/actions/opening.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { rerunMonth } from '../../src/documents/rerun.ts';
@@ -160,10 +160,10 @@ test('what open credit and unapplied cash cover, from the earliest due date on, 
   await world.rows([quote({ accepted_at: '2026-08-15T12:00:00Z' })]);
   await world.close();
   await world.deliver();
-  const act = correctionsOf(world);
+  const action = correctionsOf(world);
   // 4.00 of open credit and 3.00 of cash cover the 7.00 of July.
-  await act.credit('INV-2026-000002', '4.00');
-  await act.unapply('CN-2026-000001', 'INV-2026-000002');
+  await action.credit('INV-2026-000002', '4.00');
+  await action.unapply('CN-2026-000001', 'INV-2026-000002');
   const cash = {
     amount: '3.00',
     currency: 'USD',
@@ -182,7 +182,7 @@ test('what open credit and unapplied cash cover, from the earliest due date on, 
     'Total open: USD 14.00\nCredit note CN-2026-000001: -USD 4.00\nPayment received, not applied yet: -USD 3.00\nLeft to pay: USD 7.00',
   );
   expect(mail?.subject).toContain('USD 7.00');
-  await act.apply('CN-2026-000001', 'INV-2026-000002');
+  await action.apply('CN-2026-000001', 'INV-2026-000002');
   // Placed on the other invoice, it no longer covers this one.
   expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1},INV-2026-000002`]);
 });
@@ -323,7 +323,7 @@ test('a debt whose payment the bank returned begins anew with the first overdue 
   expect(first?.text).toContain('your payment of September 12, 2026 was returned by the bank on October 20, 2026');
 });
 
-type Act = (number: string) => Promise<unknown>;
+type Action = (number: string) => Promise<unknown>;
 test('what was overdue at the cut-over is first reminded of by the first level, and only it is then demanded as final', async () => {
   await world.partners([partner({ invoicing_contact: { name: 'AP', email: 'p-1@partner.example', cc: [] } })]);
   day('2026-08-03');
@@ -337,7 +337,7 @@ test('what was overdue at the cut-over is first reminded of by the first level, 
     ),
   };
   const input = { file, cutOver: '2026-07-31', control: ['USD=842.40'], count: 2 };
-  await runAct(world, openingImport, input, { deliver: false });
+  await runAction(world, openingImport, input, { deliver: false });
   const levels: string[] = [];
   for (let date = 3; date <= 60; date += 1) {
     const on = new Date(Date.UTC(2026, 7, date)).toISOString().slice(0, 10);
@@ -375,7 +375,7 @@ test('what was overdue at the cut-over is first reminded of by the first level, 
   }
 });
 
-const settlings: readonly (readonly [what: string, settle: Act, takeBack: Act])[] = [
+const settlings: readonly (readonly [what: string, settle: Action, takeBack: Action])[] = [
   [
     'payment is unapplied',
     (number) =>
@@ -400,8 +400,8 @@ const settlings: readonly (readonly [what: string, settle: Act, takeBack: Act])[
     'credit is taken back',
     (number) => correctionsOf(world).credit(number, '7.00'),
     async (number) => {
-      const act = correctionsOf(world);
-      await act.unapply('CN-2026-000001', number);
+      const action = correctionsOf(world);
+      await action.unapply('CN-2026-000001', number);
       const refund = { number: 'CN-2026-000001', amount: '7.00', method: 'wire', reference: 'OUT-1' } as const;
       await world.database.transaction((tx) => refundCredit(tx, world, refund));
     },

@@ -133,7 +133,7 @@ describe('matching less credit', () => {
 
 describe('importing', () => {
   let books: Books;
-  let act: ReturnType<typeof correctionsOf>;
+  let action: ReturnType<typeof correctionsOf>;
   /** 200.00 of open credit of p-1, whose INV-1 of 1,250.00, INV-5 of 980.50 and INV-9 of 77.77 are open. */
   let note: string;
   beforeAll(async () => {
@@ -141,9 +141,9 @@ describe('importing', () => {
   });
   afterAll(() => books.end());
   beforeEach(async () => {
-    act = correctionsOf(books);
-    note = await act.credit(inv(1), '200.00');
-    await act.unapply(note, inv(1));
+    action = correctionsOf(books);
+    note = await action.credit(inv(1), '200.00');
+    await action.unapply(note, inv(1));
   });
   let lines = 0;
   const line = (amount: string, written: string, payer = 'HARBOUR LIGHTS TICKETING') => {
@@ -176,7 +176,7 @@ describe('importing', () => {
     await books.reverse({ paymentId: payment?.payment_id as number });
     expect(await books.balance(inv(5))).toMatchObject({ balance: '780.50', status: 'open' });
     await books.verified();
-    await act.unapply(note, inv(5));
+    await action.unapply(note, inv(5));
     await expectVerified(books);
   });
 

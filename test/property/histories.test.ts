@@ -1,5 +1,5 @@
 /**
- * Random histories of everything that can be done, in any order, from a printed seed: after every act the books tie,
+ * Random histories of everything that can be done, in any order, from a printed seed: after every action the books tie,
  * what was issued stands as it was issued, and nobody gets an e-mail twice that nobody asked for twice.
  */
 import { createHash } from 'node:crypto';
@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ACTS as REGISTRY } from '../../src/acts/loaded.ts';
+import { ACTIONS as REGISTRY } from '../../src/actions/loaded.ts';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext } from '../../src/audit/verify.ts';
 import { E_INVOICE_FORMATS } from '../../src/config/e-invoice.ts';
@@ -33,12 +33,12 @@ import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import { needs } from '../support/tools.ts';
 import { partner, type World } from '../support/world.ts';
-import { ACTS, chooseAct, FAVORED_IN, favoredActs, type History } from './acts.ts';
+import { ACTIONS, chooseAction, FAVORED_IN, favoredActions, type History } from './actions.ts';
 
 /** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
 const HISTORIES = times({ few: 4, short: 6, long: 300 }, 'RECKONER_HISTORIES');
 const LENGTH = 20;
-/** So many acts are tried at most until the favored ones are done. */
+/** So many actions are tried at most until the favored ones are done. */
 const MOST_TRIES = 400;
 const { seed: SEED } = seeded();
 
@@ -72,9 +72,9 @@ const FACE = [
 /** What is there for good once it is there. */
 const ONCE = ['payment_link', 'pdf', 'void_reason', 'replaced_by'] as const;
 
-/** The events of acts that have another name. */
+/** The events of actions that have another name. */
 const EVENTS: Readonly<Record<string, string>> = { 'processor.reverse_month': 'processor.reverse' };
-/** Acts of the registry that a few histories may end without: they need what several other acts leave behind. */
+/** Actions of the registry that a few histories may end without: they need what several other actions leave behind. */
 const RARELY: readonly string[] = [
   ...['invoice.write_off_undone', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned'],
   ...['email.resend', 'email.dismiss', 'delivery.retry', 'reminder.record', 'payment.forget_account'],
@@ -193,13 +193,13 @@ const recorded = async () =>
             (SELECT count(*) FROM document_emails) AS emails, (SELECT count(*) FROM ledger_rows) AS entries`,
   );
 
-test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {
+test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {
   timeout: 180_000 + HISTORIES * 150_000,
 }, async () => {
-  const done = new Map(ACTS.map(({ name }) => [name, 0]));
+  const done = new Map(ACTIONS.map(({ name }) => [name, 0]));
   const refused = new Map<string, number>();
-  /** The events of all acts that the histories did. */
-  const recordedActs = new Set<string>();
+  /** The events of all actions that the histories did. */
+  const recordedActions = new Set<string>();
   let steps = 0;
   let statements = 0;
   let packs = 0;
@@ -231,24 +231,24 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
       PARTNERS.map((partner_id) => partner({ account_statement: 'monthly', ...own[partner_id], partner_id })),
     );
     const witness = new Witness();
-    const acts: string[] = [];
-    const toDo = new Set(favoredActs(seed));
+    const actions: string[] = [];
+    const toDo = new Set(favoredActions(seed));
     try {
       for (let step = 0; step < LENGTH || [...toDo].some(({ rare }) => !rare); ) {
-        const act = chooseAct(random, acts, [...toDo]);
+        const action = chooseAction(random, actions, [...toDo]);
         // What one history finds no occasion for, another of the run must have done: see the end of this test.
-        if (acts.length === MOST_TRIES) break;
-        acts.push(act.name);
-        const before = act.refusals === undefined ? undefined : await recorded();
-        const outcome = await act.run(history).catch((error: unknown) => {
-          if (error instanceof Refusal && act.refusals?.includes(error.code)) return error.code;
+        if (actions.length === MOST_TRIES) break;
+        actions.push(action.name);
+        const before = action.refusals === undefined ? undefined : await recorded();
+        const outcome = await action.run(history).catch((error: unknown) => {
+          if (error instanceof Refusal && action.refusals?.includes(error.code)) return error.code;
           throw error;
         });
         if (outcome === false) continue; // There was nothing to do it to.
         step += 1;
         steps += 1;
-        if (outcome === true) toDo.delete(act);
-        if (outcome === true) done.set(act.name, (done.get(act.name) ?? 0) + 1);
+        if (outcome === true) toDo.delete(action);
+        if (outcome === true) done.set(action.name, (done.get(action.name) ?? 0) + 1);
         if (typeof outcome === 'string') {
           refused.set(outcome, (refused.get(outcome) ?? 0) + 1);
           expect(await recorded()).toEqual(before);
@@ -262,8 +262,8 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
         await expectBooksToTie();
       }
       for (const { action } of await world.sql<{ action: string }>('SELECT DISTINCT action FROM audit_events'))
-        recordedActs.add(action);
-      acts.push('the end');
+        recordedActions.add(action);
+      actions.push('the end');
       await world.deliver();
       await witness.compare(await world.documents());
       await expectMailToBeRight();
@@ -281,25 +281,25 @@ test(`${HISTORIES} random histories of all acts (seeds ${SEED} to ${SEED + HISTO
       const { checks, differences } = await world.verify();
       if (differences > 0) expect(checks.filter((check) => check.differences.length > 0)).toEqual([]);
     } catch (error) {
-      throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${acts.join(' > ')}`, { cause: error });
+      throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${actions.join(' > ')}`, { cause: error });
     }
   }
   process.stdout.write(`random histories: ${JSON.stringify(Object.fromEntries(done))}\n`);
   if (HISTORIES >= FAVORED_IN) {
-    // Every act was really done, the rare ones in a run of hundreds, and some were refused.
-    const never = ACTS.filter(({ name, rare }) => done.get(name) === 0 && (HISTORIES >= 100 || !rare));
+    // Every action was really done, the rare ones in a run of hundreds, and some were refused.
+    const never = ACTIONS.filter(({ name, rare }) => done.get(name) === 0 && (HISTORIES >= 100 || !rare));
     expect(never.map(({ name }) => name)).toEqual([]);
-    // And so was every act of the registry: one that no history draws leaves no event.
-    const undone = [...REGISTRY.keys()].filter((name) => !recordedActs.has(EVENTS[name] ?? name));
+    // And so was every action of the registry: one that no history draws leaves no event.
+    const undone = [...REGISTRY.keys()].filter((name) => !recordedActions.has(EVENTS[name] ?? name));
     expect(undone.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual([]);
     expect(refused.size).toBeGreaterThan(0);
     expect(taxedDocuments).toBeGreaterThan(0);
     expect(eInvoices).toBeGreaterThan(0);
   }
-  tally('sequences run', `of ${LENGTH} acts or more`, HISTORIES);
+  tally('sequences run', `of ${LENGTH} actions or more`, HISTORIES);
   expect(statements).toBeGreaterThan(0);
   if (HISTORIES >= 16) expect(packs).toBeGreaterThan(0);
-  tally('states verified', 'after acts', steps);
+  tally('states verified', 'after actions', steps);
 });
 
 test.for(JOURNAL_PROGRAMS)('$program accepts the journals of these histories', (judge, context) => {

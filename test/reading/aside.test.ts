@@ -44,7 +44,7 @@ test('files that are asked for at once are read one after another', async () => 
 test('the files of one input are read by one process, small ones too', async () => {
   const reader = readerThat('({ name }) => ({ name, pid: process.pid })');
   const files = Array.from({ length: 58 }, (_, nth) => ({ name: `${nth}.eml`, bytes: Buffer.alloc(2000, 'x') }));
-  const { contentsOf } = (await load('src/acts/contents.js')) as typeof import('../../src/acts/contents.ts');
+  const { contentsOf } = (await load('src/actions/contents.js')) as typeof import('../../src/actions/contents.ts');
   const read = (await contentsOf(files, reader)) as unknown as { name: string; pid: number }[];
   expect(read.map(({ name }) => name)).toEqual(files.map(({ name }) => name));
   expect(new Set(read.map(({ pid }) => pid)).size).toBe(1);
@@ -97,6 +97,6 @@ test('the unit of the server goes on where memory ends the process that reads', 
 
 test('a refusal cuts what it quotes, and not what it says', () => {
   const actions = Array.from({ length: 60 }, (_, nth) => `invoice.action_${nth}`).join(', ');
-  const reason = `'${'x'.repeat(5000)}' is no act: ${actions}`;
-  expect(bullets([{ path: 'approvals', reason }])).toBe(`  approvals: '${'x'.repeat(200)}…' is no act: ${actions}`);
+  const reason = `'${'x'.repeat(5000)}' is no action: ${actions}`;
+  expect(bullets([{ path: 'approvals', reason }])).toBe(`  approvals: '${'x'.repeat(200)}…' is no action: ${actions}`);
 });

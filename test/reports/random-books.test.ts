@@ -25,8 +25,8 @@ import { expectStatementsToTie } from '../support/statements-tie.ts';
 import { times } from '../support/sweep.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
-const ACTS = times({ few: 400, short: 1_000, long: 5_000 });
-/** After so many acts everything is inspected. */
+const ACTIONS = times({ few: 400, short: 1_000, long: 5_000 });
+/** After so many actions everything is inspected. */
 const INSPECTED = 100;
 const { seed, random } = seeded();
 const CURRENCIES: Readonly<Record<string, string>> = { 'p-1': 'USD', 'p-2': 'USD', 'p-3': 'JPY' };
@@ -61,13 +61,13 @@ const refused: Record<string, number> = {};
 let sales: Record<string, unknown>[] = [];
 let payments = 0;
 
-type Act = (tx: Transaction) => Promise<unknown>;
+type Action = (tx: Transaction) => Promise<unknown>;
 const numbers = async (kind: string) =>
   (
     await world.sql<{ number: string }>(`SELECT number FROM documents WHERE document = $1 ORDER BY random()`, [kind])
   ).map((row) => row.number);
 
-const acts: Readonly<Record<string, () => Promise<Act | undefined>>> = {
+const actions: Readonly<Record<string, () => Promise<Action | undefined>>> = {
   pay_an_invoice: async () => {
     const number = (await invoiceOpen()) ?? pick(await numbers('invoice'));
     if (number === undefined) return undefined;
@@ -256,13 +256,13 @@ const endOf = (month: Month): string =>
     .minus({ days: 1 })
     .toISODate() as string;
 
-test(`after ${ACTS} random payments and corrections aging ties on any date, and closed books are as they were`, {
+test(`after ${ACTIONS} random payments and corrections aging ties on any date, and closed books are as they were`, {
   timeout: 600_000,
 }, async () => {
   let month = '2026-07' as Month;
   pass(0);
-  const perMonth = Math.min(125, ACTS / 8);
-  for (let count = 0; count < ACTS; count += 1) {
+  const perMonth = Math.min(125, ACTIONS / 8);
+  for (let count = 0; count < ACTIONS; count += 1) {
     if (count % perMonth === 0) {
       // Auckland is in the next month; Honolulu still in this one.
       now = DateTime.fromISO(`${monthAfter(month)}-01T00:30:00Z`, { zone: 'utc' });
@@ -283,11 +283,11 @@ test(`after ${ACTS} random payments and corrections aging ties on any date, and 
       expect(closedBooks.get(before)).not.toBe('');
     }
     if (random() < 0.5) pass(whole(10));
-    const name = pick(Object.keys(acts));
-    const act = await acts[name]?.();
-    if (act === undefined) continue;
+    const name = pick(Object.keys(actions));
+    const action = await actions[name]?.();
+    if (action === undefined) continue;
     try {
-      await world.database.transaction(act);
+      await world.database.transaction(action);
       done[name] = (done[name] ?? 0) + 1;
     } catch (error) {
       if (!(error instanceof Refusal)) throw new Error(`${name} with seed ${seed}`, { cause: error });
@@ -299,7 +299,7 @@ test(`after ${ACTS} random payments and corrections aging ties on any date, and 
   const today = issuersDay();
   expect(await expectStatementsToTie(world, { today, dates: 10, told: `seed ${seed}` })).toBeGreaterThanOrEqual(20);
   // A test that did nothing of a kind says nothing of it.
-  for (const name of Object.keys(acts)) expect({ name, done: (done[name] ?? 0) > 0 }).toEqual({ name, done: true });
+  for (const name of Object.keys(actions)) expect({ name, done: (done[name] ?? 0) > 0 }).toEqual({ name, done: true });
   expect(closedBooks.size).toBeGreaterThanOrEqual(8);
   const late = await world.sql(`SELECT FROM journal WHERE dated_on < entry_on AND fact = 'payment_received'`);
   expect(late.length).toBeGreaterThan(0);

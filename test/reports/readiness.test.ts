@@ -145,7 +145,7 @@ test('a page that is not https', async () => {
 });
 
 test('the rules of approval that are missing once two users may approve, and none before', async () => {
-  const ruled = Object.fromEntries(ADVISED_RULES.map((act) => [act, { always: true } as const]));
+  const ruled = Object.fromEntries(ADVISED_RULES.map((action) => [action, { always: true } as const]));
   const { 'user.deactivate': _, ...most } = ruled;
   expect(firstSettings('production').approvals).toBeUndefined();
   const production = () => gaps({}, { ...READY, name: 'production' });

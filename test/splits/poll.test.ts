@@ -61,7 +61,7 @@ test('an interrupted reading moves no cursor', async () => {
 
 test('a clock days behind the last reading is refused', async () => {
   world.at('2026-07-20T10:00:00Z');
-  expect(await refusalOf(read())).toMatchObject({ code: 'clock_behind', facts: { number: 'acct_1', act: 'read' } });
+  expect(await refusalOf(read())).toMatchObject({ code: 'clock_behind', facts: { number: 'acct_1', action: 'read' } });
   world.at('2026-08-03T10:00:00Z');
 });
 

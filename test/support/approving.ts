@@ -1,5 +1,5 @@
 /** A month of two partners, and people of whom one asks and another one decides. */
-import type { ActContext } from '../../src/acts/act.ts';
+import type { ActionContext } from '../../src/actions/action.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { identify } from '../../src/people/users.ts';
 import { ADMINISTRATOR, invite } from './console.ts';
@@ -34,7 +34,7 @@ export async function openApproving(options: Parameters<typeof openWorld>[0] = {
 }
 
 /** What a user works with. */
-export async function as(world: World, login: string, approvals = RULES): Promise<ActContext> {
+export async function as(world: World, login: string, approvals = RULES): Promise<ActionContext> {
   const { database, environment, settings } = world;
   const actor = await database.reading((tx) => identify(tx, world.actor, { login, unattended: false }));
   return { database, environment, settings: { ...settings, approvals }, actor };

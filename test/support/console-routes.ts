@@ -87,7 +87,7 @@ export async function askToRelease(world: World, number: string, partnerId: stri
       tx,
       { ...world, actor },
       {
-        ...{ act: 'invoice.release', input: { number }, subject: number, partnerIds: [partnerId], reason: null },
+        ...{ action: 'invoice.release', input: { number }, subject: number, partnerIds: [partnerId], reason: null },
         ...{ preview: { title: 'Void', changes: [], amounts: [], text: number }, hash: '0'.repeat(64) },
         userId: actor.user?.user_id ?? 0,
       },

@@ -122,8 +122,8 @@ export async function tradeByHttp(world: World): Promise<void> {
   const last = await caller.get(`/api/v1/requote/${raised.body['requote_id']}/accept`);
   if (last.status !== 200) throw new Error(last.text);
   const { client_id } = await served.client('p-1');
-  const act = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
-  await served.database.transaction((tx) => revokeClient(tx, client_id, act));
+  const action = { actor: world.actor, environment: world.environment.name, now: world.environment.now() };
+  await served.database.transaction((tx) => revokeClient(tx, client_id, action));
   await served.end();
 }
 

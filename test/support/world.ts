@@ -1,6 +1,6 @@
 /**
  * A sandbox for one test file: a database of its own, a home in a temporary folder and a clock that the test moves.
- * Its acts are the program's own functions, without the command line.
+ * Its actions are the program's own functions, without the command line.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

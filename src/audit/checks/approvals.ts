@@ -1,10 +1,10 @@
 /**
  * The check of approvals. Each approved request was decided by another user, who was an approver of what it touches at that
- * time. Each event of an act that was done under an approval names its request, which was approved before and is of the
+ * time. Each event of an action that was done under an approval names its request, which was approved before and is of the
  * user who acted; and each approved request that changes something has such an event. Requests and decisions are those of
  * their events, which state the user and what was asked for.
  * Where an event says that it was done by one person, nobody else could have approved it then.
- * Whether an act without an approval needed one is the next check's.
+ * Whether an action without an approval needed one is the next check's.
  */
 export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.request_id, r.partner_ids, r.requested_by, d.decided_by, d.decision, d.recorded_at, d.fact_id, r.expires_at,
@@ -13,12 +13,12 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
 ), roles AS (
   SELECT i.request_id, a.partner_id
   FROM inspected i JOIN LATERAL approvers_before(i.fact_id) AS a ON a.user_id = i.decided_by
-), acts AS (
+), actions AS (
   SELECT event_id, action, subject, user_id, fact_id, details->'approval'->>'request' AS request FROM audit_events
   WHERE jsonb_exists(details, 'approval')
 ), requests AS (
   SELECT r.*, e.user_id AS event_user, e.details->>'request_sha256' AS stated,
-         approval_digest(act, input, r.subject, partner_ids, preview, expires_at) AS found
+         approval_digest(r.action, input, r.subject, partner_ids, preview, expires_at) AS found
   FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
 ), differences AS (
   SELECT format('request %s', request_id) AS subject,
@@ -40,13 +40,13 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
   SELECT format('event %s', a.event_id),
          format('is %s of %s by user %s under approval of request %s, which is not approved for this user', a.action,
                 a.subject, a.user_id, a.request)
-  FROM acts a
+  FROM actions a
   WHERE NOT EXISTS (SELECT FROM inspected i
                     WHERE i.request_id::text = a.request AND i.decision = 'approve' AND i.requested_by = a.user_id
                       AND i.fact_id < a.fact_id)
   UNION ALL
   SELECT format('request %s', request_id),
-         format('asks for %s of %s by user %s (%s); its event %s states user %s (%s)', act, subject, requested_by,
+         format('asks for %s of %s by user %s (%s); its event %s states user %s (%s)', action, subject, requested_by,
                 found, event_id, coalesce(event_user::text, 'none'), coalesce(stated, 'nothing'))
   FROM requests WHERE stated IS DISTINCT FROM found OR event_user IS DISTINCT FROM requested_by
   UNION ALL
@@ -58,10 +58,10 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
      OR e.details->>'request' IS DISTINCT FROM d.request_id::text
   UNION ALL
   SELECT format('request %s', r.request_id),
-         format('was approved, and no event of %s by user %s was recorded under it', r.act, r.requested_by)
+         format('was approved, and no event of %s by user %s was recorded under it', r.action, r.requested_by)
   FROM requests r JOIN inspected i USING (request_id)
   WHERE i.decision = 'approve' AND jsonb_array_length(r.preview->'changes') > 0
-    AND NOT EXISTS (SELECT FROM acts a WHERE a.request = r.request_id::text AND a.user_id = r.requested_by)
+    AND NOT EXISTS (SELECT FROM actions a WHERE a.request = r.request_id::text AND a.user_id = r.requested_by)
   UNION ALL
   SELECT format('event %s', e.event_id),
          format('is %s of %s, and there is no such request or decision', e.action, e.subject)
@@ -85,9 +85,9 @@ export const ACTS_APPROVED = `inspected AS MATERIALIZED (
 )`;
 
 /**
- * Each act under a rule with amounts states what it was compared with: its amount, the sum of what the same user did by the
- * same act for the same partner before it, and the rule's. The sum is that of the events, the rule's amount that of the
- * recorded settings, and both together are not above it. An act under a rule states that, its approval, or that nobody else
+ * Each action under a rule with amounts states what it was compared with: its amount, the sum of what the same user did by the
+ * same action for the same partner before it, and the rule's. The sum is that of the events, the rule's amount that of the
+ * recorded settings, and both together are not above it. An action under a rule states that, its approval, or that nobody else
  * could approve it.
  *
  * A process may have begun with the settings before: a rule counts an hour after its change was recorded.
@@ -99,7 +99,7 @@ export const ACTS_COMPARED = `rules AS MATERIALIZED (
   WHERE e.action = 'settings.change' AND c.change->>'field' LIKE 'approvals.%'
 ), compared AS MATERIALIZED (
   SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, fact_id, user_id, occurred_at,
-         details->'compared'->>'comparison' AS comparison, details->'compared'->>'act' AS act,
+         details->'compared'->>'comparison' AS comparison, details->'compared'->>'action' AS action,
          (details->'compared'->>'days')::integer AS days, details->'compared'->'partners' AS partners,
          details->'compared'->'amounts' AS amounts
   FROM audit_events WHERE jsonb_exists(details, 'compared')
@@ -109,9 +109,9 @@ export const ACTS_COMPARED = `rules AS MATERIALIZED (
   FROM compared c
   CROSS JOIN LATERAL jsonb_to_recordset(c.amounts) AS a (currency text, amount numeric, before numeric, above numeric)
 ), inspected AS (
-  SELECT p.event_id, p.fact_id, p.occurred_at, p.act, p.currency, p.amount, p.before, p.above,
+  SELECT p.event_id, p.fact_id, p.occurred_at, p.action, p.currency, p.amount, p.before, p.above,
          (SELECT coalesce(sum(q.amount), 0) FROM parts q
-          WHERE q.act = p.act AND q.currency = p.currency AND q.user_id IS NOT DISTINCT FROM p.user_id
+          WHERE q.action = p.action AND q.currency = p.currency AND q.user_id IS NOT DISTINCT FROM p.user_id
             AND q.fact_id < p.fact_id AND q.occurred_at > p.occurred_at - make_interval(days => p.days)
             AND (q.partners = 'null' OR p.partners = 'null' OR jsonb_exists_any(
                    q.partners, ARRAY(SELECT jsonb_array_elements_text(nullif(p.partners, 'null')))))) AS found
@@ -122,14 +122,14 @@ export const ACTS_COMPARED = `rules AS MATERIALIZED (
     AND action IN (SELECT split_part(field, '.', 2) || '.' || split_part(field, '.', 3) FROM rules)
 ), differences AS (
   SELECT format('event %s', event_id) AS subject,
-         format('is %s of %s %s without a second person, after %s (it states %s) in the days before, above %s', act,
+         format('is %s of %s %s without a second person, after %s (it states %s) in the days before, above %s', action,
                 amount, currency, found, before, above) AS detail
   FROM inspected WHERE found <> before OR amount + found > above
   UNION ALL
   SELECT format('event %s', i.event_id),
-         format('states that %s needs a second person above %s %s; the settings say %s', i.act, i.above, i.currency,
+         format('states that %s needs a second person above %s %s; the settings say %s', i.action, i.above, i.currency,
                 r.value)
-  FROM inspected i JOIN rules r ON r.field = format('approvals.%s.above.%s', i.act, i.currency)
+  FROM inspected i JOIN rules r ON r.field = format('approvals.%s.above.%s', i.action, i.currency)
     AND r.fact_id < i.fact_id AND (r.until_fact_id IS NULL OR i.fact_id < r.until_fact_id)
   WHERE r.occurred_at < i.occurred_at - interval '1 hour' AND r.value::numeric IS DISTINCT FROM i.above
   UNION ALL

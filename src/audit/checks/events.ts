@@ -9,9 +9,9 @@ const FACTS = WITH_EVENT.map(({ name, columns }) => {
   return `SELECT '${name}' AS fact, fact_id, event_id, ${at} AS recorded_at FROM ${name}`;
 }).join('\n  UNION ALL ');
 
-/** The acts that alone record facts of a table. Each records one; a rerun voids only what is not void yet, and what is reversed
+/** The actions that alone record facts of a table. Each records one; a rerun voids only what is not void yet, and what is reversed
  * of an opening may be cash alone. */
-const ACTS = `(VALUES
+const ACTIONS = `(VALUES
     ('voids', 'invoice.void'), ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'),
     ('openings', 'opening.import'), ('holds', 'invoice.hold'),
     ('hold_releases', 'invoice.release'), ('invoice_disputes', 'dispute.open'),
@@ -27,7 +27,7 @@ const ACTS = `(VALUES
     ('processor_event_erasures', 'processor_event.erase'),
     ('approval_requests', 'approval.request'), ('approval_decisions', 'approval.approve'),
     ('approval_decisions', 'approval.reject'), ('approval_decisions', 'approval.withdraw')
-  ) AS acts (fact, action)`;
+  ) AS actions (fact, action)`;
 
 /**
  * An event is recorded in its fact's transaction, before the fact and at the same time. A sandbox's clock may be set, so times
@@ -37,7 +37,7 @@ export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
   ${FACTS}
 ), inspected AS (
   SELECT f.*, e.event_id IS NOT NULL AS there, e.action, e.fact_id AS event_fact_id, e.occurred_at,
-         (SELECT array_agg(acts.action) FROM ${ACTS} WHERE acts.fact = f.fact) AS acts
+         (SELECT array_agg(actions.action) FROM ${ACTIONS} WHERE actions.fact = f.fact) AS actions
   FROM facts f LEFT JOIN audit_events e USING (event_id)
   WHERE f.event_id IS NOT NULL
 ), differences AS (
@@ -49,15 +49,15 @@ export const FACTS_HAVE_EVENTS = `facts AS MATERIALIZED (
          format('was recorded at %s by event %s, %s at %s: not the event of such a fact',
                 coalesce(recorded_at::text, '?'), event_id, action, occurred_at)
   FROM inspected CROSS JOIN installation
-  WHERE action <> ALL (acts) OR event_fact_id > fact_id
+  WHERE action <> ALL (actions) OR event_fact_id > fact_id
      OR (environment = 'production'
          AND recorded_at NOT BETWEEN occurred_at - interval '1 day' AND occurred_at + interval '1 day')
   UNION ALL
   SELECT format('event %s', e.event_id),
          format('is %s of %s at %s, but recorded nothing: its fact is missing', e.action, e.subject, e.occurred_at)
-  FROM audit_events e JOIN ${ACTS} USING (action)
+  FROM audit_events e JOIN ${ACTIONS} USING (action)
   WHERE action NOT IN ('invoice.rerun', 'opening.reverse')
-    AND NOT EXISTS (SELECT FROM facts f WHERE f.fact = acts.fact AND f.event_id = e.event_id)
+    AND NOT EXISTS (SELECT FROM facts f WHERE f.fact = actions.fact AND f.event_id = e.event_id)
 )`;
 
 /**
@@ -81,7 +81,7 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
   SELECT event_id, currency, sum(rows)::bigint AS rows, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
          sum(invoice_amount) AS invoice_amount
   FROM recorded GROUP BY event_id, currency
-), acts AS (
+), actions AS (
   SELECT event_id, action, subject, details->'totals' AS totals FROM audit_events
   WHERE (jsonb_exists(details, 'totals')
          OR action IN ('ledger.import', 'quote.accept', 'requote.accept', 'quote.reverse'))
@@ -90,7 +90,7 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
   SELECT a.event_id, a.action, a.subject, t.key AS currency, (t.value->>'rows')::bigint AS rows,
          (t.value->>'spotPrice')::numeric AS spot_price, (t.value->>'partnerCut')::numeric AS partner_cut,
          (t.value->>'invoiceAmount')::numeric AS invoice_amount
-  FROM acts a CROSS JOIN LATERAL jsonb_each(totals) AS t
+  FROM actions a CROSS JOIN LATERAL jsonb_each(totals) AS t
 ), compared AS (
   SELECT event_id, currency, t.action, t.subject,
          (t.rows, t.spot_price, t.partner_cut, t.invoice_amount) AS by_event,
@@ -121,7 +121,7 @@ const rowsHaveEvents = (rows: string, events: string) => `recorded AS MATERIALIZ
          format('is %s of %s, and %s', a.action, a.subject,
                 CASE WHEN a.totals IS NULL AND a.action NOT LIKE '%accept' THEN 'states no totals'
                      ELSE 'recorded no row: its row is missing' END)
-  FROM acts a
+  FROM actions a
   WHERE (a.totals IS NULL AND a.action NOT LIKE '%accept')
      OR (a.totals IS NULL AND NOT EXISTS (SELECT FROM recorded r WHERE r.event_id = a.event_id))
 )`;

@@ -1,6 +1,6 @@
 /** `reckoner approval`: what waits for a second person, and what that person decides. */
-import { actOf, approveRequest, endRequest, previewRequest } from '../../acts/approve.ts';
-import { type Change, digestOf } from '../../acts/consequence.ts';
+import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
+import { type Change, digestOf } from '../../actions/consequence.ts';
 import { type RequestRow, readApprovers } from '../../approvals/queries.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
@@ -11,35 +11,35 @@ import { withContext } from '../context.ts';
 import { acting, type CommandContext, type Definition, NO_DELIVER, REASON } from '../define.ts';
 import { type Output, outputWidth, printable, table } from '../output.ts';
 import { inFull } from '../remedies.ts';
-import { withNotes } from '../run-act.ts';
+import { withNotes } from '../run-action.ts';
 
 const NUMBER = ['<request>', 'the number of the request', idArgument('<request>')] as const;
 
-export const define: Definition = (approval, act) => {
+export const define: Definition = (approval, action) => {
   approval
     .command('show')
     .argument(...NUMBER)
     .description('Show what a request would do, as it was asked for and now')
-    .action(act(show));
+    .action(action(show));
   approval
     .command('approve')
     .argument(...NUMBER)
-    .description('Approve a request of another user: its act is done now')
+    .description('Approve a request of another user: its action is done now')
     .option(...REASON)
     .option(...NO_DELIVER)
-    .action(act(acting(approve)));
+    .action(action(acting(approve)));
   approval
     .command('reject')
     .argument(...NUMBER)
     .description('Reject a request of another user')
     .requiredOption(...REASON)
-    .action(act(acting(reject)));
+    .action(action(acting(reject)));
   approval
     .command('withdraw')
     .argument(...NUMBER)
     .description('Withdraw a request of your own')
     .option(...REASON)
-    .action(act(acting(withdraw)));
+    .action(action(acting(withdraw)));
 };
 
 const listed = ({ environment }: CommandContext, request: RequestRow) =>
@@ -62,7 +62,7 @@ async function showRequest(context: CommandContext, requestId: number): Promise<
   const details = { input: request.input, changes, text, preview_hash: request.preview_hash };
   output.print({ ...facts, ...details, now, approvers: approvers.map(({ login }) => login) }, () =>
     [
-      `Request ${requestId}, ${facts.status}: ${actOf(request).title}, ${printable(request.subject)}`,
+      `Request ${requestId}, ${facts.status}: ${actionOf(request).title}, ${printable(request.subject)}`,
       [
         `Asked by ${request.requester} ${minuteOf(request.requested_at)}${because(request.reason)}`,
         ...(request.decision === null

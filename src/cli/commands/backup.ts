@@ -23,7 +23,7 @@ does not contain settings.json, templates/ and outbox/ of RECKONER_HOME, or the
 secrets in the environment. An existing file is never replaced. With recipients
 (public keys of age; also the variable BACKUP_RECIPIENT) it is encrypted.`;
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .argument('<file>', 'a new file; with --keep a folder')
     .option(
@@ -33,7 +33,7 @@ export const define: Definition = (command, act) => {
     )
     .option('--recipient <key>', 'encrypt to this public key of age, age1…; repeatable', repeatedArgument)
     .addHelpText('after', HELP)
-    .action(act(backup));
+    .action(action(backup));
 };
 
 export const NOT_IN_A_BACKUP =

@@ -1,14 +1,14 @@
 /** `reckoner books close`. */
-import { booksClose, checkBooks, reportBooks } from '../../acts/books.ts';
+import { booksClose, checkBooks, reportBooks } from '../../actions/books.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../define.ts';
 import { outputWidth } from '../output.ts';
 import { inFull } from '../remedies.ts';
-import { runCommand } from '../run-act.ts';
+import { runCommand } from '../run-action.ts';
 
-export const define: Definition = (books, act) => {
+export const define: Definition = (books, action) => {
   books
     .command('close')
     .argument('<month>', 'YYYY-MM, closed for billing', monthArgument('month'))
@@ -17,7 +17,7 @@ export const define: Definition = (books, act) => {
     .option(...REASON)
     .option('--dry-run', 'show what is missing and the balances, and write nothing')
     .option(...NO_DELIVER)
-    .action(act(acting(closeBooks)));
+    .action(action(acting(closeBooks)));
 };
 
 interface BooksCloseOptions extends DeliverOption {

@@ -1,5 +1,5 @@
 /** `reckoner close`. */
-import { monthClose } from '../../acts/close.ts';
+import { monthClose } from '../../actions/close.ts';
 import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
 import { previewClose } from '../../close/run.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -11,7 +11,7 @@ import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, r
 import { readInput } from '../input.ts';
 import { amount, fitted, printable, table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { doing } from '../run-act.ts';
+import { doing } from '../run-action.ts';
 
 interface CloseOptions extends DeliverOption, PresentOptions {
   readonly firstMonth?: Month;
@@ -21,7 +21,7 @@ interface CloseOptions extends DeliverOption, PresentOptions {
   readonly compare?: string;
 }
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .argument('[month]', 'YYYY-MM (default: all months that are due)', monthArgument('month'))
     .option('--first-month <month>', 'the first month, at the first close', monthArgument('--first-month'))
@@ -33,7 +33,7 @@ export const define: Definition = (command, act) => {
     .option(...OUT)
     .option(...NO_DELIVER)
     .action(
-      act((output, month: Month | undefined, options: CloseOptions) =>
+      action((output, month: Month | undefined, options: CloseOptions) =>
         options.compare === undefined
           ? closing(output, month, options)
           : readingNow(comparing)(output, month, options as CloseOptions & { compare: string }),

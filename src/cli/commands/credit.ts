@@ -1,11 +1,11 @@
 /** `reckoner credit refund`: paying open credit out, and that it came back. */
-import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../acts/credit.ts';
+import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
 import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
 import type { Definition, Done } from '../define.ts';
 import type { Output } from '../output.ts';
-import { doing } from '../run-act.ts';
+import { doing } from '../run-action.ts';
 
-export const define: Definition = (credit, act) => {
+export const define: Definition = (credit, action) => {
   credit
     .command('refund <credit-note>')
     .description('Record that open credit was paid out to the partner')
@@ -19,7 +19,7 @@ export const define: Definition = (credit, act) => {
       'the latest refund (of --amount) came back: reopen its credit',
       lineArgument('--returned'),
     )
-    .action(act(refund));
+    .action(action(refund));
 };
 
 interface RefundOptions {

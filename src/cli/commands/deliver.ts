@@ -1,7 +1,7 @@
 /** `reckoner deliver`. */
-import { deliveryRetry } from '../../acts/delivery.ts';
-import { countKinds } from '../../acts/emails.ts';
-import { runAct } from '../../acts/run.ts';
+import { deliveryRetry } from '../../actions/delivery.ts';
+import { countKinds } from '../../actions/emails.ts';
+import { runAction } from '../../actions/run.ts';
 import type { Delivery } from '../../delivery/document.ts';
 import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
@@ -17,12 +17,12 @@ import { withProgress } from '../deliveries.ts';
 import { logFailure, logOf, recordRun } from '../job-log.ts';
 import type { Output } from '../output.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--watch', 'keep running as a worker')
     .option('--retry <status>', `first send again what is ${RETRIED.join(' or ')}`, choiceArgument('--retry', RETRIED))
     .option('--since <time>', 'with --retry: only what was tried since this day or time', instantArgument('--since'))
-    .action(act(deliver));
+    .action(action(deliver));
 };
 
 interface DeliverOptions {
@@ -40,7 +40,7 @@ export async function deliver(output: Output, options: DeliverOptions): Promise<
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
     async (context) => {
-      const retried = status === undefined ? undefined : await runAct(context, deliveryRetry, { status, since });
+      const retried = status === undefined ? undefined : await runAction(context, deliveryRetry, { status, since });
       if (retried !== undefined) output.note(retried.text);
       if (options.watch) {
         output.note('Delivering issued documents. Press Ctrl-C to stop.');

@@ -6,8 +6,8 @@ import { examine } from '../doctor.ts';
 import { type Output, table, wrapped } from '../output.ts';
 import { describeDkim } from './mail.ts';
 
-export const define: Definition = (command, act) => {
-  command.addHelpText('after', '\nExit status 4: there is a problem.').action(act(doctor));
+export const define: Definition = (command, action) => {
+  command.addHelpText('after', '\nExit status 4: there is a problem.').action(action(doctor));
 };
 
 const WIDTH = 56;

@@ -1,8 +1,8 @@
 /** `reckoner export gl`. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { glExport } from '../../acts/general-ledger.ts';
-import { readInput } from '../../acts/run.ts';
+import { glExport } from '../../actions/general-ledger.ts';
+import { readInput } from '../../actions/run.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { codeOf, makeFolder, writeWhole } from '../../files.ts';
 import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
@@ -10,14 +10,14 @@ import { readFiles, readParts, type StoredFile } from '../../general-ledger/quer
 import type { Month } from '../../month.ts';
 import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, readingNow } from '../define.ts';
-import { reported } from '../run-act.ts';
+import { reported } from '../run-action.ts';
 
 const HELP = `
 accounts.json under RECKONER_HOME says which of our accounts is which of
 theirs. The same month exported again gives the same files, or one more part
 with what was posted since. docs/general-ledger.md has the columns.`;
 
-export const define: Definition = (group, act) => {
+export const define: Definition = (group, action) => {
   group
     .command('gl')
     .description("A month's journal for the general ledger, summarised by account")
@@ -34,7 +34,7 @@ export const define: Definition = (group, act) => {
     .option('--dry-run', 'show the journal and write nothing')
     .addHelpText('after', HELP)
     .action(
-      act((output, options: Options) =>
+      action((output, options: Options) =>
         // A part that was exported before is written out again.
         (options.part === undefined ? acting : readingNow)(exportGeneralLedger)(output, options),
       ),

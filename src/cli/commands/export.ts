@@ -23,7 +23,7 @@ months, the evidence for those seals, and README.txt. verify.mjs (Node) and
 verify.py (Python) of a release check all of it without Reckoner. An existing
 file or folder is never replaced.`;
 
-export const define: Definition = (group, act) => {
+export const define: Definition = (group, action) => {
   group.addHelpText('after', HELP);
   for (const kind of EXPORT_KINDS) {
     const formats = exportFormats(kind);
@@ -35,7 +35,7 @@ export const define: Definition = (group, act) => {
       .option('--format <format>', formats.join(', '), choiceArgument('--format', formats), 'csv')
       .option('--parquet', 'add each table as Parquet too, with exact decimals and times')
       .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
-      .action(act((output, options: ExportOptions) => exportData(output, kind, options)));
+      .action(action((output, options: ExportOptions) => exportData(output, kind, options)));
   }
   group
     .command('proof')
@@ -45,7 +45,7 @@ export const define: Definition = (group, act) => {
     .option('--payment <id>', 'a payment and what is recorded of it', idArgument('--payment'))
     .option('--event <id>', 'an audit event, by its event_id', idArgument('--event'))
     .option('--out <file>', 'write to this file (default: stdout)')
-    .action(act(reading(exportProof)));
+    .action(action(reading(exportProof)));
 };
 
 export interface ExportOptions {

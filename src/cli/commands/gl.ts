@@ -11,14 +11,14 @@ interface Options extends PresentOptions {
   readonly limit?: number;
 }
 
-export const define: Definition = (gl, act) => {
+export const define: Definition = (gl, action) => {
   gl.command('list')
     .description('List the journals that were exported, newest month first')
     .option('--month <month>', 'only this month', monthArgument('--month'))
     .option('--limit <count>', 'at most so many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(list)));
+    .action(action(reading(list)));
 };
 
 async function list({ database, output }: CommandContext, { month, limit = 500, ...options }: Options) {

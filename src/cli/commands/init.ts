@@ -1,7 +1,7 @@
 /** `reckoner init`: the home and its settings. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readCheckedSettings } from '../../acts/rules.ts';
+import { readCheckedSettings } from '../../actions/rules.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { firstSettings } from '../../config/first-settings.ts';
 import { settingsFile } from '../../config/settings.ts';
@@ -17,10 +17,12 @@ import { withCommands } from '../remedies.ts';
 import { describeDkim } from './mail.ts';
 import { bringUpToDate } from './migrate.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--check', 'list what is still missing for production, by partner and currency')
-    .action(act((output, options: { check?: boolean }) => (options.check ? reading(initCheck)(output) : init(output))));
+    .action(
+      action((output, options: { check?: boolean }) => (options.check ? reading(initCheck)(output) : init(output))),
+    );
 };
 
 export async function init(output: Output): Promise<number> {

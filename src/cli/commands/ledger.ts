@@ -1,8 +1,8 @@
 /** `reckoner ledger import`. */
 import { statSync } from 'node:fs';
-import { namesOf } from '../../acts/command.ts';
-import { admit } from '../../acts/permit.ts';
-import { ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../acts/rows.ts';
+import { namesOf } from '../../actions/command.ts';
+import { admit } from '../../actions/permit.ts';
+import { ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../actions/rows.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { inNames } from '../../field-names.ts';
@@ -13,7 +13,7 @@ import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
 import { type Output, outputWidth } from '../output.ts';
 
-export const define: Definition = (ledger, act) => {
+export const define: Definition = (ledger, action) => {
   ledger
     .command('import')
     .argument('<file...>', "CSV or NDJSON files; '-' is stdin")
@@ -23,7 +23,7 @@ export const define: Definition = (ledger, act) => {
     .option('--rejects <file>', 'write the invalid rows with their reasons to this file: CSV or NDJSON, as the import')
     .option('--accept-differing', "record rows that differ from our API's quote of the same id")
     .option('--dry-run', 'check everything, record nothing')
-    .action(act(importFiles));
+    .action(action(importFiles));
 };
 
 async function importFiles(

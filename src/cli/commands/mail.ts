@@ -10,12 +10,12 @@ import { transportOf } from '../../mail/transport.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { printable } from '../output.ts';
 
-export const define: Definition = (group, act) => {
+export const define: Definition = (group, action) => {
   group
     .command('test')
     .argument('<address>', 'who gets the message')
     .description('Send a test message, and say what the mail server answered')
-    .action(act(reading(mailTest)));
+    .action(action(reading(mailTest)));
 };
 
 /** The record to publish, in lines of the width of a terminal: as zone files take it. */

@@ -9,8 +9,8 @@ import { withDatabase } from '../context.ts';
 import type { Definition } from '../define.ts';
 import type { Output } from '../output.ts';
 
-export const define: Definition = (command, act) => {
-  command.action(act(migrate));
+export const define: Definition = (command, action) => {
+  command.action(action(migrate));
 };
 
 export async function migrate(output: Output): Promise<number> {

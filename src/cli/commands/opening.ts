@@ -1,5 +1,5 @@
 /** `reckoner opening list|show`. */
-import { totalsTable } from '../../acts/opening.ts';
+import { totalsTable } from '../../actions/opening.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/queries.ts';
 import type { Sheet } from '../../sheet.ts';
@@ -7,19 +7,19 @@ import { type CommandContext, type Definition, reading } from '../define.ts';
 import { amount, printable, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 
-export const define: Definition = (opening, act) => {
+export const define: Definition = (opening, action) => {
   opening
     .command('list')
     .description('List what was carried over from the system before')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(openingList)));
+    .action(action(reading(openingList)));
   opening
     .command('show <opening>')
     .description('Show the items of an opening as they stand')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(openingShow)));
+    .action(action(reading(openingShow)));
 };
 
 async function openingList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {

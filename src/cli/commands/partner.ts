@@ -11,11 +11,11 @@ import { readPayments } from '../../payments/queries.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { money, printable, table } from '../output.ts';
 
-export const define: Definition = (partner, act) => {
+export const define: Definition = (partner, action) => {
   partner
     .command('show <id>')
     .description('Show a partner with its balance, open documents and policies')
-    .action(act(reading(partnerShow)));
+    .action(action(reading(partnerShow)));
 };
 
 async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {

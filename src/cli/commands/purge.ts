@@ -11,11 +11,11 @@ some days after they expired, and the data of processor events some days after
 it was received: the setting retention says how many. The job 'purge' does the
 same once a night.`;
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--dry-run', 'count what is due and delete nothing')
     .addHelpText('after', HELP)
-    .action(act(acting(purgeDue, 'administrator')));
+    .action(action(acting(purgeDue, 'administrator')));
 };
 
 async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {

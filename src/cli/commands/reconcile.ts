@@ -1,6 +1,6 @@
 /** `reckoner reconcile`. */
-import { billMissing } from '../../acts/processor/bill.ts';
-import { reconcileReverse } from '../../acts/processor/reverse.ts';
+import { billMissing } from '../../actions/processor/bill.ts';
+import { reconcileReverse } from '../../actions/processor/reverse.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { isZero } from '../../money.ts';
 import type { Month } from '../../month.ts';
@@ -19,9 +19,9 @@ import { monthArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
 import { money, printable, table, wrapped } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
-import { reported } from '../run-act.ts';
+import { reported } from '../run-action.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .argument('<month>', 'YYYY-MM', monthArgument('month'))
     .option('--reverse', 'record reversed transfers as reversals in the ledger, where the price is known')
@@ -30,7 +30,7 @@ export const define: Definition = (command, act) => {
     .option(...FORMAT)
     .option(...OUT)
     .action(
-      act((output, month: Month, options: ReconcileOptions) =>
+      action((output, month: Month, options: ReconcileOptions) =>
         (options.reverse || options.billMissing ? acting : readingNow)(reconcile)(output, month, options),
       ),
     );

@@ -1,5 +1,5 @@
 /** `reckoner remind`. */
-import { reminderRecord, SKIPPED } from '../../acts/remind.ts';
+import { reminderRecord, SKIPPED } from '../../actions/remind.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/queries.ts';
 import type { ReminderPlan } from '../../payments/remind.ts';
@@ -7,14 +7,14 @@ import type { Sheet } from '../../sheet.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { inFull } from '../remedies.ts';
-import { reported } from '../run-act.ts';
+import { reported } from '../run-action.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--dry-run', 'show the reminders that are due and send nothing')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(acting(remind)));
+    .action(action(acting(remind)));
 };
 
 export async function remind(context: CommandContext, options: PresentOptions & { dryRun?: boolean }): Promise<number> {

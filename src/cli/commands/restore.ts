@@ -26,12 +26,12 @@ backup of an older version is migrated. The restored ledger is paused until
 'reckoner resume'. settings.json, templates/, outbox/ and secrets are not in a
 backup: restore them separately.`;
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .argument('<file>', 'the backup')
     .option('--identity <file>', 'the private key of an encrypted backup, as age-keygen writes it')
     .addHelpText('after', HELP)
-    .action(act(restore));
+    .action(action(restore));
 };
 
 export async function restore(output: Output, file: string, given: { identity?: string } = {}): Promise<number> {

@@ -16,12 +16,12 @@ without a later number give its last one here, 000000 if it has none. The
 numbers up to those given are never given again: a sealed fact explains the
 gap.`;
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--numbers-after <number>', 'last number issued after the backup; once for each series', numbersArgument)
     .option('--none-issued', 'no document was issued after the backup')
     .addHelpText('after', HELP)
-    .action(act(acting(resume, 'administrator')));
+    .action(action(acting(resume, 'administrator')));
 };
 
 function numbersArgument(value: string, before: NumberParts[] = []): NumberParts[] {

@@ -19,7 +19,7 @@ import type { Definition } from '../define.ts';
 import type { Output } from '../output.ts';
 import { accountsToRead } from './processor/poll.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
     .option(
@@ -33,7 +33,7 @@ export const define: Definition = (command, act) => {
       wholeNumberArgument('--management-port', 0, 65535),
     )
     .option('--management-host <host>', 'address of the management port (default: 127.0.0.1)')
-    .action(act(serve));
+    .action(action(serve));
 };
 
 /** A close locks the ledger for seconds. An acceptance that waits longer than this is answered with 503. */

@@ -5,7 +5,7 @@ import { choiceArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { money, printable, wrapped } from '../output.ts';
 
-export const define: Definition = (split, act) => {
+export const define: Definition = (split, action) => {
   split
     .command('plan')
     .argument('<quote>', 'an accepted quote')
@@ -21,7 +21,7 @@ export const define: Definition = (split, act) => {
       'destination_charge (default), or as_documented, which transfers our share to the platform',
       choiceArgument('--requote-form', ['destination_charge', 'as_documented']),
     )
-    .action(act(readingNow(splitPlan)));
+    .action(action(readingNow(splitPlan)));
 };
 
 async function splitPlan(

@@ -1,5 +1,5 @@
 /** `reckoner status`. */
-import { commandOf, remediesJson } from '../../acts/remedies.ts';
+import { commandOf, remediesJson } from '../../actions/remedies.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readStatus, type Status } from '../../reports/status.ts';
@@ -8,8 +8,8 @@ import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { fitted, outputWidth } from '../output.ts';
 import { inCommands } from '../remedies.ts';
 
-export const define: Definition = (command, act) => {
-  command.addHelpText('after', '\nExit status 4: something needs attention.').action(act(readingNow(status)));
+export const define: Definition = (command, action) => {
+  command.addHelpText('after', '\nExit status 4: something needs attention.').action(action(readingNow(status)));
 };
 
 export async function status(context: CommandContext): Promise<number> {

@@ -1,4 +1,4 @@
-/** `reckoner user show`: who may sign in to the console and act by commands, with which roles. */
+/** `reckoner user show`: who may sign in to the console and action by commands, with which roles. */
 import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';
@@ -9,11 +9,11 @@ import { minuteOf } from '../../text.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { tableOf } from '../list-command.ts';
 
-export const define: Definition = (user, act) => {
+export const define: Definition = (user, action) => {
   user
     .command('show <email>')
     .description('Show a user, its roles and sessions')
-    .action(act(reading(show)));
+    .action(action(reading(show)));
 };
 
 async function show(context: CommandContext, login: string): Promise<void> {

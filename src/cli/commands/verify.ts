@@ -7,10 +7,10 @@ import { monthArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { printable, table } from '../output.ts';
 
-export const define: Definition = (command, act) => {
+export const define: Definition = (command, action) => {
   command
     .argument('[month]', 'a closed month (default: everything)', monthArgument('month'))
-    .action(act(reading(verify)));
+    .action(action(reading(verify)));
 };
 
 /** How many differences of each check people see; --json has all. */

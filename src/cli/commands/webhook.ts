@@ -1,13 +1,13 @@
 /** `reckoner webhook show`. */
-import { webhookText } from '../../acts/webhook.ts';
+import { webhookText } from '../../actions/webhook.ts';
 import { webhookNamed } from '../../partner-events/webhook.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 
-export const define: Definition = (webhook, act) => {
+export const define: Definition = (webhook, action) => {
   webhook
     .command('show <partner>')
     .description('Show where and how far events are sent')
-    .action(act(readingNow(show)));
+    .action(action(readingNow(show)));
 };
 
 async function show(context: CommandContext, partnerId: string): Promise<void> {

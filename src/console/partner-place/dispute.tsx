@@ -1,6 +1,6 @@
-/** A partner's contact disputes an invoice: the act of finance, recorded with the contact's address. */
-import { disputeOpen } from '../../acts/dispute.ts';
-import { runAct } from '../../acts/run.ts';
+/** A partner's contact disputes an invoice: the action of finance, recorded with the contact's address. */
+import { disputeOpen } from '../../actions/dispute.ts';
+import { runAction } from '../../actions/run.ts';
 import { Refusal } from '../../errors/refusals.ts';
 import { Amount } from '../../money.ts';
 import { Form } from '../form.tsx';
@@ -77,7 +77,7 @@ export async function disputeInvoice(
   const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
   await context.database.reading((tx) => readOwnDocument(tx, visit, number));
   try {
-    await runAct(context, disputeOpen, { number, reason, ...(amount !== '' && { amount }) });
+    await runAction(context, disputeOpen, { number, reason, ...(amount !== '' && { amount }) });
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
     const view = await context.database.reading((tx) => readPartnerDocument(tx, visit, number));
@@ -87,7 +87,7 @@ export async function disputeInvoice(
   return { to: `/place/documents/${number}` };
 }
 
-/** In the contact's words: the refusals of the act name commands. */
+/** In the contact's words: the refusals of the action name commands. */
 function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
   switch (refusal.code) {
     case 'argument_invalid':

@@ -90,7 +90,7 @@ export function documentScreen(view: PartnerDocumentView): PartnerScreen {
     title: `${documentTitle(document.document)} ${number}`,
     crumbs: [{ name: document.partner_name, href: '/place' }],
     lead: <Marks marks={partnersStanding({ ...document, disputed: dispute !== null }, today)} />,
-    acts: (
+    actions: (
       <>
         {page !== null && (
           <a class="button main" href={`/pay/${page}`}>

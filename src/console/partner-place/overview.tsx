@@ -227,7 +227,7 @@ export function statementScreen({ statement }: PartnerStatementView, visit: Part
   const path = '/place/statement';
   return {
     ...frame,
-    acts: <StatementFiles path={path} statement={statement} />,
+    actions: <StatementFiles path={path} statement={statement} />,
     content: (
       <>
         {menu}

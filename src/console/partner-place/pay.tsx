@@ -206,7 +206,7 @@ export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): Part
     title: `Payment of ${plural(invoices.length, 'invoice')}`,
     crumbs: [{ name: reader.partner, href: '/place' }],
     lead: <Chip tone={tone}>{chip}</Chip>,
-    acts: isOpen && url !== null && (
+    actions: isOpen && url !== null && (
       <>
         <a class="button main" href={url} rel="noreferrer">
           {`Pay ${moneyText(amount, currency)}`}

@@ -1,7 +1,7 @@
 /** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session was checked. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ActContext } from '../../acts/act.ts';
+import type { ActionContext } from '../../actions/action.ts';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { settingsInForce } from '../../documents/instructions.ts';
@@ -29,8 +29,8 @@ export interface PartnerVisit {
   /** The one partner whose things this visit may see. */
   readonly partnerId: string;
   readonly secret: string;
-  /** Whose acts are recorded with the contact's address. */
-  readonly context: ActContext;
+  /** Whose actions are recorded with the contact's address. */
+  readonly context: ActionContext;
   readonly reader: PartnerReader;
   /** `YYYY-MM-DD`. */
   readonly today: string;

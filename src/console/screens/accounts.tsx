@@ -12,7 +12,7 @@ import { readAccountsInScope, readStatementMonths } from '../../splits/accounts.
 import { type Exception, needsWork, type Reconciliation, reconcileMonth } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
-import { ActLink, MoreActs, mayDo, type RareAct, type Seer } from '../act-link.tsx';
+import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
 import {
   addressOf,
   Card,
@@ -108,12 +108,12 @@ function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<stri
 
 export const sheetOfAccounts = ({ found }: AccountsView): Sheet => reconciliationSheet(found.month, found.exceptions);
 
-const RARE: readonly RareAct[] = [
-  { act: 'processor.import', partner: null, name: 'Import a settlement file' },
-  { act: 'processor.match', partner: null, name: 'Match a balance transaction' },
-  { act: 'processor.unmatch', partner: null, name: 'Undo a match' },
-  { act: 'processor.close', partner: null, name: 'Close what no quote explains' },
-  { act: 'processor.reverse', partner: null, name: 'Record one reversed transfer' },
+const RARE: readonly RareAction[] = [
+  { action: 'processor.import', partner: null, name: 'Import a settlement file' },
+  { action: 'processor.match', partner: null, name: 'Match a balance transaction' },
+  { action: 'processor.unmatch', partner: null, name: 'Undo a match' },
+  { action: 'processor.close', partner: null, name: 'Close what no quote explains' },
+  { action: 'processor.reverse', partner: null, name: 'Record one reversed transfer' },
 ];
 
 export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Screen {
@@ -124,16 +124,16 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
     place: 'accounts',
     title: 'Accounts',
     lead: `reconciliation of ${monthName(found.month)}`,
-    acts: (
+    actions: (
       <>
-        <ActLink user={user} act="processor.reverse_month" partner={null} input={{ month: found.month }}>
+        <ActionLink user={user} action="processor.reverse_month" partner={null} input={{ month: found.month }}>
           Record reversals
-        </ActLink>
-        <ActLink user={user} act="shares.bill" partner={null} input={{ month: found.month }}>
+        </ActionLink>
+        <ActionLink user={user} action="shares.bill" partner={null} input={{ month: found.month }}>
           Bill missing shares
-        </ActLink>
+        </ActionLink>
         <Downloads path={PATH} question={{ month: found.month }} />
-        <MoreActs user={user} acts={RARE} />
+        <MoreActions user={user} actions={RARE} />
       </>
     ),
     content: (
@@ -235,8 +235,8 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
   // What comes to an account of several partners is for whoever may act for all of them.
   const mayOf =
     ({ account }: Exception) =>
-    (act: string, partnerId: string | null): boolean =>
-      mayDo(user, act, account !== null && owned.has(account) ? partnerId : null);
+    (action: string, partnerId: string | null): boolean =>
+      mayDo(user, action, account !== null && owned.has(account) ? partnerId : null);
   const columns: Column<Exception>[] = [
     {
       heading: 'Quote or transaction',

@@ -7,7 +7,7 @@ import { refuseFutureDay } from '../../reports/journal.ts';
 import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../act-link.tsx';
+import type { Seer } from '../action-link.tsx';
 import {
   addressOf,
   Card,
@@ -101,7 +101,7 @@ export function agingScreen(view: AgingView, { user }: { user: Seer }): Screen {
     title: documentsOf === null ? 'Aging' : titleOf(view),
     ...(documentsOf !== null && { crumbs: [{ name: 'Aging', href: addressOf(PATH, { as_of: aging.as_of }) }] }),
     lead: `as of ${aging.as_of}`,
-    acts: <Downloads path={PATH} question={question} />,
+    actions: <Downloads path={PATH} question={question} />,
     content: (
       <>
         <ReportsMenu current="aging" user={user} />

@@ -1,5 +1,5 @@
-/** One request for approval, with what its act would do. */
-import { actOf } from '../../acts/approve.ts';
+/** One request for approval, with what its action would do. */
+import { actionOf } from '../../actions/approve.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -9,7 +9,7 @@ import type { Scope } from '../../people/scope.ts';
 import { Form } from '../form.tsx';
 import { Card, type Column, DataTable, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
-import { ReportText } from './act.tsx';
+import { ReportText } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
 
@@ -53,7 +53,7 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Rea
   const mayApprove = approvers.some(({ login }) => login === reader.login);
   return {
     place: 'queue',
-    title: `${actOf(request).title}: ${subject}`,
+    title: `${actionOf(request).title}: ${subject}`,
     crumbs: [{ name: 'Approvals', href: '/console/approvals' }],
     lead: <Marks marks={[requestMark(status)]} />,
     content: (

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../act-link.tsx';
+import type { Seer } from '../action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Instant, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked, idAsked, textAsked } from '../parameters.ts';

@@ -1,5 +1,5 @@
 /** What an auditor looks at, each one step from the others. */
-import { type Seer, seesAll } from '../act-link.tsx';
+import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
 const PARTS = [

@@ -88,7 +88,7 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
       <Card
         title={underWay ? 'Verify is under way' : 'Verify'}
         note={underWay && `${progress} of ${CHECKS_IN_ALL} checks, started by ${task?.login ?? 'the nightly job'}`}
-        acts={
+        actions={
           underWay ? (
             <a class="button" href={`/console${CHECKS_PATH}`}>
               Reload

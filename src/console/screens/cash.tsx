@@ -6,7 +6,7 @@ import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
-import { ActLink, actHref, mayDo } from '../act-link.tsx';
+import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
 import type { Reader } from '../page.tsx';
@@ -50,7 +50,7 @@ function Apply({
 }: Cash & { numbers: readonly string[]; accepts: ToDo | null }) {
   if (!mayApply({ user, payment })) return <span />;
   return (
-    <Form action={actHref('payment.apply')} token={reader.formToken}>
+    <Form action={actionHref('payment.apply')} token={reader.formToken}>
       {Object.entries(accepts?.input ?? { paymentId: String(payment.payment_id), numbers }).map(([name, value]) =>
         [value].flat().map((each) => <input type="hidden" name={name} value={each} />),
       )}
@@ -99,22 +99,22 @@ export function Duplicates({
             </p>
             {accepts !== null && (
               <p class="buttons">
-                <ActLink user={user} act={accepts.action} partner={partner} input={accepts.input} tone="main">
+                <ActionLink user={user} action={accepts.action} partner={partner} input={accepts.input} tone="main">
                   {accepts.label}
-                </ActLink>
+                </ActionLink>
               </p>
             )}
           </div>
         ))}
         <p class="buttons">
-          <ActLink
+          <ActionLink
             user={user}
-            act="payment.close_exception"
+            action="payment.close_exception"
             partner={partner}
             input={{ exception: exception.exception }}
           >
             {exception.kind === 'digits_swapped' ? 'It was meant' : 'Keep it: it is another payment'}
-          </ActLink>
+          </ActionLink>
         </p>
       </div>
     </Card>
@@ -218,7 +218,7 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
         </div>
       </div>
       <p class="buttons">
-        <button type="submit" class="main" name="step" value="preview" formAction={actHref('payment.apply')}>
+        <button type="submit" class="main" name="step" value="preview" formAction={actionHref('payment.apply')}>
           See what it does
         </button>
       </p>
@@ -313,7 +313,7 @@ export function Payer({ choices: { payers }, payment, user, reader }: Cash & { c
   if (!mayDo(user, 'payment.assign', partner_id)) return null;
   return (
     <Card title={partner_id === null ? 'Whose payment is it?' : 'Is it another partner’s?'}>
-      <Form action={actHref('payment.assign')} token={reader.formToken} class="filters">
+      <Form action={actionHref('payment.assign')} token={reader.formToken} class="filters">
         <input type="hidden" name="paymentId" value={payment_id} />
         <label class="field">
           Partner

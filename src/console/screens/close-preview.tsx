@@ -1,9 +1,9 @@
 /**
  * What closing a month would issue, against the month before, and what keeps it from closing or its documents from being
- * sent: the dry run of the command. Its form leads to the act. The dry run takes seconds in a large ledger, so the page shows
+ * sent: the dry run of the command. Its form leads to the action. The dry run takes seconds in a large ledger, so the page shows
  * at once what is known without it, and asks for the rest (`?exact=yes`).
  */
-import type { ActContext } from '../../acts/act.ts';
+import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';
 import { type Feeds, missingFeeds } from '../../close/feeds.ts';
 import { previewClose } from '../../close/run.ts';
@@ -13,7 +13,7 @@ import { Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName } from '../../month.ts';
 import { type CloseFigures, type CloseReport, readCloseFigures, readLateRows } from '../../reports/close.ts';
 import { plural } from '../../text.ts';
-import { actHref } from '../act-link.tsx';
+import { actionHref } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Icon, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
@@ -41,7 +41,7 @@ export type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 /** Exact where that is asked for, and of any month but the next: that is refused, or is what earlier months lead to. */
 export async function readClosePreview(
   tx: Transaction,
-  context: ActContext,
+  context: ActionContext,
   month: Month,
   asked: ClosePreviewQuestion,
 ): Promise<ClosePreview> {
@@ -52,7 +52,7 @@ export async function readClosePreview(
   return readExactPreview(context, month, isNext && next.due);
 }
 
-async function readExactPreview(context: ActContext, month: Month, due: boolean): Promise<ClosePreview> {
+async function readExactPreview(context: ActionContext, month: Month, due: boolean): Promise<ClosePreview> {
   const refusal = (refused: string): ClosePreview => ({ month, due, seen: null, refused, awaiting: null });
   try {
     const { months, feeds, seen } = await previewClose(
@@ -183,7 +183,7 @@ const Before = ({ due, missing }: { due: boolean; missing: Missing }) => (
     </ul>
     {missing.length > 0 && (
       <p class="buttons">
-        <a class="button" href={actHref('ledger.import')}>
+        <a class="button" href={actionHref('ledger.import')}>
           Import rows
         </a>
       </p>
@@ -227,7 +227,7 @@ function Blockers({ due, seen, missing }: { due: boolean; seen: NonNullable<Clos
   );
 }
 
-/** Leads to the act, with the missing feeds as those that it closes without. */
+/** Leads to the action, with the missing feeds as those that it closes without. */
 function Close({
   month,
   due,
@@ -243,7 +243,7 @@ function Close({
 }) {
   if (!due) return <p class="soft">It can be closed when it has ended in every partner's time zone.</p>;
   return (
-    <Form action={actHref('month.close')} token={reader.formToken}>
+    <Form action={actionHref('month.close')} token={reader.formToken}>
       <input type="hidden" name="month" value={month} />
       {missing.map(({ partner_id }) => (
         <input type="hidden" name="without" value={partner_id} />

@@ -10,7 +10,7 @@ import { beforeTax } from '../../reports/close-text.ts';
 import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import { type Seer, seesAll } from '../act-link.tsx';
+import { type Seer, seesAll } from '../action-link.tsx';
 import { PARTNER } from '../columns.tsx';
 import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -89,7 +89,7 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
     place: 'aging',
     title: 'Close report',
     lead: report === null ? 'no month is closed yet' : monthName(report.month),
-    acts: report !== null && (
+    actions: report !== null && (
       <>
         {seesAll(user) && (
           <a class="button" href={`/console/close/${report.month}`}>

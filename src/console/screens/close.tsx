@@ -14,7 +14,7 @@ import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { counted, plural } from '../../text.ts';
-import { ActLink, mayDo, type Seer } from '../act-link.tsx';
+import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
 import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
@@ -63,7 +63,7 @@ async function readExpected(tx: Transaction, context: Installation, { month, due
   return {
     feeds: await readPartnerFeeds(tx, settings, month),
     ends_at: end.at.toISO(),
-    requests: requests.filter(({ act, subject }) => act === 'month.close' && (due || subject === month)),
+    requests: requests.filter(({ action, subject }) => action === 'month.close' && (due || subject === month)),
     missing: environment.name === 'production' ? (await readReadiness(tx, context)).missing.length : 0,
   };
 }
@@ -128,7 +128,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         </>
       )
     ),
-    acts: open
+    actions: open
       ? open === next &&
         mayDo(user, 'month.close', null) && (
           <a class={open.due ? 'button main' : 'button'} href={`/console/close/${open.month}/preview`}>
@@ -144,21 +144,21 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
               Auditor's pack
             </a>
             {!view.openBooks.includes(shown) && (
-              <ActLink user={user} act="gl.export" partner={null} input={{ month: shown }}>
+              <ActionLink user={user} action="gl.export" partner={null} input={{ month: shown }}>
                 General ledger
-              </ActLink>
+              </ActionLink>
             )}
             {view.openBooks.includes(shown) && (
-              <ActLink
+              <ActionLink
                 user={user}
-                act="books.close"
+                action="books.close"
                 partner={null}
                 input={{ month: shown }}
                 // The books of earlier months close first.
                 tone={view.openBooks[0] === shown ? 'main' : undefined}
               >
                 Close the books
-              </ActLink>
+              </ActionLink>
             )}
           </>
         ),
@@ -170,12 +170,12 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
         {shown === null && (
           <p class="nothing">
             There are no rows yet. Import partners and then their rows, and the first month appears here.{' '}
-            <ActLink user={user} act="partner.import" partner={null} tone="plain">
+            <ActionLink user={user} action="partner.import" partner={null} tone="plain">
               Import partners
-            </ActLink>{' '}
-            <ActLink user={user} act="ledger.import" partner={null} tone="plain">
+            </ActionLink>{' '}
+            <ActionLink user={user} action="ledger.import" partner={null} tone="plain">
               Import rows
-            </ActLink>
+            </ActionLink>
           </p>
         )}
       </>
@@ -213,10 +213,10 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
       <Card
         title="Expected feeds"
         note={`${counted(expected.length - missing.length)} of ${counted(expected.length)} have arrived`}
-        acts={
-          <ActLink user={user} act="ledger.import" partner={null} tone="small">
+        actions={
+          <ActionLink user={user} action="ledger.import" partner={null} tone="small">
             Import rows
-          </ActLink>
+          </ActionLink>
         }
         flush
       >

@@ -13,7 +13,7 @@ import { refuseFutureDay } from '../../reports/journal.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../act-link.tsx';
+import type { Seer } from '../action-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
@@ -86,7 +86,7 @@ export function coverageScreen(view: CoverageView, { user }: { user: Seer }): Sc
     place: 'aging',
     title: 'Coverage',
     lead: months.length === 0 ? 'no month is closed yet' : `${months[0]} to ${months.at(-1)}`,
-    acts: <Downloads path={PATH} question={{ as_of: asOf }} />,
+    actions: <Downloads path={PATH} question={{ as_of: asOf }} />,
     content: (
       <>
         <ReportsMenu current="coverage" user={user} />

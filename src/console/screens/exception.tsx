@@ -1,6 +1,6 @@
 /** One exception of a reconciliation: what it is, whose, and for money without a quote what it could be. */
 import { type Exception, needsWork } from '../../splits/reconcile-month.ts';
-import { actHref } from '../act-link.tsx';
+import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';
 
 const STATUS: Readonly<Record<Exception['status'], string>> = {
@@ -28,8 +28,8 @@ export const ExceptionStatus = ({ exception }: { exception: Exception }) => (
 interface Shown {
   readonly exception: Exception;
   readonly names: ReadonlyMap<string, string>;
-  /** Whether the reader may do an act on it for a partner, or for all. */
-  readonly may: (act: string, partnerId: string | null) => boolean;
+  /** Whether the reader may do an action on it for a partner, or for all. */
+  readonly may: (action: string, partnerId: string | null) => boolean;
 }
 
 export function ExceptionCell({ exception, names, may }: Shown) {
@@ -52,12 +52,12 @@ export function ExceptionCell({ exception, names, may }: Shown) {
   );
 }
 
-/** The quotes that its money may be the share of, each with the act that says so. */
+/** The quotes that its money may be the share of, each with the action that says so. */
 function Choices({ exception, names, may }: Shown) {
   const { candidates, named, quote_id, sent, balance_transactions, account } = exception;
   const transaction = balance_transactions[0] ?? '';
   const match = (quoteId: string, partnerId: string) =>
-    actHref('processor.match', { balance_transaction: transaction, quoteId, partnerId, account: account ?? '' });
+    actionHref('processor.match', { balance_transaction: transaction, quoteId, partnerId, account: account ?? '' });
   return (
     <p>
       {sent !== null && (
@@ -80,7 +80,7 @@ function Choices({ exception, names, may }: Shown) {
       ))}
       {may('processor.close', null) && (
         <span class="line">
-          <a href={actHref('processor.close', { balance_transactions: transaction, account: account ?? '' })}>
+          <a href={actionHref('processor.close', { balance_transactions: transaction, account: account ?? '' })}>
             Close without a quote
           </a>
         </span>

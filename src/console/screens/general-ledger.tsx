@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/list.ts';
 import { type Month, monthName } from '../../month.ts';
 import { plural } from '../../text.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActionLink, type Seer } from '../action-link.tsx';
 import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
@@ -67,9 +67,9 @@ const columnsFor = (user: Seer): Column<ListedExport>[] => [
         {state === 'outdated' && (
           <>
             {' '}
-            <ActLink user={user} act="gl.export" partner={null} input={{ month, format }} tone="small">
+            <ActionLink user={user} action="gl.export" partner={null} input={{ month, format }} tone="small">
               Export
-            </ActLink>
+            </ActionLink>
           </>
         )}
       </>
@@ -96,10 +96,10 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
     place: 'aging',
     title: 'General ledger',
     lead: 'what was handed over, month by month',
-    acts: (
-      <ActLink user={user} act="gl.export" partner={null} tone="main">
+    actions: (
+      <ActionLink user={user} action="gl.export" partner={null} tone="main">
         Export a month
-      </ActLink>
+      </ActionLink>
     ),
     content: (
       <>
@@ -111,9 +111,9 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
                 {waiting.map((month, at) => (
                   <>
                     {at > 0 && ' '}
-                    <ActLink user={user} act="gl.export" partner={null} input={{ month }} tone="small">
+                    <ActionLink user={user} action="gl.export" partner={null} input={{ month }} tone="small">
                       {monthName(month)}
-                    </ActLink>
+                    </ActionLink>
                   </>
                 ))}
               </p>

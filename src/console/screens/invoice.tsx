@@ -14,7 +14,7 @@ import { Amount } from '../../money.ts';
 import { monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActLink, MoreActs, type RareAct } from '../act-link.tsx';
+import { ActionLink, MoreActions, type RareAction } from '../action-link.tsx';
 import { Card, type Column, DataTable, Marks, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
@@ -38,11 +38,11 @@ export async function readInvoice(tx: Transaction, scope: Scope, number: string,
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }
 
-/** The acts on a document by what it is: each has a page of its own, with a preview. */
+/** The actions on a document by what it is: each has a page of its own, with a preview. */
 function actsOn(
   { document, status, held_at, amount_paid, purpose }: DocumentRow,
   dispute: OpenDispute | null,
-): [act: string, name: string][] {
+): [action: string, name: string][] {
   const isCarried = purpose === 'opening';
   if (status === 'void') return isCarried ? [] : [['invoice.rerun', 'Run again']];
   const open = status === 'open' && document === 'invoice';
@@ -63,13 +63,13 @@ function actsOn(
   ];
 }
 
-/** The same of the acts that are seldom needed. */
-function rareActsOn(row: DocumentRow): RareAct[] {
+/** The same of the actions that are seldom needed. */
+function rareActionsOn(row: DocumentRow): RareAction[] {
   const { document, status, number, partner_id: partner } = row;
   if (status === 'void' || document === 'statement') return [];
   const isThere = (amount: string) => /[1-9]/.test(amount);
-  const rare = (act: string, name: string, input: Readonly<Record<string, string>> = { number }): RareAct => ({
-    ...{ act, name, partner, input },
+  const rare = (action: string, name: string, input: Readonly<Record<string, string>> = { number }): RareAction => ({
+    ...{ action, name, partner, input },
   });
   const isOpen = status === 'open';
   const reverse = row.purpose === 'opening' ? [rare('opening.reverse', 'Reverse', { numbers: number })] : [];
@@ -131,19 +131,19 @@ export function invoiceScreen(
     title: `${documentTitle(row.document)} ${number}`,
     crumbs: [{ name: 'Invoices', href: '/console/invoices' }],
     lead: <Marks marks={standingOf({ ...row, disputed: dispute !== null }, today)} />,
-    acts: [
-      ...actsOn(row, dispute).map(([act, name]) => (
-        <ActLink
+    actions: [
+      ...actsOn(row, dispute).map(([action, name]) => (
+        <ActionLink
           user={user}
-          act={act}
+          action={action}
           partner={row.partner_id}
           input={{ number }}
-          tone={act === 'invoice.void' ? 'danger' : undefined}
+          tone={action === 'invoice.void' ? 'danger' : undefined}
         >
           {name}
-        </ActLink>
+        </ActionLink>
       )),
-      <MoreActs user={user} acts={rareActsOn(row)} />,
+      <MoreActions user={user} actions={rareActionsOn(row)} />,
     ],
     content: (
       <div class="columns">
@@ -200,7 +200,7 @@ export function invoiceScreen(
         </div>
         <Card
           title="PDF"
-          acts={
+          actions={
             <>
               {row.pdf_sha256 !== null && (
                 <a class="button" href={`/console/invoices/${number}/document.pdf`} hx-boost="false">

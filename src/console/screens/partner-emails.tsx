@@ -2,7 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { emails } from '../../lists/emails.ts';
 import type { PartnerView as Partner } from '../../partners/queries.ts';
-import type { Seer } from '../act-link.tsx';
+import type { Seer } from '../action-link.tsx';
 import { ListDownloads, ListPage, type ListView, readList, type Seen } from '../list.tsx';
 import type { Screen } from '../page.tsx';
 import type { Visit } from '../route.ts';
@@ -26,7 +26,7 @@ export function partnerEmailsScreen({ partner, view }: PartnerEmailsView, { user
   const { frame, path, menu } = partnerFrame(partner, '/emails');
   return {
     ...frame,
-    acts: <ListDownloads view={view} path={path} />,
+    actions: <ListDownloads view={view} path={path} />,
     content: (
       <>
         {menu}

@@ -1,6 +1,6 @@
 /** A partner's account statement for a period: brought forward, what moved the balance, and the balance. */
 import type { ComponentChildren } from 'preact';
-import type { ActContext } from '../../acts/act.ts';
+import type { ActionContext } from '../../actions/action.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { lastDay, type Month, monthBefore } from '../../month.ts';
 import type { PartnerView as Partner } from '../../partners/queries.ts';
@@ -15,7 +15,7 @@ import {
 import { refuseFutureDay } from '../../reports/journal.ts';
 import { statementSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActionLink, type Seer } from '../action-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { dayAsked } from '../parameters.ts';
@@ -46,7 +46,7 @@ export async function readPartnerStatement(
 /** The PDF that is e-mailed. Rendering takes a quarter of a second to load. */
 export async function fileOfStatement(
   tx: Transaction,
-  context: ActContext,
+  context: ActionContext,
   { partner, statement }: PartnerStatementView,
 ): Promise<ConsoleFile> {
   const { pdfOfStatement } = await import('../../reports/account-statement-file.ts');
@@ -68,14 +68,14 @@ function Send({ partner, statement, user }: PartnerStatementView & { user: Seer 
   const month = monthOf(statement);
   const { partner_id: partnerId } = partner;
   return (
-    <ActLink
+    <ActionLink
       user={user}
-      act="statement.send"
+      action="statement.send"
       partner={partnerId}
       input={{ partnerId, ...(month !== undefined && { month }) }}
     >
       {month === undefined ? 'E-mail a month’s statement' : `E-mail the statement of ${month}`}
-    </ActLink>
+    </ActionLink>
   );
 }
 
@@ -84,7 +84,7 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
   const { frame, path, menu } = partnerFrame(partner, '/statement');
   return {
     ...frame,
-    acts: (
+    actions: (
       <>
         <Send partner={partner} statement={statement} user={user} />
         <StatementFiles path={path} statement={statement} />

@@ -10,7 +10,7 @@ import { ALWAYS, type Arrangement, type PartnerView as Partner, readArrangements
 import type { ChangeEvent } from '../../people/field-changes.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
+import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
 import { ChangeLog } from '../change-log.tsx';
 import { Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -175,9 +175,9 @@ const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) =>
   </Card>
 );
 
-/** The acts on how its events reach it: a webhook that is there can be changed, resumed and removed. */
-function webhookActs({ webhook, partner: { partner_id: partnerId } }: PartnerTermsView): RareAct[] {
-  const names: [act: string, name: string][] = [
+/** The actions on how its events reach it: a webhook that is there can be changed, resumed and removed. */
+function webhookActions({ webhook, partner: { partner_id: partnerId } }: PartnerTermsView): RareAction[] {
+  const names: [action: string, name: string][] = [
     ['webhook.set', webhook === null ? 'Set a webhook' : 'Change the webhook'],
     ...(webhook === null
       ? []
@@ -187,7 +187,7 @@ function webhookActs({ webhook, partner: { partner_id: partnerId } }: PartnerTer
           ['webhook.remove', 'Remove the webhook'],
         ] as [string, string][])),
   ];
-  return names.map(([act, name]) => ({ act, name, partner: partnerId, input: { partnerId } }));
+  return names.map(([action, name]) => ({ action, name, partner: partnerId, input: { partnerId } }));
 }
 
 function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
@@ -196,12 +196,12 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
   return (
     <Card
       title="API"
-      acts={
+      actions={
         <>
-          <ActLink user={user} act="client.create" partner={partnerId} input={{ partnerId }}>
+          <ActionLink user={user} action="client.create" partner={partnerId} input={{ partnerId }}>
             New client
-          </ActLink>
-          <MoreActs user={user} acts={webhookActs(view)} />
+          </ActionLink>
+          <MoreActions user={user} actions={webhookActions(view)} />
         </>
       }
     >
@@ -215,18 +215,18 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
                 <p class="soft">{`made ${created_at.slice(0, 10)}, ${usedOn(last_used_at)}${endsOf(secrets)}`}</p>
                 {revoked_at === null && (
                   <p>
-                    <ActLink
-                      {...{ user, act: 'client.rotate', partner: partnerId, tone: 'plain' }}
+                    <ActionLink
+                      {...{ user, action: 'client.rotate', partner: partnerId, tone: 'plain' }}
                       input={{ clientId: client_id }}
                     >
                       New secret
-                    </ActLink>{' '}
-                    <ActLink
-                      {...{ user, act: 'client.revoke', partner: partnerId, tone: 'plain' }}
+                    </ActionLink>{' '}
+                    <ActionLink
+                      {...{ user, action: 'client.revoke', partner: partnerId, tone: 'plain' }}
                       input={{ clientId: client_id }}
                     >
                       Revoke
-                    </ActLink>
+                    </ActionLink>
                   </p>
                 )}
               </div>

@@ -8,7 +8,7 @@ import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { ActLink, mayDo, type Seer } from '../act-link.tsx';
+import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
 import { owedColumns } from '../columns.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -97,7 +97,7 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
   const { frame, menu } = partnerFrame(partner, '');
   return {
     ...frame,
-    acts: (
+    actions: (
       <>
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
           All documents
@@ -105,14 +105,14 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
         <a class="button" href={addressOf('/console/payments/all', { partner: partner.partner_id })}>
           All payments
         </a>
-        <ActLink
+        <ActionLink
           user={user}
-          act="payment.record"
+          action="payment.record"
           partner={partner.partner_id}
           input={{ partnerId: partner.partner_id }}
         >
           Record payment
-        </ActLink>
+        </ActionLink>
       </>
     ),
     content: (
@@ -218,10 +218,10 @@ function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view:
         <p class="soft">No holds, disputes or unapplied cash.</p>
       </Card>
     );
-  const act = (name: string, input: Readonly<Record<string, string>>, text: string) => (
-    <ActLink user={user} act={name} partner={partner.partner_id} input={input}>
+  const action = (name: string, input: Readonly<Record<string, string>>, text: string) => (
+    <ActionLink user={user} action={name} partner={partner.partner_id} input={input}>
       {text}
-    </ActLink>
+    </ActionLink>
   );
   const number = (number: string) => (
     <a class="number" href={`/console/invoices/${number}`}>
@@ -237,7 +237,7 @@ function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view:
               {number(each.number)} <Chip tone="warn">on hold</Chip>
               <p class="soft">{each.reason === '' ? `since ${each.held_at.slice(0, 10)}` : each.reason}</p>
             </div>
-            {act('invoice.release', { number: each.number }, 'Release')}
+            {action('invoice.release', { number: each.number }, 'Release')}
           </li>
         ))}
         {disputes.map((each) => (
@@ -251,7 +251,7 @@ function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view:
                   .join(' · ')}
               </p>
             </div>
-            {act('dispute.close', { number: each.number }, 'Close')}
+            {action('dispute.close', { number: each.number }, 'Close')}
           </li>
         ))}
         {unapplied.map((each) => (

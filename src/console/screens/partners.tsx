@@ -1,16 +1,16 @@
 /** What is done about partners. */
-import { ActLink, MoreActs, type Seer } from '../act-link.tsx';
+import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
 
-export const PartnerActs = ({ user }: { user: Seer }) => (
+export const PartnerActions = ({ user }: { user: Seer }) => (
   <>
-    <ActLink user={user} act="partner.import" partner={null}>
+    <ActionLink user={user} action="partner.import" partner={null}>
       Create and change partners
-    </ActLink>
-    <MoreActs
+    </ActionLink>
+    <MoreActions
       user={user}
-      acts={[
-        { act: 'opening.import', partner: null, name: 'Carry over open items of the system before' },
-        { act: 'opening.reverse', partner: null, name: 'Reverse what was carried over' },
+      actions={[
+        { action: 'opening.import', partner: null, name: 'Carry over open items of the system before' },
+        { action: 'opening.reverse', partner: null, name: 'Reverse what was carried over' },
       ]}
     />
   </>

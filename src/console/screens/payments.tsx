@@ -5,7 +5,7 @@ import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActLink, MoreActs, type Seer } from '../act-link.tsx';
+import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -48,19 +48,19 @@ const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
 
 export const AllPaymentsTab = () => <PaymentTabs current="all" />;
 
-export const PaymentActs = ({ user }: { user: Seer }) => (
+export const PaymentActions = ({ user }: { user: Seer }) => (
   <>
-    <ActLink user={user} act="payment.record" partner={null}>
+    <ActionLink user={user} action="payment.record" partner={null}>
       Record payment
-    </ActLink>
-    <ActLink user={user} act="payment.import" partner={null} tone="main">
+    </ActionLink>
+    <ActionLink user={user} action="payment.import" partner={null} tone="main">
       Import bank file
-    </ActLink>
-    <MoreActs
+    </ActionLink>
+    <MoreActions
       user={user}
-      acts={[
-        { act: 'payment.events', partner: null, name: "Process the processor's events" },
-        { act: 'payment.forget_account', partner: null, name: 'Forget whose bank account one is' },
+      actions={[
+        { action: 'payment.events', partner: null, name: "Process the processor's events" },
+        { action: 'payment.forget_account', partner: null, name: 'Forget whose bank account one is' },
       ]}
     />
   </>
@@ -71,7 +71,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
     place: 'payments',
     title: 'Payments',
     lead: total === 0 ? 'nothing waits' : `${plural(total, 'receipt')} to decide`,
-    acts: <PaymentActs user={user} />,
+    actions: <PaymentActions user={user} />,
     content: (
       <>
         <PaymentTabs current="decide" />

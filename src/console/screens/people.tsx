@@ -1,5 +1,5 @@
 /** The parts of the settings, and what is done about users. */
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActionLink, type Seer } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
 export const USERS = { name: 'Users', href: '/console/settings/users' };
@@ -15,7 +15,7 @@ export const SettingsMenu = ({ current }: { current: (typeof PARTS)[number][0] }
 );
 
 export const InviteUser = ({ user }: { user: Seer }) => (
-  <ActLink user={user} act="user.invite" partner={null} tone="main">
+  <ActionLink user={user} action="user.invite" partner={null} tone="main">
     Invite
-  </ActLink>
+  </ActionLink>
 );

@@ -1,14 +1,14 @@
 /**
- * The work queue: everything that waits for a person, the oldest first, with who is responsible and the act that ends each.
+ * The work queue: everything that waits for a person, the oldest first, with who is responsible and the action that ends each.
  * What a command's exit or the status only counts, is a line here.
  */
-import { ACTS } from '../../acts/loaded.ts';
-import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../acts/work/items.ts';
+import { ACTIONS } from '../../actions/loaded.ts';
+import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { actHref, mayDo, type Seer } from '../act-link.tsx';
+import { actionHref, mayDo, type Seer } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
@@ -77,7 +77,7 @@ export async function readQueue(
   };
 }
 
-/** The partners of an act; null: the whole ledger. */
+/** The partners of an action; null: the whole ledger. */
 const whoseOf = (partners: WorkItem['partners']): readonly string[] | null =>
   partners.length === 0 ? null : partners.map(({ id }) => id);
 
@@ -91,7 +91,7 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
     case 'receipt':
       return `/console/payments/${encodeURIComponent(name)}`;
     case 'email':
-      if (mayDo(user, 'email.resend', whoseOf(partners))) return actHref('email.resend', { emailId: name });
+      if (mayDo(user, 'email.resend', whoseOf(partners))) return actionHref('email.resend', { emailId: name });
       return partners[0] === undefined ? SETTINGS : `/console/partners/${encodeURIComponent(partners[0].id)}/emails`;
     case 'verify':
       return '/console/audit/checks';
@@ -102,17 +102,17 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
   }
 }
 
-/** A request is named as its act is. */
+/** A request is named as its action is. */
 function titleOf({ kind, title }: WorkItem): string {
   if (kind !== 'approvals') return title;
-  const [act = '', ...subject] = title.split(' ');
-  return `${ACTS.get(act)?.title ?? act}: ${subject.join(' ')}`;
+  const [action = '', ...subject] = title.split(' ');
+  return `${ACTIONS.get(action)?.title ?? action}: ${subject.join(' ')}`;
 }
 
 const SETTINGS = '/console/settings';
 
-/** What ends it, for those who may; for what no act ends, the page where it is settled. */
-function Acts({ item, user }: { item: WorkItem; user: Seer }) {
+/** What ends it, for those who may; for what no action ends, the page where it is settled. */
+function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
   if (remedies.length === 0) {
     const isMail = item.kind === 'e-mails';
@@ -160,7 +160,7 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
   { heading: 'Whose', cell: (item) => <Assignee item={item} view={view} reader={reader} user={user} /> },
   {
     heading: '',
-    cell: (item) => <Acts item={item} user={user} />,
+    cell: (item) => <Actions item={item} user={user} />,
   },
 ];
 
@@ -191,7 +191,7 @@ function Assignee({
           <button type="submit" class="small" aria-label={`${isMine ? 'Give back' : 'Take'} ${item}`}>
             {isMine ? 'Give back' : 'Take'}
           </button>
-          <a class="small" href={actHref('work.assign', { item })} aria-label={`Assign ${item}`}>
+          <a class="small" href={actionHref('work.assign', { item })} aria-label={`Assign ${item}`}>
             Assign
           </a>
         </Form>

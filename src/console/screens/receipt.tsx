@@ -1,6 +1,6 @@
 /**
  * One receipt, or another exception of payments: on the left what arrived and what was done with it, on the right what it
- * may pay. A choice is sent to the page of the act, which shows what it would do. Refusal: page_unknown.
+ * may pay. A choice is sent to the page of the action, which shows what it would do. Refusal: page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -14,7 +14,7 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/queries.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActLink, MoreActs, type Whose } from '../act-link.tsx';
+import { ActionLink, MoreActions, type Whose } from '../action-link.tsx';
 import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -123,19 +123,19 @@ export function receiptScreen(view: ReceiptView, { user, reader }: { user: User;
         {exception !== null && <Chip tone="warn">{EXCEPTION_NAMES[exception.kind]}</Chip>}
       </>
     ),
-    acts: (
+    actions: (
       <>
         {payment.status !== 'reversed' && (
-          <ActLink user={user} act="payment.reverse" partner={view.whose} input={{ paymentId: id }}>
+          <ActionLink user={user} action="payment.reverse" partner={view.whose} input={{ paymentId: id }}>
             Reverse
-          </ActLink>
+          </ActionLink>
         )}
         {payment.payer.account !== null && (
-          <MoreActs
+          <MoreActions
             user={user}
-            acts={[
+            actions={[
               {
-                ...{ act: 'payment.forget_account', partner: null, input: { account: payment.payer.account } },
+                ...{ action: 'payment.forget_account', partner: null, input: { account: payment.payer.account } },
                 name: 'Forget whose bank account it came from',
               },
             ]}
@@ -243,11 +243,11 @@ function History({ payment, whose, user }: { payment: PaymentJson; whose: Whose;
   return (
     <Card
       title="History"
-      acts={
+      actions={
         live.length > 1 && (
-          <ActLink user={user} act="payment.unapply" partner={whose} input={{ paymentId: id }} tone="small">
+          <ActionLink user={user} action="payment.unapply" partner={whose} input={{ paymentId: id }} tone="small">
             Undo all
-          </ActLink>
+          </ActionLink>
         )
       }
     >
@@ -276,15 +276,15 @@ function History({ payment, whose, user }: { payment: PaymentJson; whose: Whose;
               {each.unapplied_on === null ? (
                 <>
                   {' '}
-                  <ActLink
+                  <ActionLink
                     user={user}
-                    act="payment.unapply"
+                    action="payment.unapply"
                     partner={partner_id === null ? null : [partner_id, each.partner_id]}
                     input={{ paymentId: id, number: each.number }}
                     tone="small"
                   >
                     Undo
-                  </ActLink>
+                  </ActionLink>
                 </>
               ) : (
                 <>

@@ -1,5 +1,5 @@
 /** The reports that any day or month has, each one step from the others. */
-import { type Seer, seesAll } from '../act-link.tsx';
+import { type Seer, seesAll } from '../action-link.tsx';
 import { Tabs } from '../kit.tsx';
 
 const REPORTS = [

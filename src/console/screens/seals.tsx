@@ -4,16 +4,16 @@ import { refuse } from '../../errors/refusals.ts';
 import { type ChainedSeal, readChain } from '../../lists/seals.ts';
 import { readSealRecord } from '../../reports/seal-letters.ts';
 import { noteOf, readSignature, sealTitle } from '../../seals/signature.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActionLink, type Seer } from '../action-link.tsx';
 import { addressOf, Card, Facts, Instant } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
 const PATH = '/console/audit/seals';
 
 export const SealTheMonth = ({ user }: { user: Seer }) => (
-  <ActLink user={user} act="checkpoint.take" partner={null}>
+  <ActionLink user={user} action="checkpoint.take" partner={null}>
     Seal the open month
-  </ActLink>
+  </ActionLink>
 );
 
 export interface SealView {

@@ -2,7 +2,7 @@
  * The search over everything: a number goes straight to its document; partners, amounts, references of payments and quotes
  * are listed. Each part is one query over an index or a small table, and keeps to the reader's partners.
  */
-import { SOUGHT_AMOUNT } from '../../acts/fields.ts';
+import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';

@@ -9,7 +9,7 @@ import { type HeldDocument, readHeldDocuments } from '../../documents/queries.ts
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/queries.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
-import { ActLink, MoreActs, type RareAct, type Seer } from '../act-link.tsx';
+import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
@@ -58,11 +58,11 @@ function hostOf(smtpUrl: string | undefined): string | null {
   return isThisMachine(hostname) ? 'this machine' : `${hostname}${port === '' ? '' : `:${port}`}`;
 }
 
-const RARE: readonly RareAct[] = [
-  { act: 'reminder.record', partner: null, name: 'Send the payment reminders that are due' },
-  { act: 'delivery.retry', partner: null, name: 'Send again what was not sent' },
-  { act: 'email.bounces', partner: null, name: 'Record e-mails that came back' },
-  { act: 'ledger.pause', partner: null, name: 'Pause the ledger' },
+const RARE: readonly RareAction[] = [
+  { action: 'reminder.record', partner: null, name: 'Send the payment reminders that are due' },
+  { action: 'delivery.retry', partner: null, name: 'Send again what was not sent' },
+  { action: 'email.bounces', partner: null, name: 'Record e-mails that came back' },
+  { action: 'ledger.pause', partner: null, name: 'Pause the ledger' },
 ];
 
 export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Screen {
@@ -70,12 +70,12 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   return {
     ...frame,
     lead: `${view.environment}; edited in settings.json, explained in docs/settings.md`,
-    acts: (
+    actions: (
       <>
         <a class="button" href="/console/audit/settings">
           Changes
         </a>
-        <MoreActs user={user} acts={RARE} />
+        <MoreActions user={user} actions={RARE} />
       </>
     ),
     content: (
@@ -155,7 +155,7 @@ function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
     <Card
       title="Bank details"
       note="as documents print them"
-      acts={
+      actions={
         <a class="button" href={addressOf('/console/audit', { action: 'settings.change' })}>
           Who changed them
         </a>
@@ -164,9 +164,9 @@ function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
       {waiting.length > 0 && (
         <p class="problem">
           {`settings.json says something else, which is not in force: ${waiting.map(({ field }) => field).join(', ')}. `}
-          <ActLink user={user} act="instructions.adopt" partner={null} tone="plain">
+          <ActionLink user={user} action="instructions.adopt" partner={null} tone="plain">
             Compare and put in force
-          </ActLink>
+          </ActionLink>
         </p>
       )}
       {currencies.length === 0 && <p class="soft">No bank details are set: invoices will be held.</p>}
@@ -290,15 +290,15 @@ function Mail({ view: { settings, mailServer, signsMail, documents, others, mail
   );
 }
 
-/** Which acts need a second person, where the settings name any. */
+/** Which actions need a second person, where the settings name any. */
 function Approvals({ settings }: { settings: Settings }) {
   const rules = Object.entries((settings as { approvals?: Readonly<Record<string, ApprovalRule>> }).approvals ?? {});
   return (
-    <Card title="Approvals" note={rules.length > 0 && plural(rules.length, 'act')}>
+    <Card title="Approvals" note={rules.length > 0 && plural(rules.length, 'action')}>
       {rules.length === 0 ? (
-        <p class="soft">No act needs a second person.</p>
+        <p class="soft">No action needs a second person.</p>
       ) : (
-        <Facts facts={rules.map(([act, rule]) => [act, thresholdOf(rule)])} />
+        <Facts facts={rules.map(([action, rule]) => [action, thresholdOf(rule)])} />
       )}
     </Card>
   );

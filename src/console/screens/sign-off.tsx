@@ -16,7 +16,7 @@ import { type Month, monthName } from '../../month.ts';
 import { type HandOff, readHandOffsOf } from '../../reports/hand-offs.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
-import { ActLink, type Seer } from '../act-link.tsx';
+import { ActionLink, type Seer } from '../action-link.tsx';
 import { Card, Icon, Instant, type Tone } from '../kit.tsx';
 import { Remedies } from '../remedies.tsx';
 import { readSignatures, type Signature } from './close.sql.ts';
@@ -45,7 +45,7 @@ export async function readSignOff(
   return {
     signatures,
     obstacles: await findObstacles(tx, context, { month }),
-    requests: requests.filter(({ act, subject }) => act === 'books.close' && subject === month),
+    requests: requests.filter(({ action, subject }) => action === 'books.close' && subject === month),
     verified:
       task?.finished_at && checks !== undefined && task.asked_at > closedAt
         ? { at: task.finished_at, differences: checks.reduce((sum, { differences }) => sum + differences, 0) }
@@ -154,20 +154,20 @@ function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
         ? 'Not exported for the general ledger'
         : `Exported for ${format} before its books were closed, and changed since`}
       <br />
-      <ActLink
+      <ActionLink
         user={user}
-        act="gl.export"
+        action="gl.export"
         partner={null}
         input={format === null ? { month } : { month, format }}
         tone="plain"
       >
         Export
-      </ActLink>
+      </ActionLink>
     </SignOffLine>
   );
 }
 
-/** What keeps the books open, in short; the act's own page has the whole sentence. */
+/** What keeps the books open, in short; the action's own page has the whole sentence. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   const earlier = factsOf(obstacle, 'earlier_books_open');
   if (earlier !== undefined) {
@@ -202,9 +202,9 @@ function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
     <SignOffLine tone="warn">
       {sentence}
       <br />
-      <ActLink user={user} act="payment.import" partner={null} tone="plain">
+      <ActionLink user={user} action="payment.import" partner={null} tone="plain">
         Import a bank file
-      </ActLink>
+      </ActionLink>
     </SignOffLine>
   ));
 }

@@ -39,7 +39,7 @@ export function trialBalanceScreen({ trial, detail }: TrialBalanceView): Screen 
   return {
     ...FRAME,
     lead: `as of ${trial.as_of}`,
-    acts: <Downloads path={PATH} question={question} />,
+    actions: <Downloads path={PATH} question={question} />,
     content: (
       <>
         <ReportsMenu current="trial-balance" />

@@ -11,11 +11,11 @@ import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
-import { readLatestAct } from './queries.ts';
+import { readLatestAction } from './queries.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * The person says that this machine's clock is right and that a clock that ran ahead dated the latest act: this one is
+   * The person says that this machine's clock is right and that a clock that ran ahead dated the latest action: this one is
    * dated on the same day, so that everything stays in order.
    */
   readonly onLatestDate?: boolean | undefined;
@@ -23,7 +23,7 @@ export interface IssueContext extends ActorContext {
   readonly schema?: SchemaComparison | undefined;
 }
 
-/** What documents issued by one act have in common. */
+/** What documents issued by one action have in common. */
 export interface IssueBatch {
   readonly month: Month;
   readonly purpose: 'month' | 'adjustment' | 'missing_shares';
@@ -52,15 +52,15 @@ export function refuseIncompleteSettings({ environment, settings }: Installation
 }
 
 /**
- * The date of an act on documents: today. Documents are dated in the order of their numbers, and acts on them after their
+ * The date of an action on documents: today. Documents are dated in the order of their numbers, and actions on them after their
  * issue, so an earlier date than the latest is refused.
  */
-export async function dateOfAct(tx: Transaction, context: IssueContext): Promise<string> {
+export async function dateOfAction(tx: Transaction, context: IssueContext): Promise<string> {
   const today = todayOf(context);
-  const latest = await readLatestAct(tx);
+  const latest = await readLatestAction(tx);
   if (latest === undefined || today >= latest.dated) return today;
   if (context.onLatestDate) return latest.dated;
-  throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, act: latest.act });
+  throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, action: latest.action });
 }
 
 /** Checks that documents may be issued today. `record` records the event that issues them and returns its id. */
@@ -72,7 +72,7 @@ export async function beginIssue(
 ): Promise<IssueBatch> {
   const { environment, settings } = context;
   refuseIncompleteSettings(context);
-  const issuedOn = await dateOfAct(tx, context);
+  const issuedOn = await dateOfAction(tx, context);
   const now = environment.now().toISO();
   return {
     ...batch,

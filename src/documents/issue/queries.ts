@@ -2,18 +2,18 @@
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { IssueBatch } from './context.ts';
 
-export interface LatestAct {
+export interface LatestAction {
   readonly number: string;
-  readonly act: 'issued' | 'voided' | 'written off';
+  readonly action: 'issued' | 'voided' | 'written off';
   /** `YYYY-MM-DD` in the issuer's zone. */
   readonly dated: string;
 }
 
-/** The act on a document with the latest date. */
-export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefined> {
-  const rows = await query<LatestAct>(
+/** The action on a document with the latest date. */
+export async function readLatestAction(tx: Transaction): Promise<LatestAction | undefined> {
+  const rows = await query<LatestAction>(
     tx,
-    `WITH acts (document_id, act, dated) AS (
+    `WITH actions (document_id, action, dated) AS (
        -- Documents are dated in the order in which they are issued, so the last one has the latest date. Those of
        -- an opening have the dates of the system before.
        (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
@@ -23,8 +23,8 @@ export async function readLatestAct(tx: Transaction): Promise<LatestAct | undefi
        UNION ALL
        (SELECT document_id, 'written off', written_off_on FROM write_offs ORDER BY write_off_id DESC LIMIT 1)
      )
-     SELECT d.number, a.act, a.dated FROM acts a JOIN documents d USING (document_id)
-     ORDER BY a.dated DESC, a.act LIMIT 1`,
+     SELECT d.number, a.action, a.dated FROM actions a JOIN documents d USING (document_id)
+     ORDER BY a.dated DESC, a.action LIMIT 1`,
   );
   return rows[0];
 }

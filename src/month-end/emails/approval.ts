@@ -129,7 +129,7 @@ const viewOf = (request: RequestRow, { environment, settings }: ActorContext) =>
   issuer: issuerView(settings.issuer),
   request: String(request.request_id),
   title: request.preview.title,
-  subjectOfAct: oneLine(request.subject),
+  subjectOfAction: oneLine(request.subject),
   requester: oneLine(request.requester),
   amount: request.preview.amounts.map(({ amount, currency }) => moneyText(amount, currency)).join(', '),
   address:

@@ -9,7 +9,7 @@ import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import { monthName } from '../../month.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { actAddress } from '../../remedy.ts';
+import { actionAddress } from '../../remedy.ts';
 
 export const missingFeedsEmail: EmailComposer = {
   kind: 'missing_feeds',
@@ -33,7 +33,7 @@ export const missingFeedsEmail: EmailComposer = {
         partners: missing.map(({ partner_id, name }) => ({ id: partner_id, name })),
         count: String(missing.length),
         ...{ single: missing.length === 1, expected: String(feeds.expected.length) },
-        address: `${publicAddress(settings)}${actAddress(closeAnyway(feeds))}`,
+        address: `${publicAddress(settings)}${actionAddress(closeAnyway(feeds))}`,
       }),
       attachments: [],
     };

@@ -7,7 +7,7 @@ import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/queries.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { actAddress } from '../../remedy.ts';
+import { actionAddress } from '../../remedy.ts';
 import { readStatus } from '../../reports/status.ts';
 import { describeStatus } from '../../reports/status-text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
@@ -38,7 +38,7 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
   [
     urgent,
     ...remedies.map((each) => {
-      const page = 'action' in each ? actAddress(each) : each.page;
+      const page = 'action' in each ? actionAddress(each) : each.page;
       return page === undefined && 'command' in each
         ? `${each.label}: reckoner ${each.command}`
         : `${each.label}: ${address}${page}`;

@@ -73,10 +73,10 @@ class Service:
             path = following and following[1]
 
 
-def refused(code, act):
-    """The problem with which an act is refused."""
+def refused(code, action):
+    """The problem with which an action is refused."""
     try:
-        act()
+        action()
     except Problem as problem:
         assert problem.code == code, problem
         return problem
@@ -157,5 +157,5 @@ def settle(service):
 
 if __name__ == "__main__":
     named = [os.environ[name] for name in ("BASE_URL", "PARTNER_ID", "CLIENT_ID", "CLIENT_SECRET")]
-    acts = {"sell": sell, "documents": documents, "settle": settle}
-    print(json.dumps(acts[sys.argv[1]](Service(*named), *sys.argv[2:])))
+    actions = {"sell": sell, "documents": documents, "settle": settle}
+    print(json.dumps(actions[sys.argv[1]](Service(*named), *sys.argv[2:])))

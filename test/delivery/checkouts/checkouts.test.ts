@@ -279,12 +279,15 @@ describe('what changed meanwhile', () => {
     await syncPaymentLink(context, id);
     expect(await checkoutOf(reference)).toMatchObject({ ending: 'changed' });
     expect(sessions().map(({ status }) => status)).toEqual(['expired']);
-    const acts = (await books.database.reading((tx) => readHistory(tx, id))).map(({ act, says }) => [act, says]);
-    expect(acts).toContainEqual([
+    const actions = (await books.database.reading((tx) => readHistory(tx, id))).map(({ action, says }) => [
+      action,
+      says,
+    ]);
+    expect(actions).toContainEqual([
       'checkout_made',
       "1,250.00 USD in a session at Stripe over 2,230.50 USD, begun by the partner's contact",
     ]);
-    expect(acts).toContainEqual([
+    expect(actions).toContainEqual([
       'checkout_ended',
       'session over 1,250.00 USD ended because the balance of an invoice changed',
     ]);

@@ -58,7 +58,7 @@ const versions = async () => {
 async function event(): Promise<string> {
   const [row] = await world.sql<{ event_id: string }>(
     `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
-     VALUES (now(), 'test.act', 'INV', '{}', 'test', 'test', 'command') RETURNING event_id`,
+     VALUES (now(), 'test.action', 'INV', '{}', 'test', 'test', 'command') RETURNING event_id`,
   );
   return row?.event_id as string;
 }

@@ -6,7 +6,7 @@ export const balanceTransactionRoutes: readonly Route[] = [
     method: 'GET',
     path: /^\/v1\/balance_transactions$/,
     request: 'balance_transaction_list',
-    act: ({ state, account, params }) => {
+    action: ({ state, account, params }) => {
       const { created, expand, payout } = params as {
         created?: { gte?: number };
         expand?: readonly string[];

@@ -10,13 +10,13 @@ export const checkoutSessionRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/checkout\/sessions$/,
     request: 'checkout_session_create',
-    act: ({ state, params }) => shown(create(state, params as Stripe.Checkout.SessionCreateParams), params),
+    action: ({ state, params }) => shown(create(state, params as Stripe.Checkout.SessionCreateParams), params),
   },
   {
     method: 'GET',
     path: /^\/v1\/checkout\/sessions$/,
     request: 'checkout_session_list',
-    act: ({ state, params }) => {
+    action: ({ state, params }) => {
       const wanted = sessions(state).filter((session) =>
         ['payment_link', 'status'].every((field) => params[field] === undefined || params[field] === session[field]),
       );
@@ -28,7 +28,7 @@ export const checkoutSessionRoutes: readonly Route[] = [
     method: 'GET',
     path: /^\/v1\/checkout\/sessions\/(\w+)$/,
     request: 'checkout_session_retrieve',
-    act: ({ state, id, params }) => {
+    action: ({ state, id, params }) => {
       sessions(state);
       return shown(found(state.sessions, id, 'checkout_session'), params);
     },
@@ -37,7 +37,7 @@ export const checkoutSessionRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/checkout\/sessions\/(\w+)\/expire$/,
     request: 'checkout_session_expire',
-    act: ({ state, id }) => {
+    action: ({ state, id }) => {
       sessions(state);
       const session = found(state.sessions, id, 'checkout_session');
       if (session['status'] !== 'open') {

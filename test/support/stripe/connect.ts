@@ -35,25 +35,25 @@ export const connectRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/transfers$/,
     request: 'transfer_create',
-    act: (call) => makeTransfer(call, call.params as unknown as Stripe.TransferCreateParams),
+    action: (call) => makeTransfer(call, call.params as unknown as Stripe.TransferCreateParams),
   },
   {
     method: 'GET',
     path: /^\/v1\/transfers$/,
     request: 'transfer_list',
-    act: (call) => listOf(call, 'transfer', ['transfer_group', 'destination'], '/v1/transfers'),
+    action: (call) => listOf(call, 'transfer', ['transfer_group', 'destination'], '/v1/transfers'),
   },
   {
     method: 'POST',
     path: /^\/v1\/transfers\/(\w+)\/reversals$/,
     request: 'transfer_reversal_create',
-    act: (call) => reverse(call, call.params as Stripe.TransferCreateReversalParams),
+    action: (call) => reverse(call, call.params as Stripe.TransferCreateReversalParams),
   },
   {
     method: 'GET',
     path: /^\/v1\/transfers\/(\w+)\/reversals$/,
     request: 'transfer_reversal_list',
-    act: (call) => {
+    action: (call) => {
       const of = own(call, call.id, 'transfer');
       return page(
         objectsOf(call, 'transfer_reversal').filter((each) => each['transfer'] === of.id),
@@ -62,18 +62,18 @@ export const connectRoutes: readonly Route[] = [
       );
     },
   },
-  { method: 'POST', path: /^\/v1\/charges\/(\w+)$/, request: 'charge_update', act: updateCharge },
+  { method: 'POST', path: /^\/v1\/charges\/(\w+)$/, request: 'charge_update', action: updateCharge },
   {
     method: 'POST',
     path: /^\/v1\/refunds$/,
     request: 'refund_create',
-    act: (call) => makeRefund(call, call.params as Stripe.RefundCreateParams),
+    action: (call) => makeRefund(call, call.params as Stripe.RefundCreateParams),
   },
   {
     method: 'GET',
     path: /^\/v1\/application_fees\/(\w+)$/,
     request: 'application_fee_retrieve',
-    act: (call) => {
+    action: (call) => {
       const fee = own(call, call.id, 'application_fee');
       const { expand = [] } = call.params as Stripe.ApplicationFeeRetrieveParams;
       return expand.includes('balance_transaction') ? { ...fee, balance_transaction: arrival(call, fee) } : fee;
@@ -83,7 +83,7 @@ export const connectRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/application_fees\/(\w+)\/refunds$/,
     request: 'application_fee_refund_create',
-    act: (call) => {
+    action: (call) => {
       const { metadata, amount } = call.params as Stripe.ApplicationFeeCreateRefundParams;
       checkMetadata(metadata);
       const fee = own(call, call.id, 'application_fee');
@@ -94,7 +94,7 @@ export const connectRoutes: readonly Route[] = [
     method: 'GET',
     path: /^\/v1\/application_fees\/(\w+)\/refunds$/,
     request: 'application_fee_refund_list',
-    act: (call) => {
+    action: (call) => {
       const fee = own(call, call.id, 'application_fee');
       return page(
         objectsOf(call, 'fee_refund').filter((each) => each['fee'] === fee.id),
@@ -107,7 +107,7 @@ export const connectRoutes: readonly Route[] = [
     method: 'GET',
     path: /^\/v1\/refunds$/,
     request: 'refund_list',
-    act: (call) => listOf(call, 'refund', ['payment_intent'], '/v1/refunds'),
+    action: (call) => listOf(call, 'refund', ['payment_intent'], '/v1/refunds'),
   },
 ];
 

@@ -27,14 +27,14 @@ export const paymentIntentRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/payment_intents$/,
     request: 'payment_intent_create',
-    act: (call) => create(call, call.params as unknown as Stripe.PaymentIntentCreateParams),
+    action: (call) => create(call, call.params as unknown as Stripe.PaymentIntentCreateParams),
   },
-  { method: 'GET', path: /^\/v1\/payment_intents\/search$/, request: 'payment_intent_search', act: search },
+  { method: 'GET', path: /^\/v1\/payment_intents\/search$/, request: 'payment_intent_search', action: search },
   {
     method: 'GET',
     path: /^\/v1\/payment_intents\/(\w+)$/,
     request: 'payment_intent_retrieve',
-    act: (call) => {
+    action: (call) => {
       return expanded(call, own(call, call.id, 'payment_intent'));
     },
   },
@@ -42,7 +42,7 @@ export const paymentIntentRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/payment_intents\/(\w+)\/confirm$/,
     request: 'payment_intent_confirm',
-    act: (call) => {
+    action: (call) => {
       const payment = own(call, call.id, 'payment_intent');
       if (!['requires_payment_method', 'requires_confirmation'].includes(String(payment['status']))) {
         const message = `You cannot confirm this PaymentIntent because it has a status of ${payment['status']}.`;
@@ -55,7 +55,7 @@ export const paymentIntentRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/payment_intents\/(\w+)\/cancel$/,
     request: 'payment_intent_cancel',
-    act: (call) => {
+    action: (call) => {
       const payment = own(call, call.id, 'payment_intent');
       if (['succeeded', 'canceled', 'processing'].includes(String(payment['status']))) {
         const message = `You cannot cancel this PaymentIntent because it has a status of ${payment['status']}.`;

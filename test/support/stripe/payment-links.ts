@@ -9,13 +9,13 @@ export const paymentLinkRoutes: readonly Route[] = [
     method: 'POST',
     path: /^\/v1\/payment_links$/,
     request: 'payment_link_create',
-    act: ({ state, params }) => create(state, params as unknown as Stripe.PaymentLinkCreateParams),
+    action: ({ state, params }) => create(state, params as unknown as Stripe.PaymentLinkCreateParams),
   },
   {
     method: 'GET',
     path: /^\/v1\/payment_links$/,
     request: 'payment_link_list',
-    act: ({ state, params }) => {
+    action: ({ state, params }) => {
       const { active } = params;
       const links = [...state.paymentLinks.values()];
       return page(
@@ -29,13 +29,13 @@ export const paymentLinkRoutes: readonly Route[] = [
     method: 'GET',
     path: /^\/v1\/payment_links\/(\w+)$/,
     request: 'payment_link_retrieve',
-    act: ({ state, id }) => found(state.paymentLinks, id, 'payment_link'),
+    action: ({ state, id }) => found(state.paymentLinks, id, 'payment_link'),
   },
   {
     method: 'POST',
     path: /^\/v1\/payment_links\/(\w+)$/,
     request: 'payment_link_update',
-    act: ({ state, id, params }) => {
+    action: ({ state, id, params }) => {
       const link = found(state.paymentLinks, id, 'payment_link');
       checkMetadata(params['metadata']);
       Object.assign(link, params);

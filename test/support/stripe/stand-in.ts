@@ -150,7 +150,7 @@ export async function startStripe(
     if (!/^20\d\d-\d\d-\d\d(\.[a-z]+)?$/.test(version) || version.slice(0, 10) > NEWEST_VERSION.slice(0, 10)) {
       return refusal(new StripeRefusal(400, `Invalid Stripe API version: ${version}`));
     }
-    const work = () => act(route, logged, { account, version: version.slice(0, 10) }, failure);
+    const work = () => action(route, logged, { account, version: version.slice(0, 10) }, failure);
     const isKeyed = logged.method === 'POST' && logged.idempotencyKey !== undefined;
     // Each account has keys of its own.
     const done = isKeyed ? once(`${account}/${logged.idempotencyKey}`, logged, work) : work();
@@ -182,7 +182,7 @@ export async function startStripe(
     return made;
   }
 
-  function act(
+  function action(
     route: Route,
     logged: LoggedRequest,
     by: { account: string; version: string },
@@ -196,7 +196,7 @@ export async function startStripe(
     const id = route.path.exec(logged.path)?.[1] ?? '';
     let done: Answer;
     try {
-      done = { status: 200, body: structuredClone(route.act({ state, id, ...by, params })) };
+      done = { status: 200, body: structuredClone(route.action({ state, id, ...by, params })) };
     } catch (error) {
       if (error instanceof StripeRefusal) return refusal(error);
       throw error;

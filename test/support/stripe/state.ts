@@ -122,7 +122,7 @@ export interface Route {
   /** The type that its parameters must have. */
   readonly request: RequestName;
   /** Answers, or throws a StripeRefusal. */
-  readonly act: (call: Call) => object;
+  readonly action: (call: Call) => object;
 }
 
 /** An answer of "no", in the form of Stripe's errors. */

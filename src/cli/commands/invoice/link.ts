@@ -1,20 +1,20 @@
 /** `reckoner invoice link`. */
-import { documentNumbered } from '../../../acts/documents.ts';
-import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../acts/invoice/link.ts';
+import { documentNumbered } from '../../../actions/documents.ts';
+import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { refuse } from '../../../errors/refusals.ts';
 import { type CommandContext, type Definition, type Done, readingNow } from '../../define.ts';
 import type { Output } from '../../output.ts';
-import { doing } from '../../run-act.ts';
+import { doing } from '../../run-action.ts';
 
-export const define: Definition = (invoice, act) => {
+export const define: Definition = (invoice, action) => {
   invoice
     .command('link <number>')
     .description('Show, replace or take back the link of an invoice’s payment page')
     .option('--rotate', 'make a new link; the old one opens nothing any more')
     .option('--revoke', 'take the link back; nothing opens the page until --rotate')
     .option('--reason <reason>', 'why; it is recorded')
-    .action(act(invoiceLink));
+    .action(action(invoiceLink));
 };
 
 interface LinkOptions {

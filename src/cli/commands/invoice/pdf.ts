@@ -1,22 +1,22 @@
 /** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as they were issued. */
-import { documentNumbered } from '../../../acts/documents.ts';
+import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/queries.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type Definition, type Done, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';
 
-export const define: Definition = (invoice, act) => {
+export const define: Definition = (invoice, action) => {
   invoice
     .command('pdf <number>')
     .description('Write the PDF that was issued')
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.pdf)")
     .option('--void-copy', 'of a void document: a copy marked VOID, with the reason and the replacement')
-    .action(act(invoicePdf));
+    .action(action(invoicePdf));
   invoice
     .command('e-invoice <number>')
     .description('Write the e-invoice (XML) that was issued with the PDF, or inside it')
     .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.xml)")
-    .action(act(invoiceEInvoice));
+    .action(action(invoiceEInvoice));
 };
 
 function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): Done {

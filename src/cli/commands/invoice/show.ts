@@ -1,7 +1,7 @@
 /** `reckoner invoice show`. */
 
-import { disputeJson, disputeText } from '../../../acts/dispute.ts';
-import { documentNumbered, emailText } from '../../../acts/documents.ts';
+import { disputeJson, disputeText } from '../../../actions/dispute.ts';
+import { documentNumbered, emailText } from '../../../actions/documents.ts';
 import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
@@ -13,11 +13,11 @@ import { Amount } from '../../../money.ts';
 import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { amount, money, printable, table, wrapped } from '../../output.ts';
 
-export const define: Definition = (invoice, act) => {
+export const define: Definition = (invoice, action) => {
   invoice
     .command('show <number>')
     .description('Show a document with its lines and its history')
-    .action(act(reading(invoiceShow)));
+    .action(action(reading(invoiceShow)));
 };
 
 async function invoiceShow({ database, output }: CommandContext, number: string): Promise<number> {
@@ -121,7 +121,7 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
   return [status, ...remarks].join(', ');
 }
 
-/** Each act with its instant, wrapped to the width of a terminal. */
+/** Each action with its instant, wrapped to the width of a terminal. */
 function historyText(history: readonly HistoryLine[]): string {
   const lines = history.flatMap(({ at, says, by }) => {
     const who =

@@ -1,8 +1,8 @@
 /** `reckoner invoice write-off`. */
-import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../acts/invoice/write-off.ts';
+import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
 import { type Definition, type Done, ON_LATEST_DATE, REASON } from '../../define.ts';
 import type { Output } from '../../output.ts';
-import { doing } from '../../run-act.ts';
+import { doing } from '../../run-action.ts';
 
 interface WriteOffOptions {
   readonly reason: string;
@@ -10,14 +10,14 @@ interface WriteOffOptions {
   readonly undo?: boolean;
 }
 
-export const define: Definition = (invoice, act) => {
+export const define: Definition = (invoice, action) => {
   invoice
     .command('write-off <number>')
     .description('Write off the open balance of an invoice, or undo that')
     .requiredOption(...REASON)
     .option(...ON_LATEST_DATE)
     .option('--undo', 'reopen what is written off, as when the partner pays after all')
-    .action(act(writeOff));
+    .action(action(writeOff));
 };
 
 const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions): Done =>

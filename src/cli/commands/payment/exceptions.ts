@@ -1,6 +1,6 @@
 /** `reckoner payment exceptions`. */
-import { labelled } from '../../../acts/payment/describe.ts';
-import { commandOf } from '../../../acts/remedies.ts';
+import { labelled } from '../../../actions/payment/describe.ts';
+import { commandOf } from '../../../actions/remedies.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
@@ -8,13 +8,13 @@ import { type CommandContext, type Definition, readingNow } from '../../define.t
 import { money } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
-export const define: Definition = (payment, act) => {
+export const define: Definition = (payment, action) => {
   payment
     .command('exceptions')
     .description('List open payment exceptions and how to resolve each; exit 4 if there are any')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(readingNow(paymentExceptions)));
+    .action(action(readingNow(paymentExceptions)));
 };
 
 /** What needs manual review; exit 4 if there is anything. */

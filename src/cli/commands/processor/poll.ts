@@ -1,17 +1,17 @@
 /** `reckoner processor poll`. */
-import { describedImport } from '../../../acts/processor/import.ts';
+import { describedImport } from '../../../actions/processor/import.ts';
 import { accountKeyVariable } from '../../../config/environment.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
 import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
 import type { Context } from '../../context.ts';
 import { acting, type CommandContext, type Definition } from '../../define.ts';
 
-export const define: Definition = (processor, act) => {
+export const define: Definition = (processor, action) => {
   processor
     .command('poll')
     .description('Read new balance transactions of our connected accounts from the processor')
     .option('--account <id>', `only this account (default: every account with ${accountKeyVariable('<account>')} set)`)
-    .action(act(acting(processorPoll, 'finance')));
+    .action(action(acting(processorPoll, 'finance')));
 };
 
 async function processorPoll(context: CommandContext, { account }: { account?: string }): Promise<void> {

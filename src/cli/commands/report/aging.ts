@@ -14,7 +14,7 @@ import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { notePreliminary } from './preliminary.ts';
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('aging')
     .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
@@ -22,7 +22,7 @@ export const define: Definition = (report, act) => {
     .option(...AS_OF)
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportAging)));
+    .action(action(reading(reportAging)));
 };
 
 const HEADINGS = {

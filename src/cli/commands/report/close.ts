@@ -9,14 +9,14 @@ import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { fitted, outputWidth } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('close')
     .argument('[month]', 'a closed month (default: the latest)', monthArgument('month'))
     .description('What a close issued, compared with the month before; exit 4 if e-mails are held')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportClose)));
+    .action(action(reading(reportClose)));
 };
 
 async function reportClose(

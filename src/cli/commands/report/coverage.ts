@@ -10,14 +10,14 @@ import { type AsOfOption, type CommandContext, type Definition, reading } from '
 import { table } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('coverage')
     .description('Documents by partner and closed month; exit 4 if rows have no document')
     .option('--as-of <YYYY-MM-DD>', 'only months closed by that date', dateArgument('--as-of'))
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportCoverage)));
+    .action(action(reading(reportCoverage)));
 };
 
 /** People see the latest months; --json has all. */

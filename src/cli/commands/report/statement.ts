@@ -15,7 +15,7 @@ import { printable, table, writeFileAsked } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { notePreliminary } from './preliminary.ts';
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('statement')
     .description("A partner's account statement: opening balance, activity, open items")
@@ -25,7 +25,7 @@ export const define: Definition = (report, act) => {
     .option(...AS_OF)
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportStatement)));
+    .action(action(reading(reportStatement)));
 };
 
 export interface StatementOptions extends PresentOptions, AsOfOption {

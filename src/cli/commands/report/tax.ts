@@ -14,7 +14,7 @@ interface TaxOptions extends PresentOptions {
   readonly to?: string;
 }
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('tax')
     .description(
@@ -25,7 +25,7 @@ export const define: Definition = (report, act) => {
     .option('--to <YYYY-MM-DD>', 'to this day', dateArgument('--to'))
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportTax)));
+    .action(action(reading(reportTax)));
 };
 
 async function reportTax(context: CommandContext, options: TaxOptions): Promise<number> {

@@ -11,7 +11,7 @@ import { outputWidth } from '../../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { notePreliminary } from './preliminary.ts';
 
-export const define: Definition = (report, act) => {
+export const define: Definition = (report, action) => {
   report
     .command('trial-balance')
     .description('The balance of every account; exit 4 if debits and credits differ')
@@ -20,7 +20,7 @@ export const define: Definition = (report, act) => {
     .option('--rates <file>', 'also in one currency, at the rates of this file')
     .option(...FORMAT)
     .option(...OUT)
-    .action(act(reading(reportTrialBalance)));
+    .action(action(reading(reportTrialBalance)));
 };
 
 async function reportTrialBalance(

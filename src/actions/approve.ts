@@ -1,0 +1,89 @@
+/** Deciding on requests for approval. An approval does the action as that of whoever asked. Refusals: those of approvals/requests.ts. */
+
+import { type Decision, type RequestRow, readRequests } from '../approvals/queries.ts';
+import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { readActiveUser } from '../people/user-queries.ts';
+import { actAs } from '../people/users.ts';
+import type { Action, ActionContext, Report } from './action.ts';
+import type { Consequence } from './consequence.ts';
+import { ACTIONS } from './loaded.ts';
+import { previewAction, type RunOptions, runAction } from './run.ts';
+
+/** Records the approval and does the action in one transaction; what follows an action follows afterwards. */
+export async function approveRequest(
+  context: ActionContext,
+  requestId: number,
+  { reason, ...options }: { reason: string | null } & Omit<RunOptions, 'approval'>,
+): Promise<Report> {
+  const { database, actor } = context;
+  const { request, requester } = await database.reading((tx) => readAsked(tx, context, requestId));
+  const approval = { requestId, approver: actor, reason };
+  return runAction(requester, actionOf(request), request.input, { ...options, approval });
+}
+
+/** What a request would do now. Refuses as its action does. */
+export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence> {
+  const { request, requester } = await context.database.reading((tx) => readAsked(tx, context, requestId));
+  return previewAction(requester, actionOf(request), request.input, { isAsked: true });
+}
+
+/** Rejects or withdraws a request. */
+export function endRequest(
+  context: ActionContext,
+  requestId: number,
+  decision: Exclude<Decision, 'approve'>,
+  reason: string | null,
+): Promise<RequestRow> {
+  return context.database.transaction(async (tx) => {
+    await actAs(tx, context.actor);
+    const request = await openRequest(tx, context, requestId, decision);
+    await recordDecision(tx, context, request, { decision, reason });
+    return request;
+  });
+}
+
+/**
+ * Withdraws what the program of this process asked for and needs no more: a person did it meanwhile, or it was done without
+ * a rule. `waiting` is the request that it still waits for. Gives the numbers of those that it withdrew.
+ */
+export function withdrawDone(context: ActionContext, action: Action, waiting: number | undefined): Promise<number[]> {
+  const { actor, environment, database } = context;
+  const { user } = actor;
+  if (user?.kind !== 'program') return Promise.resolve([]);
+  return database.transaction(async (tx) => {
+    const open = await readRequests(tx, { undecided: true });
+    const done = open.filter(
+      ({ request_id, action: name, requested_by, expires_at }) =>
+        name === action.name &&
+        requested_by === user.user_id &&
+        request_id !== waiting &&
+        Date.parse(expires_at) > environment.now().toMillis(),
+    );
+    if (done.length > 0) await actAs(tx, actor);
+    await withdrawAll(tx, context, done, 'it was done meanwhile');
+    return done.map(({ request_id }) => request_id);
+  });
+}
+
+/** The request, and whoever asked as the actor of this process. */
+async function readAsked(
+  tx: Transaction,
+  context: ActionContext,
+  requestId: number,
+): Promise<{ request: RequestRow; requester: ActionContext }> {
+  const request = await requestNumbered(tx, requestId);
+  const { requester: login, requested_by } = request;
+  const user = await readActiveUser(tx, login);
+  // The login may be another user's by now.
+  if (user?.user_id !== requested_by) throw refuse('user_unknown', { login, acting: false });
+  return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
+}
+
+/** The action of a request. Throws for one that this version does not have. */
+export function actionOf({ action: name }: Pick<RequestRow, 'action'>): Action {
+  const action = ACTIONS.get(name);
+  if (action === undefined) throw new Error(`this version has no action ${name}`);
+  return action;
+}

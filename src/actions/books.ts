@@ -1,0 +1,167 @@
+/** Closing the books of a month (close/books.ts). */
+
+import { DateTime } from 'luxon';
+import { type BooksRequest, closeBooks } from '../close/books.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
+import { groupThousands } from '../money.ts';
+import { lastDay, type Month, monthName } from '../month.ts';
+import { type BooksReport, readBooksReport } from '../reports/books.ts';
+import { describeTrialBalance } from '../reports/trial-balance.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+import { type ActionContext, defineAction, type Report } from './action.ts';
+import { needsAttention, sendDue } from './emails.ts';
+import { line, month, several, text } from './fields.ts';
+import { remediesJson } from './remedies.ts';
+
+interface BooksInput {
+  readonly month: Month;
+  readonly without?: readonly string[] | undefined;
+  readonly reason?: string | undefined;
+}
+
+export const booksClose = defineAction({
+  name: 'books.close',
+  command: { arguments: { month: '<month>' }, options: { without: '--without <account>' } },
+  title: 'Close the books of a month',
+  role: 'finance',
+  input: {
+    month: month('Month', 'A month that is closed for billing.'),
+    without: several(text('Without', 'A bank account that reports no more.')).optional(),
+    reason: line('Reason', 'Why that account reports no more. It is recorded.').optional(),
+  },
+  check: checkBooks,
+  subject: ({ month }) => month,
+  partners: async () => 'all',
+  perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
+  committed: () => failpoint('books.committed'),
+  /** The seal to the auditor and the account statements. A partner without an account gets no statement. */
+  after({ reporter, ...context }) {
+    const { onEmail } = reporter;
+    const told: typeof onEmail = (result) => {
+      if (result.status !== 'withdrawn') onEmail?.(result);
+    };
+    return sendDue({ ...context, reporter: { ...reporter, onEmail: told } });
+  },
+  async facts(tx, input, _closed, context) {
+    const { status, seal } = await readBooksReport(tx, context, requestOf(input));
+    return { [`the books of ${input.month}`]: { status, sealed: seal === null ? 'no' : 'yes' } };
+  },
+  amounts: () => [],
+  async report(tx, context, { input, result: now, followed: emails = [] }) {
+    const report = await reportBooks(tx, context, input, { dryRun: false, now });
+    const sent = emails.filter(({ status }) => status === 'sent').length;
+    return {
+      ...report,
+      notes: sent > 0 ? [`Sent ${plural(sent, 'e-mail')}.`] : [],
+      attention: report.attention || emails.some(needsAttention),
+    };
+  },
+});
+
+const requestOf = ({ month, without: accounts, reason }: BooksInput): BooksRequest => ({
+  month,
+  ...(accounts && reason !== undefined && { without: { accounts, reason } }),
+});
+
+export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void {
+  if ((without === undefined) !== (reason === undefined)) {
+    throw refuse('usage', { reason: `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')} go together` });
+  }
+}
+
+/** The books as they are, and everything that keeps them from closing: a dry run lists it all, where the action is refused. */
+export async function reportBooks(
+  tx: Transaction,
+  context: ActionContext,
+  input: BooksInput,
+  { dryRun, now }: { dryRun: boolean; now: boolean },
+): Promise<Report & { attention: boolean }> {
+  const report = await readBooksReport(tx, context, requestOf(input));
+  const title = titleOf(report, now, context.settings.time_zone);
+  return {
+    json: { ...report, obstacles: await Promise.all(report.obstacles.map(inJson)), dry_run: dryRun },
+    text: describeBooks(report, { dryRun, title, width: context.width }),
+    remedies: report.obstacles.flatMap(({ remedies }) => remedies),
+    attention: report.obstacles.length > 0,
+  };
+}
+
+const inJson = async (obstacle: BooksReport['obstacles'][number]) => ({
+  ...obstacle,
+  remedies: await remediesJson(obstacle.remedies),
+});
+
+function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone: string): string {
+  const books = `The books of ${monthName(month)}`;
+  if (closedAt === null) return `${books} are open.`;
+  if (now) return `${books} are closed.`;
+  const closedOn = DateTime.fromISO(closedAt, { zone }).toISODate();
+  return `${books} are closed. They were already closed on ${closedOn};\nnothing was changed.`;
+}
+
+function describeBooks(
+  report: BooksReport,
+  { dryRun, title, width }: { dryRun: boolean; title: string; width: number | undefined },
+): string {
+  const { status, seal, obstacles } = report;
+  const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
+  return [
+    title,
+    facts(report),
+    describeTrialBalance(report.trial_balance, width),
+    ...(seal === null ? [] : [`Seal ${seal}`]),
+    ...(status === 'closed' || !dryRun
+      ? []
+      : [refused === '' ? 'Nothing keeps them from closing.' : `They cannot be closed yet:\n${refused}`]),
+    ...(dryRun ? ['Preview only: nothing was written.'] : []),
+  ].join('\n\n');
+}
+
+/** Nothing where no file states balances. */
+function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
+  if (balances.length === 0) return [];
+  const before = balances.filter((each) => Number(each.before_first_statement) !== 0);
+  return [
+    '',
+    table(
+      [`at ${lastDay(month)}`, '>by the bank', '>assets:bank', '>difference', ''],
+      balances.map((each) => [
+        each.account,
+        ...[each.bank, each.books, each.difference].map(groupThousands),
+        each.currency,
+      ]),
+    ),
+    ...before.map(
+      (each) =>
+        `${groupThousands(each.before_first_statement)} ${each.currency} was on ${each.account} before its first statement.`,
+    ),
+    '',
+  ];
+}
+
+function facts(report: BooksReport): string {
+  const { month, bank_feeds, exceptions, unapplied } = report;
+  const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
+  const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');
+  const feeds = bank_feeds.map(({ account, reported_to, balances_stated, complete, ended }) => [
+    account,
+    reported_to,
+    complete ? 'complete' : ended === null ? 'MISSING' : `ended: ${ended}`,
+    balances_stated ? 'stated' : 'none',
+  ]);
+  return [
+    bank_feeds.length === 0
+      ? 'No bank account has reported.'
+      : table(['bank account', 'reported to', 'to the end', 'balances'], feeds),
+    ...(bank_feeds.every(({ balances_stated }) => balances_stated)
+      ? []
+      : ['A missing file is not noticed where the files state no balances.']),
+    ...describeBalances(report),
+    `Exceptions to ${lastDay(month)}: ${open === 0 ? 'none' : plural(open, 'exception')}.`,
+    `Unapplied cash: ${cash === '' ? 'none' : cash}.`,
+  ].join('\n');
+}

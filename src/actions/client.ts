@@ -1,0 +1,108 @@
+/** API clients of partners: made, given another secret, revoked (partners/clients.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { type ClientRow, readClients } from '../partners/client-queries.ts';
+import {
+  type Action as ClientAction,
+  createClient,
+  OVERLAP_DAYS,
+  revokeClient,
+  rotateSecret,
+} from '../partners/clients.ts';
+import { plural } from '../text.ts';
+import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { text, whole } from './fields.ts';
+
+const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
+  actor,
+  environment: environment.name,
+  now: environment.now(),
+});
+
+const CLIENT = () => text('Client', 'The id of the client.');
+const VALID_DAYS = () =>
+  whole('Valid days', 'Let the secret expire after this many days. Default: never.', {
+    most: 3650,
+    value: 'days',
+  }).optional();
+
+const ONCE = 'The secret is shown only once and is not stored. Put it into a secret store now.';
+
+export const clientCreate = defineAction({
+  name: 'client.create',
+  title: 'Create an API client for a partner',
+  command: { summary: 'Create a client for a partner and show its secret once', arguments: { partnerId: '<partner>' } },
+  role: 'administrator',
+  input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId, validDays }) => createClient(tx, partnerId, { validDays }, actionOf(context)),
+  facts: async (_tx, { partnerId }, made): Promise<Facts> =>
+    made === undefined ? {} : { 'a new client': { partner: partnerId } },
+  amounts: () => [],
+  report: async (_tx, { environment }, { result: made, preview }) => ({
+    json: preview ? { partner_id: made.partner_id } : made,
+    text: preview
+      ? `A client of ${made.partner_id} for ${environment.name}. Its secret is shown once.`
+      : `Client of ${made.partner_id} for ${environment.name}:\n` +
+        `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
+  }),
+});
+
+export const clientRotate = defineAction({
+  name: 'client.rotate',
+  title: 'Add a secret to an API client',
+  command: { summary: 'Add a secret; the previous one stays valid for a while', arguments: { clientId: '<client>' } },
+  role: 'administrator',
+  input: {
+    clientId: CLIENT(),
+    overlapDays: whole(
+      'Overlap days',
+      `How long the previous secret stays valid. Default: ${OVERLAP_DAYS}. With 0 it ends now, its tokens within an hour.`,
+      { least: 0, most: 3650, value: 'days' },
+    ).optional(),
+    validDays: VALID_DAYS(),
+  },
+  subject: ({ clientId }) => clientId,
+  partners: async (tx, { clientId }, context) =>
+    (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
+  perform: (tx, context, { clientId, overlapDays = OVERLAP_DAYS, validDays }) =>
+    rotateSecret(tx, clientId, { overlapDays, validDays }, actionOf(context)),
+  facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
+  amounts: () => [],
+  report: async (_tx, _context, { result: made, preview }) => ({
+    json: preview ? { ...made, client_secret: null } : made,
+    text:
+      (preview
+        ? `A new secret of ${made.client_id} is shown once.\n`
+        : `New secret of ${made.client_id}:\n  client_secret  ${made.client_secret}\n`) +
+      `The previous secret is valid until ${made.previous_ends_at}.${preview ? '' : ` ${ONCE}`}`,
+  }),
+});
+
+export const clientRevoke = defineAction({
+  name: 'client.revoke',
+  title: 'Revoke an API client for good',
+  command: { summary: 'Revoke a client with its secrets and tokens, permanently', arguments: { clientId: '<client>' } },
+  role: 'administrator',
+  input: { clientId: CLIENT() },
+  subject: ({ clientId }) => clientId,
+  partners: async (tx, { clientId }, context) =>
+    (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
+  perform: (tx, context, { clientId }) => revokeClient(tx, clientId, actionOf(context)),
+  facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
+  amounts: () => [],
+  report: async (_tx, _context, { result: revoked }) => ({
+    json: revoked,
+    text: `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
+  }),
+});
+
+const clientsNamed = (tx: Transaction, clientId: string, { environment }: ActionContext): Promise<ClientRow[]> =>
+  readClients(tx, { clientId, now: environment.now().toISO() });
+
+async function clientFacts(tx: Transaction, clientId: string, context: ActionContext): Promise<Facts> {
+  const [client] = await clientsNamed(tx, clientId, context);
+  if (client === undefined) return {};
+  const secrets = plural(client.live_secrets.length, 'valid secret');
+  return { [`client ${clientId}`]: { partner: client.partner_id, status: client.revoked_at ? 'revoked' : secrets } };
+}

@@ -1,0 +1,342 @@
+/** Closing months: issuing their documents and delivering them (close/run.ts, month-end/month-end.ts). */
+
+import { decisionFor } from '../close/close.ts';
+import {
+  closeAnyway,
+  type FeedDecision,
+  type Feeds,
+  isIncomplete,
+  missingFeeds,
+  readPartnerFeeds,
+  undecidedFeeds,
+} from '../close/feeds.ts';
+import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
+import {
+  type MonthFacts,
+  type MonthSum,
+  type OtherCurrency,
+  readContentHashes,
+  readIssueDays,
+  readMonthFacts,
+  readOtherCurrencies,
+  readSums,
+} from '../close/queries.ts';
+import { closeMonths, closeTogether } from '../close/run.ts';
+import type { Transaction } from '../database/transaction.ts';
+import type { ForeseenHold } from '../delivery/foresee.ts';
+import { documentJson } from '../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
+import { countNeedingAttention } from '../mail/queries.ts';
+import { Amount, groupThousands, moneyText as money } from '../money.ts';
+import type { Month } from '../month.ts';
+import { refuseWhilePaused } from '../people/pauses.ts';
+import { readSealsOf, type SignedSeal } from '../seals/queries.ts';
+import { keyIdOf } from '../seals/signature.ts';
+import { plural } from '../text.ts';
+import { printable, table, wrapped } from '../text-table.ts';
+import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
+import { amountsIn } from './documents.ts';
+import { flag, month, several, text } from './fields.ts';
+
+interface CloseInput {
+  readonly month?: Month | undefined;
+  readonly firstMonth?: Month | undefined;
+  readonly without?: readonly string[] | undefined;
+  readonly allowEmpty?: boolean | undefined;
+}
+
+interface Closed {
+  /** The months that this run closed. */
+  readonly months: readonly Month[];
+  /** Why it closed no more of them. What was closed before is delivered first. */
+  readonly failure?: unknown;
+  /** In one transaction. */
+  readonly together?: true;
+}
+
+export const monthClose = defineAction({
+  name: 'month.close',
+  command: { called: 'close', arguments: { month: '[month]' }, options: { without: '--without <partner>' } },
+  title: 'Close months: issue and deliver their documents',
+  role: 'finance',
+  input: {
+    month: month('Month', 'The month. Default: all months that are due.').optional(),
+    firstMonth: month('First month', 'The first month, at the first close.').optional(),
+    without: several(text('Without', 'Close although this partner sent no rows.')).optional(),
+    allowEmpty: flag('Allow empty', 'Close without whatever feeds are missing, or without any rows.').optional(),
+  },
+  check({ month, without, allowEmpty }) {
+    if (month === undefined && (without !== undefined || allowEmpty)) {
+      throw refuse('usage', {
+        reason: `${fieldName('without')} and ${fieldName('allowEmpty')} need the month that they are about`,
+      });
+    }
+  },
+  subject: ({ month }) => month ?? 'due months',
+  partners: async () => 'all',
+  async perform(tx, context, input): Promise<Closed> {
+    const { forecast, undone = false } = context;
+    return { months: await closeTogether(tx, context, { ...input, forecast, preview: undone }), together: true };
+  },
+  async run({ database, permitted, deliver, reporter, ...context }, input): Promise<Closed> {
+    if (deliver) await database.reading(refuseWhilePaused);
+    const months: Month[] = [];
+    try {
+      await closeMonths(permitted, context, input, (closed, others) => {
+        months.push(closed);
+        reporter.onClosed?.(closed, others);
+      });
+    } catch (failure) {
+      if (reporter.onCloseFailed !== undefined) reporter.onCloseFailed(failure);
+      else if (deliver && months.length > 0) return { months, failure };
+      else throw failure;
+    }
+    return { months };
+  },
+  async committed({ database, reporter }, { result: { months, together } }) {
+    if (!together || months.length === 0) return;
+    failpoint('close.committed');
+    const others = await database.reading((tx) => readOtherCurrencies(tx, months));
+    for (const each of months) {
+      reporter.onClosed?.(
+        each,
+        others.filter(({ month }) => month === each),
+      );
+    }
+  },
+  async after({ reporter, ...context }, { result: { months, failure } }) {
+    const { followClose } = await import('../month-end/month-end.ts');
+    await followClose(context, reporter, months);
+    if (failure !== undefined) throw failure;
+  },
+  async facts(tx, _input, closed): Promise<Facts> {
+    const months = closed === undefined ? [] : await readMonthFacts(tx, closed.months);
+    const sums = await readSums(tx, closed?.months ?? []);
+    const contents = new Map(
+      (await readContentHashes(tx, closed?.months ?? [])).map((each) => [each.month, each.sha256]),
+    );
+    return Object.fromEntries(
+      months.map((each) => [
+        each.month,
+        factsOf(
+          each,
+          sums.filter(({ month }) => month === each.month),
+          contents.get(each.month),
+        ),
+      ]),
+    );
+  },
+  // Credit notes count beside invoices, not against them: what one partner gets must not hide what another one is to pay.
+  amounts({ after }) {
+    const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
+    return amountsIn(after, Object.keys(after), ...fields);
+  },
+  report: (tx, context, { input, result, preview }) =>
+    preview ? reportPreview(tx, context, input, result.months) : reportClosed(tx, input, result.months),
+});
+
+/** The names of what the documents of a month come to, by kind and currency: `invoices in USD`. */
+const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
+const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
+
+const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string | undefined): Facts[string] => ({
+  status: 'closed',
+  invoices: String(counts.invoices),
+  'credit notes': String(counts.credit_notes),
+  statements: String(counts.statements),
+  rows: String(counts.entries),
+  ...Object.fromEntries(
+    sums.map(({ document, currency, invoice_amount }) => [
+      `${SUMS[document]}${currency}`,
+      Amount.of(invoice_amount, currency),
+    ]),
+  ),
+  // So that an approval does not hold for other terms and addresses than those of the documents that were shown.
+  'content of documents': content === undefined ? 'none' : `sha256 ${content.slice(0, 16)}`,
+});
+
+async function reportClosed(tx: Transaction, { month }: CloseInput, closed: readonly Month[]): Promise<Report> {
+  const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
+  const months = await readMonthFacts(tx, named);
+  const seals = await readSealsOf(tx, named);
+  const needing = await countNeedingAttention(tx);
+  const others = await readOtherCurrencies(tx, named);
+  const days = await readIssueDays(tx, named);
+  const verb = ({ month: each }: MonthFacts) =>
+    closed.includes(each) ? 'closed' : `was already closed on ${days.get(each)}; nothing was issued now`;
+  return {
+    json: { months: months.map((facts) => monthJson(facts, 'closed', seals)), ...otherCurrenciesJson(others) },
+    text: [describeMonths(months, verb, seals), ...describeOtherCurrencies(others)].join('\n\n'),
+    attention: needing.documents > 0,
+  };
+}
+
+/** What would be issued, what would be held and why, and what keeps the month from closing. */
+async function reportPreview(
+  tx: Transaction,
+  context: ActionContext,
+  input: CloseInput,
+  closed: readonly Month[],
+): Promise<Report> {
+  const { foreseeHolds } = await import('../delivery/foresee.ts');
+  const feeds: Feeds[] = [];
+  for (const month of closed) feeds.push(await readPartnerFeeds(tx, context.settings, month));
+  const documents = await readDocuments(tx, { months: closed });
+  const holds = await foreseeHolds(tx, context, documents);
+  const others = await readOtherCurrencies(tx, closed);
+  const months = (await readMonthFacts(tx, closed)).map((facts) => withHolds(facts, documents, holds));
+  const missing = feeds.filter(isIncomplete);
+  const isOpen = ({ partners, empty }: ReturnType<typeof undecidedFeeds>) => partners.length > 0 || empty;
+  return {
+    remedies: missing.filter((each) => isOpen(undecidedFeeds(each, decisionFor(each, input)))).map(closeAnyway),
+    json: {
+      months: months.map((facts) => monthJson(facts, 'preview')),
+      documents: documents.map(documentJson),
+      missing_feeds: missing.map(missingJson),
+      holds,
+      ...otherCurrenciesJson(others),
+    },
+    text: [
+      describeMonths(months, () => 'would close'),
+      describeDocuments(documents, context.width),
+      ...(documents.some(({ document }) => document === 'credit_note')
+        ? ['An amount below zero is credit: owed to the partner.']
+        : []),
+      ...describeOtherCurrencies(others),
+      ...describeHolds(holds),
+      ...missing.map((each) => describeMissing(each, decisionFor(each, input))),
+      'Preview only: nothing was written.',
+    ].join('\n\n'),
+  };
+}
+
+const describeDocuments = (documents: readonly DocumentRow[], width: number | undefined): string =>
+  table(
+    ['number', '~partner', 'month', '>rows', '>amount due'],
+    documents.map((row) => [
+      row.number,
+      row.partner_name,
+      row.month,
+      row.lines.reduce((count, line) => count + line.count, 0),
+      // A credit note is owed to the partner.
+      `${row.document === 'credit_note' ? '-' : ''}${money(row.amount_due, row.currency)}`,
+    ]),
+    width,
+  );
+
+/** Of the documents that the preview issued, those that would be held, also by a rule of the close, and the others. */
+function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
+  const { pending, held } = facts.deliveries;
+  const numbers = new Set(holds.map(({ number }) => number));
+  const count = documents.filter(({ month, number }) => month === facts.month && numbers.has(number)).length;
+  return { ...facts, deliveries: { ...facts.deliveries, pending: pending + held - count, held: count } };
+}
+
+const describeHolds = (holds: readonly ForeseenHold[]): string[] =>
+  holds.length === 0
+    ? []
+    : [
+        [
+          `${plural(holds.length, 'document')} would be held:`,
+          ...holds.flatMap(({ number, reason }) => wrapped(printable(`${number}: ${reason}`), 76, '  ')),
+        ].join('\n'),
+      ];
+
+const otherCurrenciesJson = (others: readonly OtherCurrency[]) =>
+  others.length === 0 ? {} : { other_currencies: others.map(otherCurrencyJson) };
+
+const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
+  others.length === 0
+    ? []
+    : [
+        [
+          "In a currency that is not the partner's own:",
+          ...others.flatMap((row) => wrapped(printable(describeOtherCurrency(row)), 76, '  ')),
+        ].join('\n'),
+      ];
+
+const missingJson = (feeds: Feeds) => ({
+  month: feeds.month,
+  partners: missingFeeds(feeds).map(({ partner_id, name }) => ({ partner_id, name })),
+  empty: feeds.empty,
+});
+
+function describeMissing(feeds: Feeds, decision: FeedDecision): string {
+  const { month } = feeds;
+  const missing = missingFeeds(feeds);
+  const { partners, empty } = undecidedFeeds(feeds, decision);
+  return [
+    missing.length > 0 && !feeds.empty
+      ? `${month} has no rows of ${plural(missing.length, 'partner')} that had rows in each of the last closed months:`
+      : `${month} has no rows of any partner.${missing.length > 0 ? ' Rows were expected of:' : ''}`,
+    ...missing.map(({ partner_id, name }) => `  ${partner_id}  ${name}`),
+    partners.length > 0 || empty
+      ? `It does not close by itself.`
+      : `It closes without ${feeds.empty ? 'rows' : 'them'}, as given.`,
+  ].join('\n');
+}
+
+/** A month of the contract's close report. Totals are those of the month's rows. */
+export function monthJson(
+  facts: MonthFacts,
+  status: 'closed' | 'preview',
+  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
+): Record<string, unknown> {
+  const seal = seals.get(facts.month);
+  const { totals, deliveries, ...counts } = facts;
+  return {
+    month: counts.month,
+    status,
+    invoices: counts.invoices,
+    credit_notes: counts.credit_notes,
+    statements: counts.statements,
+    entries: counts.entries,
+    late_entries: counts.late_entries,
+    partners_without_activity: counts.partners_without_activity,
+    totals: Object.fromEntries(
+      totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
+        const text = (amount: string) => Amount.of(amount, currency).toString();
+        return [
+          currency,
+          { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
+        ];
+      }),
+    ),
+    deliveries,
+    // A preview has none.
+    ...(seal !== undefined && { seal: seal.seal, ...(seal.signed_by !== null && { signed_by: seal.signed_by }) }),
+  };
+}
+
+function describeMonths(
+  months: readonly MonthFacts[],
+  verb: (facts: MonthFacts) => string,
+  seals: ReadonlyMap<Month, SignedSeal> = new Map(),
+): string {
+  if (months.length === 0) {
+    return 'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
+  }
+  return months.map((facts) => describeMonth(facts, verb(facts), seals.get(facts.month))).join('\n\n');
+}
+
+function describeMonth(facts: MonthFacts, verb: string, seal: SignedSeal | undefined): string {
+  const { sent, pending, held, failed, uncertain } = facts.deliveries;
+  const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
+    `  ${currency}`,
+    ...[spot_price, partner_cut, invoice_amount].map((each) => groupThousands(Amount.of(each, currency).toString())),
+  ]);
+  return [
+    `${facts.month} ${verb}`,
+    `  Documents   ${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')}, ` +
+      plural(facts.statements, 'statement'),
+    `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
+    `  Partners    ${facts.partners_without_activity} without activity`,
+    `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,
+    ...(seal === undefined ? [] : [`  Seal        ${seal.seal}`]),
+    ...(seal?.signed_by ? [`  Signed by   ${keyIdOf(seal.signed_by)}`] : []),
+    ...(totals.length > 0 ? [table(['  ', '>spotPrice', '>partnerCut', '>invoiceAmount'], totals)] : []),
+  ].join('\n');
+}

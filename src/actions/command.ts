@@ -1,0 +1,84 @@
+/** How an action is typed, of its fields and of what it says of its command. */
+import type { z } from 'zod';
+import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
+import { type Field, fieldsOf } from './fields.ts';
+
+/** What a command says otherwise than its fields. */
+export interface CommandWords {
+  /** The fields that are arguments: `{ number: '<number>' }`. */
+  readonly arguments?: Readonly<Record<string, string>>;
+  /** Options that are not called as their field: `{ numbers: '--invoice <number>' }`. */
+  readonly options?: Readonly<Record<string, string>>;
+}
+
+export interface ActionCommand extends CommandWords {
+  /** Where the words are not those of the action's name: `close` does `month.close`. */
+  readonly called?: string;
+  /** In the list of commands, and above its options. Default: the action's title. */
+  readonly summary?: string;
+  /** Below its options. */
+  readonly help?: string;
+  /** It takes --no-deliver. */
+  readonly deliver?: true;
+  /** It takes --dry-run, with this help. */
+  readonly dryRun?: string;
+  /** It runs without a user: as `cron`. */
+  readonly unattended?: true;
+}
+
+interface Typed {
+  readonly name: string;
+  readonly input: z.ZodObject;
+  readonly command?: ActionCommand | undefined;
+}
+
+/** `invoice void` */
+export const wordsOf = ({ name, command }: Typed): string =>
+  command?.called ?? name.replace('.', ' ').replaceAll('_', '-');
+
+const PLACEHOLDERS: Readonly<Partial<Record<Field['kind'], string>>> = {
+  ...{ amount: 'amount', date: 'YYYY-MM-DD', instant: 'time', month: 'month', file: 'file' },
+};
+
+/** `--reason <reason>`, `--partner <id>` */
+export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandWords = {}): string {
+  if (options[name] !== undefined) return options[name];
+  const what = inKebab(name);
+  if (kind === 'flag') return `--${what}`;
+  return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? what))}>`;
+}
+
+/** How a field is named to whoever typed it: `number` or `--invoice`. */
+export const namesOf =
+  ({ input, command = {} }: Pick<Typed, 'input' | 'command'>): NameOf =>
+  (name, value) => {
+    const field = fieldsOf(input).find((each) => each.name === name);
+    if (field === undefined) return asOption(name, value);
+    const argument = command.arguments?.[name]?.replaceAll(/[<[\].>]/g, '');
+    return argument ?? withValue(flagsOf(field, command).replace(/ .*/, ''), value);
+  };
+
+/** An input, or what is known of one. */
+export type KnownInput = Readonly<Record<string, string | number | true | readonly string[]>>;
+
+/** `reckoner dispute close INV-2026-000003 --reason REASON`: what must be given and is not known is in capitals. */
+export function commandText(action: Typed, known: KnownInput): string {
+  const places = action.command?.arguments ?? {};
+  const parts = fieldsOf(action.input).map((field) => {
+    const value = known[field.name];
+    const [option = '', placeholder = ''] = (places[field.name] ?? flagsOf(field, action.command)).split(' ');
+    if (value === undefined && !field.required) return { option: '', at: 1 };
+    if (field.kind === 'flag') return { option, at: 1 };
+    const isPlaced = places[field.name] !== undefined;
+    const values = value === undefined ? [inCapitals(isPlaced ? option : placeholder)] : [value].flat().map(quoted);
+    return { option: values.map((each) => (isPlaced ? each : `${option} ${each}`)).join(' '), at: isPlaced ? 0 : 1 };
+  });
+  const words = parts.toSorted((one, other) => one.at - other.at).map(({ option }) => option);
+  return ['reckoner', wordsOf(action), ...words.filter((word) => word !== '')].join(' ');
+}
+
+const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
+
+/** As a shell reads it as one word. */
+const quoted = (value: string | number | true): string =>
+  /^[\w@%+=:,./-]+$/.test(String(value)) ? String(value) : `"${String(value).replaceAll(/["$`\\]/g, '\\$&')}"`;

@@ -1,0 +1,32 @@
+/** What is in the files of an input: each is read once, aside, by whichever step of the action asks first. */
+import { type GivenFile, type Reader, readAllAside, readAside } from '../reading/aside.ts';
+import type { FileInput } from './fields.ts';
+
+const contents = new WeakMap<FileInput, Promise<unknown>>();
+
+/** `task`: what the reader takes beside the file. */
+export const contentOf = <Task extends GivenFile, Content>(
+  file: FileInput,
+  reader: Reader<Task, Content>,
+  task: Omit<Task, keyof GivenFile>,
+): Promise<Content> => contentBy(file, () => readAside(reader, { ...file, ...task } as unknown as Task));
+
+/** The same for the files of one input, which one process reads. */
+export function contentsOf<Content>(
+  files: readonly FileInput[],
+  reader: Reader<GivenFile, Content>,
+): Promise<Content[]> {
+  let reading: Promise<readonly Content[]> | undefined;
+  const contentAt = async (index: number) => {
+    reading ??= readAllAside(reader, files);
+    return (await reading)[index] as Content;
+  };
+  return Promise.all(files.map((file, index) => contentBy(file, () => contentAt(index))));
+}
+
+/** The same for a reader that asks the database first. */
+export function contentBy<Content>(file: FileInput, read: () => Promise<Content>): Promise<Content> {
+  const content = (contents.get(file) as Promise<Content> | undefined) ?? read();
+  contents.set(file, content);
+  return content;
+}

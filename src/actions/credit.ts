@@ -1,0 +1,142 @@
+/** Placing open credit on invoices (documents/place-credit.ts), and paying it out (payments/refund.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { applyCredit, type PlacedCredit, unapplyCredit } from '../documents/place-credit.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount, moneyText } from '../money.ts';
+import { enteredLater } from '../payments/context.ts';
+import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
+import { defineAction, type Report } from './action.ts';
+import { documentFacts, documentNumbered, followBalance, partnersOfDocuments } from './documents.ts';
+import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
+
+const CREDIT_NOTE = () => text('Credit note', 'The credit note whose open credit it is.');
+const INVOICE = () => text('Invoice', 'The invoice.');
+
+export const creditApply = defineAction({
+  name: 'credit.apply',
+  title: 'Apply open credit to an invoice',
+  command: {
+    summary: "Apply open credit to an open invoice of the partner, in the credit note's currency",
+    arguments: { creditNote: '<credit-note>' },
+    options: { number: '--invoice <number>' },
+  },
+  role: 'finance',
+  input: {
+    creditNote: CREDIT_NOTE(),
+    number: INVOICE(),
+    amount: amount('Amount', 'How much. Default: as much as possible.').optional(),
+    onLatestDate: onLatestDate(),
+  },
+  subject: ({ creditNote }) => creditNote,
+  partners: (tx, { creditNote, number }) => partnersOfDocuments(tx, [creditNote, number]),
+  perform: (tx, context, { onLatestDate, ...request }) => applyCredit(tx, { ...context, onLatestDate }, request),
+  async committed(context, { result }) {
+    failpoint('placement.committed');
+    await followBalance(context, result.number);
+  },
+  facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
+  amounts: (_seen, _input, placed) => [Amount.of(placed.amount, placed.currency)],
+  report: (tx, _context, { input: { creditNote, number }, result }) =>
+    reportPlaced(tx, result, `of ${creditNote} is applied to ${number}`),
+});
+
+export const creditUnapply = defineAction({
+  name: 'credit.unapply',
+  title: 'Take back the credit that is applied to an invoice',
+  command: {
+    arguments: { creditNote: '<credit-note>' },
+    options: { number: '--invoice <number>' },
+  },
+  role: 'finance',
+  input: { creditNote: CREDIT_NOTE(), number: INVOICE(), onLatestDate: onLatestDate() },
+  subject: ({ creditNote }) => creditNote,
+  partners: (tx, { creditNote, number }) => partnersOfDocuments(tx, [creditNote, number]),
+  perform: (tx, context, { onLatestDate, ...request }) => unapplyCredit(tx, { ...context, onLatestDate }, request),
+  async committed(context, { result }) {
+    failpoint('release.committed');
+    await followBalance(context, result.number);
+  },
+  facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
+  amounts: (_seen, _input, taken) => [Amount.of(taken.amount, taken.currency)],
+  report: (tx, _context, { input: { creditNote, number }, result }) =>
+    reportPlaced(tx, result, `of ${creditNote} is taken back from ${number}`),
+});
+
+/** With what is left to pay on the invoice, and open of the credit note. */
+async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string): Promise<Report> {
+  const invoice = await documentNumbered(tx, placed.number);
+  const note = await documentNumbered(tx, placed.credit_note);
+  const digits = (amount: string) => Amount.of(amount, placed.currency).toString();
+  return {
+    json: { ...placed, invoice_balance: digits(invoice.balance), open_credit: digits(note.balance) },
+    text:
+      `${moneyText(placed.amount, placed.currency)} ${what}.\n` +
+      `${moneyText(invoice.balance, placed.currency)} is left to pay on ${placed.number}, ` +
+      `and ${moneyText(note.balance, placed.currency)} of ${placed.credit_note} is open credit.`,
+  };
+}
+
+export const REFUND_METHODS = ['ach', 'wire', 'other'] as const;
+
+export const creditRefund = defineAction({
+  name: 'credit.refund',
+  command: { arguments: { number: '<credit-note>' } },
+  title: 'Record that open credit was paid out',
+  role: 'finance',
+  input: {
+    number: CREDIT_NOTE(),
+    amount: amount('Amount', 'How much. Default: all open credit.').optional(),
+    method: choice('Method', 'How it was paid out. Default: other.', REFUND_METHODS).optional(),
+    reference: text('Reference', "The bank's reference.").optional(),
+    on: date('On', 'The date of the refund. Default: today.').optional(),
+    again: flag('Again', 'Record it even if the same amount was refunded with that reference before.').optional(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { method = 'other', reference = '', ...request }) =>
+    refundCredit(tx, context, { ...request, method, reference }),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
+  report: (tx, _context, { result }) => reportRefund(tx, result, false),
+});
+
+export const creditRefundReturned = defineAction({
+  name: 'credit.refund_returned',
+  command: {
+    called: 'credit refund',
+    arguments: { number: '<credit-note>' },
+    options: { reason: '--returned <reason>' },
+  },
+  title: 'Record that a refund came back',
+  role: 'finance',
+  input: {
+    number: CREDIT_NOTE(),
+    reason: line('Reason', 'Why the latest refund came back. It is recorded.'),
+    amount: amount('Amount', 'The latest refund of this amount. Default: the latest.').optional(),
+    on: date('On', 'The date of the return. Default: today.').optional(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, request) => returnRefund(tx, context, request),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
+  report: (tx, _context, { result }) => reportRefund(tx, result, true),
+});
+
+async function reportRefund(tx: Transaction, refund: Refund, returned: boolean): Promise<Report> {
+  const { number } = refund;
+  const amount = Amount.of(refund.amount, refund.currency);
+  const { balance, currency } = await documentNumbered(tx, number);
+  const open = Amount.of(balance, currency);
+  const left = open.isZero() ? 'The credit is used up.' : `${open.forPeople()} of it is still open.`;
+  const later = enteredLater(refund.returned_on ?? refund.refunded_on, refund.entry_on);
+  return {
+    json: { ...refund, amount: amount.toString(), open_credit: open.toString(), returned },
+    text: [
+      returned
+        ? `The refund of ${amount.forPeople()} was returned: ${open.forPeople()} of ${number} is open.`
+        : `${amount.forPeople()} of ${number} was paid out to ${refund.partner_id}. ${left}`,
+      ...(later === undefined ? [] : [later]),
+    ].join('\n'),
+  };
+}

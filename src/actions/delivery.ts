@@ -1,0 +1,32 @@
+/** Sending again what was not sent (delivery/retry-emails.ts). */
+import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
+import { plural } from '../text.ts';
+import { defineAction, type Facts } from './action.ts';
+import { choice, instant } from './fields.ts';
+
+export const deliveryRetry = defineAction({
+  name: 'delivery.retry',
+  command: { called: 'deliver', options: { status: '--retry <status>' } },
+  title: 'Send again what was not sent',
+  role: 'finance',
+  input: {
+    status: choice('Status', 'Which e-mails are sent again.', RETRIED),
+    since: instant('Since', 'Only what was tried since this day or time.').optional(),
+  },
+  subject: ({ status }) => status,
+  partners: async () => 'all',
+  perform: (tx, context, request) => retryEmails(tx, context, request),
+  facts: async (_tx, { status }, retried): Promise<Facts> =>
+    retried === undefined
+      ? {}
+      : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
+  amounts: () => [],
+  /** They are queued: the next delivery sends them. */
+  report: async (_tx, _context, { input: { status }, result: { documents, others } }) => ({
+    json: { documents, others },
+    text:
+      documents + others === 0
+        ? `No ${status} e-mails to send again.`
+        : `Sending again what was ${status}: ${plural(documents, 'document')}, ${plural(others, 'other e-mail')}.`,
+  }),
+});

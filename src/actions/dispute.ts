@@ -1,0 +1,95 @@
+/** Opening and closing the dispute of an invoice (documents/disputes.ts). */
+
+import type { Transaction } from '../database/transaction.ts';
+import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { closeDispute, openDispute } from '../documents/disputes.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount, moneyText } from '../money.ts';
+import { toDo } from '../remedy.ts';
+import { printable } from '../text-table.ts';
+import { defineAction, type Facts } from './action.ts';
+import { amountsIn, partnersOfDocuments } from './documents.ts';
+import { amount, date, line, reason, text } from './fields.ts';
+
+const INVOICE = () => text('Invoice', 'The invoice.');
+
+export const disputeOpen = defineAction({
+  name: 'dispute.open',
+  title: 'Record that a partner disputes an invoice',
+  command: {
+    summary: 'Record that the partner disputes an invoice; what is disputed is not dunned',
+    arguments: { number: '<number>' },
+  },
+  role: 'finance',
+  input: {
+    number: INVOICE(),
+    reason: reason(),
+    amount: amount('Amount', 'What is disputed. Default: all that is open.').optional(),
+    owner: line('Owner', 'Who works on it.', { value: 'name' }).optional(),
+    promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  async perform(tx, context, request) {
+    await openDispute(tx, context, request);
+    const [opened] = await readOpenDisputes(tx, { number: request.number });
+    return opened as OpenDispute;
+  },
+  committed: () => failpoint('dispute.committed'),
+  facts: (tx, { number }) => disputeFacts(tx, number),
+  amounts: ({ after }, { number }) => amountsIn(after, [number], 'disputed'),
+  report: async (_tx, _context, { input: { number }, result: opened }) => ({
+    json: disputeJson(opened),
+    text: `${number} is in dispute: ${disputeText(opened)}.`,
+    remedies: [toDo('Close it', 'dispute.close', { number })],
+  }),
+});
+
+export const disputeClose = defineAction({
+  name: 'dispute.close',
+  title: 'End the dispute of an invoice',
+  command: {
+    summary: 'End the dispute of an invoice; what is still open is dunned again',
+    arguments: { number: '<number>' },
+  },
+  role: 'finance',
+  input: { number: INVOICE(), reason: line('Reason', 'How it ended. It is recorded.') },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, request) => closeDispute(tx, context, request),
+  committed: () => failpoint('dispute_closing.committed'),
+  facts: (tx, { number }) => disputeFacts(tx, number),
+  amounts: ({ before }, { number }) => amountsIn(before, [number], 'disputed'),
+  report: async (_tx, _context, { input: { number, reason } }) => ({
+    json: { number, dispute: null, reason },
+    text: `The dispute of ${number} is closed: ${printable(reason)}.`,
+  }),
+});
+
+async function disputeFacts(tx: Transaction, number: string): Promise<Facts> {
+  const [open] = await readOpenDisputes(tx, { number });
+  if (open === undefined) return { [number]: { disputed: null } };
+  const { owner, promised_on, reason } = open;
+  return { [number]: { disputed: Amount.of(open.amount, open.currency), reason, owner, 'promised on': promised_on } };
+}
+
+export const disputeJson = (dispute: OpenDispute) => ({
+  ...dispute,
+  balance: Amount.of(dispute.balance, dispute.currency).toString(),
+  amount: Amount.of(dispute.amount, dispute.currency).toString(),
+});
+
+/** `120.00 USD since 2026-09-03, wrong count; owner Ada; promised for 2026-09-20`. */
+export const disputeText = ({
+  amount: disputed,
+  currency,
+  disputed_on,
+  reason,
+  owner,
+  promised_on,
+}: OpenDispute): string =>
+  [
+    `${moneyText(disputed, currency)} since ${disputed_on}, ${printable(reason)}`,
+    ...(owner === '' ? [] : [`owner ${printable(owner)}`]),
+    ...(promised_on === null ? [] : [`promised for ${promised_on}`]),
+  ].join('; ');

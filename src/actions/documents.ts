@@ -1,0 +1,93 @@
+/** What the actions on documents share: which partners they touch, what a preview compares, delivery and the payment link. */
+import type { Transaction } from '../database/transaction.ts';
+import { readIdsOf } from '../delivery/queries.ts';
+import { type DocumentJson, documentJson } from '../documents/document.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { documentUnknown } from '../documents/unknown.ts';
+import { Amount } from '../money.ts';
+import { NOBODY } from '../people/roles.ts';
+import type { ActionContext, AfterContext, Facts } from './action.ts';
+
+export async function documentNumbered(
+  tx: Transaction,
+  number: string,
+  filter: Pick<DocumentFilter, 'withLogos'> = {},
+): Promise<DocumentRow> {
+  const [row] = await readDocuments(tx, { ...filter, number });
+  if (row === undefined) throw await documentUnknown(tx, number);
+  return row;
+}
+
+const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
+  numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+
+/** Nobody's where a document is unknown: the action refuses it. */
+export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
+  const found = await documentsNumbered(tx, numbers);
+  const known = new Set(found.map(({ number }) => number));
+  const partners = found.map(({ partner_id }) => partner_id);
+  return [...new Set([...partners, ...numbers.filter((each) => !known.has(each)).map(() => NOBODY)])];
+}
+
+export async function documentFacts(tx: Transaction, numbers: readonly string[]): Promise<Facts> {
+  return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
+}
+
+/** Without the number of its replacement and the reason of its e-mail: a later preview of the same would have others. */
+export function factsOf(row: DocumentRow): Facts[string] {
+  const of = (text: string) => Amount.of(text, row.currency);
+  return {
+    status: row.status,
+    'due on': row.due_on,
+    amount: of(row.gross),
+    ...(row.taxes.length === 0 ? {} : { 'before tax': of(row.invoice_amount) }),
+    'amount due': of(row.amount_due),
+    credited: of(row.credited),
+    'written off': of(row.written_off),
+    paid: of(row.amount_paid),
+    balance: of(row.balance),
+    'on hold': row.held_at === null ? 'no' : 'yes',
+    'e-mail': row.email_status,
+  };
+}
+
+/**
+ * The sums of fields over some things, one for each currency. What is below zero counts as its size: money that leaves
+ * beside money that comes must not keep an amount under its threshold.
+ */
+export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
+  const sums = new Map<string, Amount>();
+  for (const value of things.flatMap((thing) => fields.map((field) => facts[thing]?.[field]))) {
+    if (!(value instanceof Amount)) continue;
+    const size = value.isNegative() ? value.negated() : value;
+    sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);
+  }
+  return [...sums.values()];
+}
+
+/** Delivers the documents of these numbers and no other. Rendering and mail take a quarter of a second to load. */
+export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]): Promise<void> {
+  const { deliverNumbers } = await import('../month-end/month-end.ts');
+  await deliverNumbers(context, reporter, numbers);
+}
+
+/** Syncs the payment link, which must not collect more than the current balance. */
+export async function followBalance({ environment, settings, database }: ActionContext, number: string): Promise<void> {
+  const { linkProvider } = await import('../delivery/link.ts');
+  const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
+  const ids = await database.reading((tx) => readIdsOf(tx, [number]));
+  await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
+}
+
+/** Whether the e-mail of the document has not been sent. */
+export function isUnsent(document: DocumentRow): boolean {
+  const email: DocumentJson['email'] = documentJson(document).email;
+  return email !== null && email.status !== 'sent';
+}
+
+export function emailText(row: DocumentRow): string {
+  const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
+  if (status === null) return 'none';
+  if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
+  return reason === null ? status : `${status}: ${reason}`;
+}

@@ -1,0 +1,88 @@
+/** Sending an e-mail again (delivery/resend.ts, mail/resend.ts), and deciding not to (mail/dismiss.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { resendDocument } from '../delivery/resend.ts';
+import { failpoint } from '../failpoint.ts';
+import { dismissEmail } from '../mail/dismiss.ts';
+import { type ListedEmail, nameOf, readEmail, remediesOf } from '../mail/log.ts';
+import { resendEmail } from '../mail/resend.ts';
+import { defineAction, type Facts, type Partners } from './action.ts';
+import { deliver } from './documents.ts';
+import { reason, text, whole } from './fields.ts';
+import { commandOf } from './remedies.ts';
+
+const EMAIL = () => whole('E-mail', 'The number of the e-mail, from the list of e-mails.');
+
+export const emailResend = defineAction({
+  name: 'email.resend',
+  title: 'Send an e-mail again',
+  command: {
+    summary: 'Send an e-mail again, as a new one with a Message-ID of its own',
+    arguments: { emailId: '<email>' },
+    deliver: true,
+  },
+  role: 'finance',
+  input: {
+    emailId: EMAIL(),
+    to: text('To', 'Send to this address instead of the usual one.', { value: 'address' }).optional(),
+  },
+  subject: ({ emailId }) => String(emailId),
+  partners: (tx, { emailId }) => partnersOfEmail(tx, emailId),
+  async perform(tx, context, { emailId, to }) {
+    const { document: number } = await readEmail(tx, emailId);
+    if (number === null) return readEmail(tx, (await resendEmail(tx, context, { emailId, to })).email_id);
+    return readEmail(tx, await resendDocument(tx, context, { number, to }));
+  },
+  committed: () => failpoint('resend.committed'),
+  async after(context, { result: queued }) {
+    if (queued.document !== null) return deliver(context, [queued.document]);
+    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    const { reporter, ...own } = context;
+    await sendTheseEmails(own, reporter, [queued.email_id]);
+  },
+  facts: async (_tx, _input, queued): Promise<Facts> =>
+    queued === undefined ? {} : { 'a new e-mail': { about: nameOf(queued), status: queued.status } },
+  amounts: () => [],
+  async report(tx, _context, { result: queued, delivered }) {
+    const email = await readEmail(tx, queued.email_id);
+    return {
+      json: await emailJson(email),
+      text: `E-mail ${email.email_id}, ${nameOf(email)}: ${email.status}`,
+      attention: delivered && email.unfinished,
+    };
+  },
+});
+
+export const emailDismiss = defineAction({
+  name: 'email.dismiss',
+  title: 'Decide not to send an e-mail again',
+  command: {
+    summary: 'Decide not to send an e-mail again: it needs no attention any more',
+    arguments: { emailId: '<email>' },
+  },
+  role: 'finance',
+  input: { emailId: EMAIL(), reason: reason() },
+  subject: ({ emailId }) => String(emailId),
+  partners: (tx, { emailId }) => partnersOfEmail(tx, emailId),
+  perform: (tx, context, request) => dismissEmail(tx, context, request),
+  async facts(tx, { emailId }) {
+    const email = await readEmail(tx, emailId);
+    return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
+  },
+  amounts: () => [],
+  async report(tx, _context, { input: { emailId, reason } }) {
+    const email = await readEmail(tx, emailId);
+    return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
+  },
+});
+
+/** What goes to finance or the auditor is for those who see every partner. */
+async function partnersOfEmail(tx: Transaction, emailId: number): Promise<Partners> {
+  const { partner_id } = await readEmail(tx, emailId);
+  return partner_id === null ? 'all' : [partner_id];
+}
+
+export const emailJson = async ({ email_id: number, ...email }: ListedEmail): Promise<Record<string, unknown>> => ({
+  number,
+  ...email,
+  remedies: email.unfinished ? await Promise.all(remediesOf({ email_id: number, ...email }).map(commandOf)) : [],
+});

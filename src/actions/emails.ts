@@ -1,0 +1,61 @@
+/** Sending the e-mails that carry no document after an action, and telling what became of them. */
+import type { OtherEmailKind } from '../mail/email.ts';
+import type { EmailResult } from '../mail/outbox.ts';
+import type { AfterContext } from './action.ts';
+
+/** Queues and sends every e-mail that is due. Rendering and mail take a quarter of a second to load. */
+export const sendDue = ({ reporter, ...context }: AfterContext): Promise<EmailResult[]> =>
+  collected(reporter.onEmail, async (onEmail) => {
+    const { sendEmails } = await import('../month-end/month-end.ts');
+    await sendEmails(context, { onEmail });
+  });
+
+/** Sends these e-mails and no other. */
+export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]): Promise<EmailResult[]> =>
+  collected(reporter.onEmail, async (onEmail) => {
+    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    await sendTheseEmails(context, { onEmail }, ids);
+  });
+
+type OnEmail = (result: EmailResult) => void;
+
+async function collected(
+  heard: OnEmail | undefined,
+  send: (onEmail: OnEmail) => Promise<void>,
+): Promise<EmailResult[]> {
+  const results: EmailResult[] = [];
+  await send((result) => {
+    results.push(result);
+    heard?.(result);
+  });
+  return results;
+}
+
+/** Whether it needs attention. What is deferred goes out with the next delivery. */
+export const needsAttention = ({ status }: Pick<EmailResult, 'status'>): boolean =>
+  ['held', 'failed', 'uncertain'].includes(status);
+
+const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string]>> = {
+  reminder: ['reminder', 'reminders'],
+  account_statement: ['account statement', 'account statements'],
+  close_report: ['close report', 'close reports'],
+  instructions_changed: ['alarm of changed bank details', 'alarms of changed bank details'],
+  missing_feeds: ['notice of missing feeds', 'notices of missing feeds'],
+  seal: ['seal', 'seals'],
+  books_seal: ['seal of the books', 'seals of the books'],
+  checkpoint: ['checkpoint', 'checkpoints'],
+  status: ['status', 'statuses'],
+  payment_receipt: ['receipt', 'receipts'],
+  refund_notice: ['refund notice', 'refund notices'],
+  approval_request: ['request for approval', 'requests for approval'],
+  approval_decision: ['decision on a request', 'decisions on requests'],
+};
+
+/** `2 reminders, 1 notice of missing feeds`: e-mails that carry no document, by kind. */
+export function countKinds(results: readonly EmailResult[]): string {
+  const counts = Object.entries(KINDS).map(([kind, [one, many]]) => {
+    const count = results.filter(({ email }) => email.kind === kind).length;
+    return count === 0 ? '' : `${count} ${count === 1 ? one : many}`;
+  });
+  return counts.filter((each) => each !== '').join(', ');
+}

@@ -1,0 +1,244 @@
+/**
+ * The fields of an action's input, and the filters of a list. Each says what it is called and of which kind it is, so that a
+ * form and the options of a command can be made of it.
+ *
+ * A schema refuses what cannot be read, such as a date that is none. Whether a document exists or an amount fits is for
+ * the function that acts to say, so that every caller is refused in the same words.
+ */
+import { DateTime } from 'luxon';
+import { z } from 'zod';
+import { fieldProblems } from '../config/validation.ts';
+import { refuse } from '../errors/refusals.ts';
+import { asOption, fieldName, type NameOf } from '../field-names.ts';
+import { isDate, isMonth, type Month } from '../month.ts';
+
+export type FieldKind =
+  | 'text'
+  | 'search'
+  | 'date'
+  | 'instant'
+  | 'month'
+  | 'amount'
+  | 'whole'
+  | 'choice'
+  | 'flag'
+  | 'file';
+
+interface Words {
+  /** Of the form, such as `Reason`. */
+  readonly label: string;
+  /** What goes in, in a sentence or two: forms show it, and `--help`. */
+  readonly help: string;
+  /** What a form has room for besides. */
+  readonly more?: string | undefined;
+  /** What stands for its value in a command: `--partner <id>`. Default: its kind, or its name. */
+  readonly value?: string | undefined;
+}
+
+/** What few fields need. */
+type Rare = Pick<Words, 'more' | 'value'>;
+
+interface Description extends Words {
+  readonly kind: FieldKind;
+  /** Of a choice. */
+  readonly choices?: readonly string[];
+}
+
+export interface Field extends Description {
+  /** Its key in the input. */
+  readonly name: string;
+  readonly required: boolean;
+  /** Takes several values. */
+  readonly several: boolean;
+}
+
+const DESCRIPTIONS = z.registry<Description>();
+
+type Describes = <Schema extends z.ZodType>(
+  kind: FieldKind,
+  schema: Schema,
+  words: Words,
+  more?: Partial<Description>,
+) => Schema;
+const described: Describes = (kind, schema, words, more = {}) => {
+  DESCRIPTIONS.add(schema, { kind, ...words, ...more });
+  return schema;
+};
+
+/** Any text: numbers of documents, ids, addresses. Whoever acts on it checks it. */
+export const text = (label: string, help: string, rare: Rare = {}) =>
+  described('text', z.string(), { label, help, ...rare });
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** Text that is stored for good: one line, not empty. */
+export const LINE = z
+  .string()
+  .trim()
+  .refine(
+    (line) => line !== '' && line.length <= 500 && !CONTROL.test(line),
+    'must be one line of 1 to 500 characters',
+  );
+export const line = (label: string, help: string, rare: Rare = {}) =>
+  described('text', LINE.clone(), { label, help, ...rare });
+
+export const DATE = z.string().refine(isDate, 'is not a date such as 2026-10-31');
+export const date = (label: string, help: string) => described('date', DATE.clone(), { label, help });
+
+/** An instant with its zone, or a day, which begins in UTC; read as an ISO instant in UTC. */
+export const INSTANT = z.string().transform((value, context) => {
+  const instant = DateTime.fromISO(value, { zone: 'utc' });
+  const said = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d))?$/.test(value);
+  if (said && instant.isValid) return instant.toISO();
+  const message = 'is neither a day such as 2026-11-01 nor a time such as 2026-11-01T06:00:00Z';
+  context.issues.push({ code: 'custom', message, input: value });
+  return z.NEVER;
+});
+export const instant = (label: string, help: string) => described('instant', INSTANT.clone(), { label, help });
+
+export const MONTH = z.custom<Month>(
+  (value) => typeof value === 'string' && isMonth(value),
+  'is not a month such as 2026-10',
+);
+export const month = (label: string, help: string) => described('month', MONTH.clone(), { label, help });
+
+/** Major units. Its currency, and so its digits, are known where it is used. */
+export const amount = (label: string, help: string, rare: Rare = {}) =>
+  described('amount', z.string(), { label, help, ...rare });
+
+/** An amount to search for, which has no currency: `1250.00` of `1,250.00`. */
+export const SOUGHT_AMOUNT = z
+  .string()
+  .trim()
+  .regex(/^(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,6})?$/, 'is not an amount such as 1,250.00')
+  .transform((value) => value.replaceAll(',', ''));
+export const soughtAmount = (label: string, help: string) =>
+  described('amount', SOUGHT_AMOUNT.clone(), { label, help });
+
+/** Words to search for; PostgreSQL's texts have no NUL. */
+export const SOUGHT_TEXT = z.string().transform((value) => value.replaceAll('\0', '').trim().slice(0, 200));
+export const soughtText = (label: string, help: string) => described('search', SOUGHT_TEXT.clone(), { label, help });
+
+/** A number that counts, or that the database assigned. */
+export function whole(label: string, help: string, { least = 1, most = MOST, ...rare }: Bounds & Rare = {}) {
+  const reason = most === MOST ? 'is not a number such as 12' : `is not a whole number from ${least} to ${most}`;
+  return described('whole', z.int(reason).min(least, reason).max(most, reason), { label, help, ...rare });
+}
+interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+const MOST = 999_999_999_999_999;
+
+export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
+  described('choice', z.enum(choices, `must be one of ${choices.join(', ')}`), { label, help }, { choices });
+
+export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
+
+/** A file as it was given. As JSON its bytes are base64, so an input can be stored and read again. */
+export const FILE = z.strictObject({
+  name: z.string(),
+  bytes: z.union([
+    z.instanceof(Uint8Array).transform((bytes): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))),
+    z.base64().transform((text): Buffer => Buffer.from(text, 'base64')),
+  ]),
+});
+export const file = (label: string, help: string) => described('file', FILE.clone(), { label, help });
+export type FileInput = z.output<typeof FILE>;
+
+/** An input as JSON, which `readInput` reads again. */
+export const inputJson = (input: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(input, function (this: Record<string, unknown>, key, value: unknown) {
+      const given = this[key];
+      return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
+    }),
+  );
+
+/** Several of a field, at least one. */
+export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
+
+// Fields that several actions have.
+export const reason = () => line('Reason', 'Why. It is recorded.');
+export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
+export const onLatestDate = () =>
+  flag(
+    'Date as the latest document',
+    'Date it as the latest document, if a clock that ran ahead dated that one.',
+  ).optional();
+
+/** Reads what was given for fields. Refusal: argument_invalid. */
+export function readFields<Value>(fields: z.ZodType<Value>, given: unknown, nameOf: NameOf = asOption): Value {
+  const read = fields.safeParse(given);
+  if (read.success) return read.data;
+  const [{ path, reason } = { path: '', reason: '' }] = fieldProblems(read.error);
+  // `paymentIds.1` is the second of several.
+  const [field = '', at = ''] = path.split('.');
+  const value = (given as Record<string, unknown> | null)?.[field];
+  const wrong = Array.isArray(value) ? value[Number(at)] : value;
+  const refusal = refuse('argument_invalid', { argument: fieldName(field), value: String(wrong ?? ''), reason });
+  throw refusal.named(nameOf);
+}
+
+/** The fields of an input in their order. Throws for a field that is not described: that is a bug. */
+export function fieldsOf(input: z.ZodObject): Field[] {
+  return Object.entries(input.shape).map(([name, schema]) => {
+    let inner: z.core.$ZodType = schema;
+    let required = true;
+    let many = false;
+    while (!DESCRIPTIONS.has(inner)) {
+      if (inner instanceof z.ZodOptional) required = false;
+      else if (inner instanceof z.ZodArray) many = true;
+      else throw new Error(`the field ${name} is not described`);
+      inner = inner instanceof z.ZodArray ? inner.element : (inner as z.ZodOptional).unwrap();
+    }
+    return { name, required, several: many, ...(DESCRIPTIONS.get(inner) as Description) };
+  });
+}
+
+/** What was given, a line for each field: `To: billing@partner.example`. Of a file its name. */
+export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
+  fieldsOf(fields).flatMap(({ name, label, kind }) => {
+    const value = (input as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined || value === false) return [];
+    const texts = [value].flat().map((each) => (kind === 'file' ? (each as FileInput).name : String(each)));
+    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
+  });
+
+/** A file as one value of a form, which a page can carry to the next. */
+export const fileText = (name: string, bytes: Uint8Array): string =>
+  `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
+
+/** The file of such a value; undefined for other text. */
+export function fileOfText(text: string): { name: string; bytes: Buffer } | undefined {
+  const comma = text.indexOf(',');
+  if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
+  try {
+    return { name: decodeURIComponent(text.slice(0, comma)), bytes: Buffer.from(text.slice(comma + 1), 'base64') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value as it was typed, as the field of its kind takes it. What cannot be read stays text, which the field refuses. */
+export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+  whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
+  file: (value) => fileOfText(value) ?? value,
+};
+
+/** A form's values as an input: what is empty is left out; flags, numbers and files are read. */
+export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
+  const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
+    const values = form
+      .getAll(name)
+      .map((value) => value.trim())
+      .filter((value) => value !== '');
+    // What a form sends for a tick is `yes`; a value that says otherwise is refused by the schema.
+    if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
+    const read = values.map(READ[kind] ?? ((value) => value));
+    // Of two files the one chosen last counts: it replaces the one that was kept.
+    return [name, values.length === 0 ? undefined : many ? read : kind === 'file' ? read.at(-1) : read[0]];
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,117 @@
+/** Exporting a month's journal for the general ledger (general-ledger/export.ts). */
+
+import { createHash } from 'node:crypto';
+import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
+import { GL_FORMATS } from '../general-ledger/accounts.ts';
+import { exportGl, type GlExported } from '../general-ledger/export.ts';
+import { externalId } from '../general-ledger/files.ts';
+import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
+import { readParts } from '../general-ledger/queries.ts';
+import { groupThousands } from '../money.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+import { defineAction } from './action.ts';
+import { choice, flag, month } from './fields.ts';
+
+export const glExport = defineAction({
+  name: 'gl.export',
+  command: { called: 'export gl' },
+  title: 'Export a month for the general ledger',
+  role: 'finance',
+  input: {
+    month: month('Month', 'A month whose books are closed.'),
+    format: choice('Format', 'The program that imports it.', GL_FORMATS),
+    preliminary: flag(
+      'Preliminary',
+      'Export a month whose books are open. What changes is another part later.',
+    ).optional(),
+    reclassify: flag('Reclassify', 'Move what was exported to the accounts that accounts.json names now.').optional(),
+  },
+  subject: ({ month }) => month,
+  partners: async () => 'all',
+  perform: (tx, context, input) => exportGl(tx, context, input),
+  committed: () => failpoint('gl.committed'),
+  async facts(tx, { month, format }) {
+    const last = (await readParts(tx, { month, format })).at(-1);
+    return last === undefined
+      ? {}
+      : { [`the journal of ${month} for ${format}`]: { part: String(last.part), kind: last.kind, seal: last.seal } };
+  },
+  amounts: (_seen, _input, { recorded, lines }) => (recorded ? summarise(lines).map(({ total }) => total) : []),
+  async report(_tx, { width }, { input: { month, format }, result }) {
+    const { part, recorded, files, lines, movable } = result;
+    const journals = summarise(lines);
+    return {
+      json: {
+        ...{ month, format, recorded, part: part?.part ?? null, kind: part?.kind ?? null },
+        ...{
+          books_closed: part?.books_closed ?? null,
+          seal: part?.seal ?? null,
+          recorded_at: part?.recorded_at ?? null,
+        },
+        journals: journals.map((journal) => ({
+          external_id: part === undefined ? null : externalId({ ...part }, journal.currency),
+          currency: journal.currency,
+          debit: journal.total.toString(),
+          credit: journal.total.toString(),
+          lines: journal.lines.length,
+        })),
+        files: files.map(({ name, content }) => ({ name, sha256: sha256Of(content), bytes: content.length })),
+        // Our accounts that accounts.json would now send elsewhere.
+        movable: [...new Set(movable.map(({ account }) => account))],
+      },
+      text: [
+        titleOf(month, format, result),
+        ...journals.map((journal) =>
+          describe(journal, part === undefined ? '' : externalId(part, journal.currency), width),
+        ),
+        ...describeMovable(result),
+      ].join('\n\n'),
+      attention: recorded ? false : movable.length > 0,
+    };
+  },
+});
+
+const sha256Of = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+
+function titleOf(month: string, format: string, { part, recorded, lines }: GlExported): string {
+  if (part === undefined) return `Nothing was posted in ${month}, so there is nothing to export.`;
+  const of = `${month} for ${format}`;
+  if (!recorded) {
+    return `Nothing was posted since part ${part.part} of ${of} was exported on ${part.recorded_at.slice(0, 10)}: its files are as they were.`;
+  }
+  const books = part.books_closed ? 'The books are closed.' : 'The books are OPEN: what changes is another part later.';
+  const what = {
+    journal: `Part 1 of ${of}: the journal of the month, ${plural(lines.length, 'account')} of ours.`,
+    difference: `Part ${part.part} of ${of}: what was posted since part ${part.part - 1}. Import it beside the parts before.`,
+    reclassification: `Part ${part.part} of ${of}: moves what was exported to other accounts. Import it beside the parts before.`,
+  };
+  return `${what[part.kind]}\n${books}`;
+}
+
+function describe({ currency, lines, total }: CurrencyJournal, id: string, width: number | undefined): string {
+  return table(
+    [`~${id}`, '~name', '~ours', '>debit', '>credit', ''],
+    [
+      ...lines.map(({ to_account, name, memo, amount }) => [
+        ...[to_account, name, memo],
+        amount.isNegative() ? '' : groupThousands(amount.toString()),
+        amount.isNegative() ? groupThousands(amount.negated().toString()) : '',
+        currency,
+      ]),
+      ['total', '', '', groupThousands(total.toString()), groupThousands(total.toString()), currency],
+    ],
+    width,
+  );
+}
+
+function describeMovable({ movable }: GlExported): string[] {
+  const accounts = [...new Set(movable.map(({ account }) => account))];
+  if (accounts.length === 0) return [];
+  return [
+    `accounts.json has changed: it would now send ${accounts.slice(0, 5).join(', ')}` +
+      `${accounts.length > 5 ? ` and ${accounts.length - 5} more` : ''} elsewhere. What was exported stays where it went; ` +
+      `to move it, export with ${fieldName('reclassify')}.`,
+  ];
+}

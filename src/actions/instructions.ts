@@ -1,0 +1,32 @@
+/** Putting our bank details in force, so that documents print them (documents/instructions.ts). */
+import { adoptInstructions, readInstructionsInForce } from '../documents/instructions.ts';
+import { changeCells, fieldsOf } from '../people/field-changes.ts';
+import { table } from '../text-table.ts';
+import { defineAction, type Facts } from './action.ts';
+
+export const instructionsAdopt = defineAction({
+  name: 'instructions.adopt',
+  title: 'Put the bank details of settings.json in force',
+  command: {
+    dryRun: 'show them beside those in force, and write nothing',
+    help: `Only with a rule for instructions.adopt in settings.json (approvals) is this
+needed: documents then print the bank details that were adopted last, whatever
+settings.json says meanwhile. Without one they print those of settings.json.`,
+  },
+  role: 'administrator',
+  input: {},
+  subject: () => 'settings.json',
+  partners: async () => 'all',
+  perform: (tx, context) => adoptInstructions(tx, context),
+  async facts(tx): Promise<Facts> {
+    const fields = fieldsOf((await readInstructionsInForce(tx)) ?? {});
+    return { 'bank details': Object.fromEntries([...fields].map(([field, value]) => [field, String(value)])) };
+  },
+  amounts: () => [],
+  report: async (_tx, { width }, { result: changes, preview }) => ({
+    json: { changes },
+    text:
+      `${preview ? 'Documents would print' : 'Documents print from now on'} the bank details of settings.json:\n\n` +
+      table(['field', 'in force until now', 'settings.json'], changes.map(changeCells), width),
+  }),
+});

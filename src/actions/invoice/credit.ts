@@ -1,0 +1,75 @@
+/** Issuing a credit note against an invoice (documents/credit.ts). */
+import { creditInvoice } from '../../documents/credit.ts';
+import { documentJson } from '../../documents/document.ts';
+import type { DocumentRow } from '../../documents/queries.ts';
+import { failpoint } from '../../failpoint.ts';
+import { isZero, moneyText } from '../../money.ts';
+import { wrapped } from '../../text-table.ts';
+import { defineAction } from '../action.ts';
+import {
+  amountsIn,
+  deliver,
+  documentFacts,
+  documentNumbered,
+  emailText,
+  factsOf,
+  followBalance,
+  isUnsent,
+  partnersOfDocuments,
+} from '../documents.ts';
+import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
+
+/** Its number is given when it is issued. */
+const NOTE = 'the credit note';
+
+export const invoiceCredit = defineAction({
+  name: 'invoice.credit',
+  title: 'Credit an invoice',
+  command: { summary: 'Issue a credit note against an invoice', arguments: { number: '<number>' }, deliver: true },
+  role: 'finance',
+  input: {
+    number: documentNumber(),
+    amount: amount('Amount', "The amount, in the invoice's currency.", {
+      more: 'On an invoice with tax: before tax, which is added.',
+    }),
+    reason: reason(),
+    again: flag('Again', 'Issue it even if a credit with the same amount and reason exists.').optional(),
+    onLatestDate: onLatestDate(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { onLatestDate, ...request }) => creditInvoice(tx, { ...context, onLatestDate }, request),
+  async committed(context, { input }) {
+    failpoint('credit.committed');
+    await followBalance(context, input.number);
+  },
+  after: (context, { result: note }) => deliver(context, [note]),
+  facts: async (tx, { number }, note) => ({
+    ...(await documentFacts(tx, [number])),
+    ...(note === undefined ? {} : { [NOTE]: factsOf(await documentNumbered(tx, note)) }),
+  }),
+  amounts: ({ after }) => amountsIn(after, [NOTE], 'amount'),
+  async report(tx, _context, { input: { number }, result: note, delivered }) {
+    const issued = await documentNumbered(tx, note);
+    const invoice = await documentNumbered(tx, number);
+    return {
+      json: documentJson(issued),
+      text: [
+        `${note} credits ${moneyText(issued.gross, issued.currency)} on ${number}.`,
+        ...wrapped(whereItWent(issued, invoice), 80, '  '),
+        ...wrapped(`E-mail: ${emailText(issued)}`, 80, '  '),
+      ].join('\n'),
+      attention: delivered && isUnsent(issued),
+    };
+  },
+});
+
+/** What a credit note did to its invoice, and what is left of it. */
+function whereItWent(note: DocumentRow, invoice: DocumentRow): string {
+  const [applied, left, open] = [note.credited, invoice.balance, note.balance].map((each) =>
+    moneyText(each, note.currency),
+  );
+  if (isZero(note.credited)) return `Nothing is left to pay on ${invoice.number}, so the full ${open} is open credit.`;
+  const standing = `${applied} is applied to ${invoice.number}, which leaves ${left} to pay`;
+  return isZero(note.balance) ? `${standing}.` : `${standing}; ${open} is open credit.`;
+}

@@ -1,0 +1,65 @@
+/** Putting a document on hold, and releasing it (documents/hold.ts). */
+
+import { documentJson } from '../../documents/document.ts';
+import { holdDocument, releaseDocument } from '../../documents/hold.ts';
+import { toDo } from '../../remedy.ts';
+import { defineAction } from '../action.ts';
+import {
+  amountsIn,
+  deliver,
+  documentFacts,
+  documentNumbered,
+  emailText,
+  isUnsent,
+  partnersOfDocuments,
+} from '../documents.ts';
+import { documentNumber, text } from '../fields.ts';
+
+export const invoiceHold = defineAction({
+  name: 'invoice.hold',
+  title: 'Put a document on hold',
+  command: {
+    summary: 'Stop e-mails and reminders for a document until it is released',
+    arguments: { number: '<number>' },
+  },
+  role: 'finance',
+  input: {
+    number: documentNumber(),
+    reason: text('Reason', 'Why. It is recorded.', { more: 'The e-mail log names it.' }).optional(),
+  },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: () => [],
+  async report(tx, _context, { input: { number } }) {
+    const document = await documentNumbered(tx, number);
+    return {
+      json: documentJson(document),
+      text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
+      remedies: [toDo('Release it', 'invoice.release', { number })],
+    };
+  },
+});
+
+export const invoiceRelease = defineAction({
+  name: 'invoice.release',
+  title: 'Release a document from hold',
+  command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, deliver: true },
+  role: 'finance',
+  input: { number: documentNumber() },
+  subject: ({ number }) => number,
+  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  perform: (tx, context, { number }) => releaseDocument(tx, context, number),
+  after: (context, { input }) => deliver(context, [input.number]),
+  facts: (tx, { number }) => documentFacts(tx, [number]),
+  amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
+  async report(tx, _context, { input: { number }, delivered }) {
+    const document = await documentNumbered(tx, number);
+    return {
+      json: documentJson(document),
+      text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
+      attention: delivered && isUnsent(document),
+    };
+  },
+});

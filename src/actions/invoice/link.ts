@@ -1,0 +1,64 @@
+/** Replacing the link of an invoice's payment page, and taking it back (delivery/change-link.ts). */
+
+import type { Transaction } from '../../database/transaction.ts';
+import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
+import { documentJson } from '../../documents/document.ts';
+import { readDocuments } from '../../documents/queries.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { fieldName } from '../../field-names.ts';
+import { type Remedy, toDo } from '../../remedy.ts';
+import { wrapped } from '../../text-table.ts';
+import { defineAction, type Facts } from '../action.ts';
+import { documentNumbered, partnersOfDocuments } from '../documents.ts';
+import { documentNumber, text } from '../fields.ts';
+
+/** What to know of the link now, and what may be done next. */
+interface Next {
+  readonly says: string;
+  readonly remedy: Remedy;
+}
+
+const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => Next) =>
+  defineAction({
+    name: `invoice.link_${to}`,
+    command: { called: `invoice link --${to}`, arguments: { number: '<number>' } },
+    title,
+    role: 'finance',
+    input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
+    check({ reason }) {
+      const argument = { argument: fieldName('reason'), value: reason, reason: 'say why the link is changed' };
+      if (reason.trim() === '') throw refuse('argument_invalid', argument);
+    },
+    subject: ({ number }) => number,
+    partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+    perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
+    facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
+    amounts: () => [],
+    async report(tx, _context, { input: { number } }) {
+      const document = await documentNumbered(tx, number);
+      const { says, remedy } = nextOf(number, document.payment_link);
+      return {
+        json: documentJson(document),
+        text: wrapped(`The old link of ${number} opens nothing any more. ${says}`.trimEnd(), 80).join('\n'),
+        remedies: [remedy],
+      };
+    },
+  });
+
+/** Not the link itself, which opens the page. */
+async function linkFacts(tx: Transaction, number: string, changed: boolean): Promise<Facts> {
+  const [document] = await readDocuments(tx, { number });
+  if (document === undefined) return {};
+  const link = document.payment_link === null ? 'none' : changed ? 'a new one' : 'the present one';
+  return { [number]: { 'payment link': link } };
+}
+
+export const invoiceLinkRotate = linkAction('rotate', 'Replace the link of a payment page', (number, link) => ({
+  says: `The new link is ${link}. The kept PDF prints the old one.`,
+  remedy: toDo('Send an e-mail with the new link', 'invoice.resend', { number }),
+}));
+
+export const invoiceLinkRevoke = linkAction('revoke', 'Take back the link of a payment page', (number) => ({
+  says: '',
+  remedy: toDo('Make a new one', 'invoice.link_rotate', { number }),
+}));

@@ -1,0 +1,200 @@
+/** Recomputing documents and replacing those that would differ (documents/rerun.ts). */
+
+import type { Transaction } from '../../database/transaction.ts';
+import { linkProvider } from '../../delivery/link.ts';
+import { findOtherLinks } from '../../delivery/printed-link.ts';
+import { readContents } from '../../documents/content.sql.ts';
+import { documentJson } from '../../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
+import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { failpoint } from '../../failpoint.ts';
+import { fieldName } from '../../field-names.ts';
+import { moneyText } from '../../money.ts';
+import type { Month } from '../../month.ts';
+import { table } from '../../text-table.ts';
+import { defineAction, type Facts, type Report } from '../action.ts';
+import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
+import { flag, month, onLatestDate, text } from '../fields.ts';
+
+export const invoiceRerun = defineAction({
+  name: 'invoice.rerun',
+  command: {
+    summary: 'Recompute a document and replace it if it would differ, or reissue a void one',
+    arguments: { number: '[number]' },
+    dryRun: 'show the outcome, write nothing',
+    deliver: true,
+    help: `With a number: replaces the document if it would differ now. Of a void document
+without a replacement it issues that. No other document is touched.
+With --month: issues what is missing after voids, and lists the documents that
+would differ; --changed replaces these too. A replacement keeps the due date of
+the document that it replaces, unless --new-terms.`,
+  },
+  title: 'Recompute documents and replace those that would differ',
+  role: 'finance',
+  input: {
+    number: text('Document', 'Replace this one if it would differ now, or reissue it if it is void.').optional(),
+    month: month('Month', 'Instead of a document: issue what is missing in this month after voids.').optional(),
+    partnerId: text('Partner', 'With a month: only documents of this partner.').optional(),
+    changed: flag('Replace what differs', 'With a month: also replace documents that would differ.').optional(),
+    newTerms: flag('New terms', "Use today's payment terms, counted from today, not the old due date.").optional(),
+    onLatestDate: onLatestDate(),
+  },
+  check({ number, month, changed = false, partnerId }) {
+    if ((number === undefined) === (month === undefined)) {
+      throw refuse('usage', { reason: `'invoice rerun' takes either a document number or ${fieldName('month')}` });
+    }
+    if (number !== undefined && (changed || partnerId !== undefined)) {
+      throw refuse('usage', {
+        reason: `${fieldName('changed')} and ${fieldName('partnerId')} go with ${fieldName('month')}, not with a document number`,
+      });
+    }
+  },
+  subject: ({ number, month }) => number ?? (month as Month),
+  async partners(tx, { number, partnerId }) {
+    if (number !== undefined) return partnersOfDocuments(tx, [number]);
+    return partnerId === undefined ? 'all' : [partnerId];
+  },
+  perform(tx, context, { number, month, changed = false, newTerms = false, partnerId, onLatestDate }) {
+    const links = linkProvider(context.settings, context.environment);
+    const issuing = { ...context, onLatestDate };
+    const options: RerunOptions = { newTerms, otherLinks: (tx, ids) => findOtherLinks(tx, links, ids) };
+    return month === undefined
+      ? rerunDocument(tx, issuing, number as string, options)
+      : rerunMonth(tx, issuing, month, { ...options, changed, partnerId });
+  },
+  committed: () => failpoint('rerun.committed'),
+  after: (context, { result }) => deliver(context, touchedBy(result)),
+  async facts(tx, { number, month, partnerId }, rerun): Promise<Facts> {
+    const rows =
+      month === undefined && rerun === undefined
+        ? await readDocuments(tx, { number: number as string })
+        : await readDocuments(tx, { months: [month ?? (rerun as Rerun).month], partnerId });
+    const made = new Set(rerun === undefined ? [] : issuedBy(rerun));
+    const touched = rows.filter((row) => month !== undefined || row.number === number || made.has(row.number));
+    const contents = new Map((await readContents(tx, [...made])).map((each) => [each.number, each.sha256]));
+    return Object.fromEntries(
+      touched.map((row) => {
+        const content = contents.get(row.number);
+        if (content === undefined) return [row.number, factsOf(row)];
+        // So that an approval does not hold for other names and addresses than those that were shown.
+        return [replacementOf(row.replaces as string), { ...factsOf(row), content: `sha256 ${content.slice(0, 16)}` }];
+      }),
+    );
+  },
+  amounts: ({ before, after }, _input, { replaced, issued }) =>
+    amountsIn(
+      { ...before, ...after },
+      [...replaced.map((each) => each.number), ...issued.map((each) => replacementOf(each.replaces))],
+      'amount',
+    ),
+  async report(tx, _context, { input: { number }, result: rerun, delivered, preview }) {
+    const outcome = await readOutcome(tx, rerun);
+    if (number !== undefined && !preview) return reportOne(number, outcome, delivered);
+    const unsent = delivered && issuedBy(rerun).some((each) => isUnsent(documentOf(outcome, each)));
+    return {
+      json: outcomeJson(outcome, preview),
+      text: describeRerun(outcome, preview),
+      remedies: rerun.refused.flatMap(({ remedies }) => remedies),
+      attention: rerun.refused.length > 0 || unsent,
+    };
+  },
+});
+
+/** Its number is given when it is issued. */
+const replacementOf = (number: string): string => `the replacement of ${number}`;
+
+/** A rerun with the documents of its month, or of its partner in it, as they are afterwards. */
+interface Outcome {
+  readonly rerun: Rerun;
+  readonly documents: ReadonlyMap<string, DocumentRow>;
+}
+
+const issuedBy = ({ replaced, issued }: Rerun): string[] => [
+  ...replaced.map((each) => each.replaced_by),
+  ...issued.map((each) => each.number),
+];
+const touchedBy = (rerun: Rerun): string[] => [
+  ...rerun.replaced.map((each) => each.number),
+  ...rerun.issued.map((each) => each.replaces),
+  ...issuedBy(rerun),
+];
+
+async function readOutcome(tx: Transaction, rerun: Rerun): Promise<Outcome> {
+  const documents = await readDocuments(tx, { months: [rerun.month] });
+  return { rerun, documents: new Map(documents.map((each) => [each.number, each])) };
+}
+
+const documentOf = ({ documents }: Outcome, number: string): DocumentRow => documents.get(number) as DocumentRow;
+
+/** Every entry with its partner and amounts; a dry run adds the documents that it would issue. */
+function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
+  const { rerun } = outcome;
+  const amounts = (number: string, before?: string) => {
+    const { partner_id, currency, amount_due, due_on } = documentJson(documentOf(outcome, number));
+    const was = before === undefined ? {} : { amount_due_before: documentJson(documentOf(outcome, before)).amount_due };
+    return { partner_id, currency, amount_due, ...was, due_on };
+  };
+  return {
+    month: rerun.month,
+    dry_run: dryRun,
+    unchanged: rerun.unchanged,
+    replaced: rerun.replaced.map((each) => ({ ...each, ...amounts(each.replaced_by, each.number) })),
+    issued: rerun.issued.map((each) => ({ ...each, ...amounts(each.number, each.replaces) })),
+    differing: rerun.differing.map((each) => ({ ...each, ...amounts(each.number) })),
+    refused: rerun.refused.map((each) => ({ ...each, ...amounts(each.number) })),
+    ...(dryRun && { documents: issuedBy(rerun).map((number) => documentJson(documentOf(outcome, number))) }),
+  };
+}
+
+function reportOne(number: string, outcome: Outcome, delivered: boolean): Report {
+  const [replaced] = outcome.rerun.replaced;
+  const [issued] = outcome.rerun.issued;
+  const document = documentOf(outcome, replaced?.replaced_by ?? issued?.number ?? number);
+  const status = replaced ? 'replaced' : issued ? 'issued' : 'unchanged';
+  const due = `${moneyText(document.amount_due, document.currency)}${document.due_on === null ? '' : `, due on ${document.due_on}`}`;
+  const email = `E-mail: ${emailText(document)}`;
+  return {
+    json: { status, document: documentJson(document) },
+    text: replaced
+      ? `${number} is void and replaced by ${replaced.replaced_by} (changed: ${replaced.why.join(', ')}).\n${due}\n${email}`
+      : issued
+        ? `${issued.number} replaces the void ${issued.replaces}. No other document was touched.\n${due}\n${email}`
+        : `${number} is unchanged: a new document would be the same.`,
+    attention: status !== 'unchanged' && delivered && isUnsent(document),
+  };
+}
+
+function describeRerun(outcome: Outcome, dryRun: boolean): string {
+  const { month, unchanged, replaced, issued, differing, refused } = outcome.rerun;
+  const row = (what: string, number: string, remark: string) => {
+    const document = documentOf(outcome, number);
+    return [what, number, document.partner_name, moneyText(document.amount_due, document.currency), remark];
+  };
+  const rows = [
+    ...issued.map((each) => row('issue', each.number, `replaces the void ${each.replaces}`)),
+    ...replaced.map((each) => row('void', each.number, `${each.why.join(', ')} changed`)),
+    ...replaced.map((each) => row('issue', each.replaced_by, `replaces ${each.number}`)),
+    ...differing.map((each) =>
+      row(
+        'differs',
+        each.number,
+        `${each.why.join(', ')} changed${each.refused === null ? '' : '; cannot be replaced'}`,
+      ),
+    ),
+    ...refused.map((each) => row('refused', each.number, each.code)),
+    ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
+  ];
+  const left = differing.some((each) => each.refused === null)
+    ? [`Documents that differ are left as they are. ${fieldName('changed')} replaces them.`]
+    : [];
+  return [
+    `${month} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +
+      `documents, ${differing.length} differing, ${refused.length} refused.${dryRun ? ' Dry run: nothing was written.' : ''}`,
+    ...(rows.length === 0 ? [] : ['', table(['', 'document', 'partner', '>amount due', ''], rows)]),
+    ...(refused.length + left.length > 0 ? [''] : []),
+    ...refused.map((each) => each.message),
+    ...differing.flatMap((each) => each.refused ?? []),
+    ...left,
+  ].join('\n');
+}

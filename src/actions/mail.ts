@@ -1,0 +1,75 @@
+/** Recording e-mails that mail servers returned (mail/bounces.ts). */
+import { failpoint } from '../failpoint.ts';
+import { bounceFile } from '../mail/bounce-report.ts';
+import { recordBounces } from '../mail/bounces.ts';
+import { toDo } from '../remedy.ts';
+import { plural } from '../text.ts';
+import { printable, table } from '../text-table.ts';
+import { defineAction, type Facts } from './action.ts';
+import { contentsOf } from './contents.ts';
+import { type FileInput, file, several } from './fields.ts';
+
+export const emailBounces = defineAction({
+  name: 'email.bounces',
+  title: 'Record e-mails that mail servers returned',
+  command: {
+    called: 'mail bounces',
+    summary: 'Record e-mails that mail servers returned; reading a report again changes nothing',
+    arguments: { files: '<files...>' },
+  },
+  role: 'finance',
+  input: { files: several(file('Report', 'Reports of mail servers: mbox files or single messages.')) },
+  subject: ({ files }) => namesOf(files),
+  partners: async () => 'all',
+  read: (_context, { files }) => readReports(files),
+  async perform(tx, context, { files }) {
+    const read = await readReports(files);
+    const reports = read.flatMap((each) => each.reports);
+    const recorded = await recordBounces(tx, context, { source: namesOf(files), reports });
+    return { messages: read.reduce((sum, { messages }) => sum + messages, 0), ...recorded };
+  },
+  committed: () => failpoint('bounces.committed'),
+  facts: async (_tx, _input, recorded): Promise<Facts> =>
+    Object.fromEntries(
+      (recorded?.bounces ?? []).map(({ email, about, recipient }) => [
+        `e-mail ${email}`,
+        { about, status: `returned by ${recipient}` },
+      ]),
+    ),
+  amounts: () => [],
+  /** Never needs attention by itself: a mail server that pipes messages in would return them for any other status. */
+  async report(_tx, { width }, { result }) {
+    const { messages, bounces, duplicates, unmatched } = result;
+    return {
+      json: result,
+      remedies:
+        bounces.length === 0
+          ? []
+          : [
+              toDo('Correct the address, then resend a document', 'invoice.resend'),
+              toDo('Or another e-mail', 'email.resend'),
+            ],
+      text: [
+        `${plural(messages, 'message')} read: ${plural(bounces.length, 'e-mail')} returned` +
+          `${duplicates > 0 ? `, ${duplicates} known` : ''}${unmatched.length > 0 ? `, ${unmatched.length} not ours` : ''}.`,
+        ...(bounces.length === 0
+          ? []
+          : [
+              table(
+                ['>e-mail', 'about', '~recipient', 'code', 'reason'],
+                bounces.map((each) => [
+                  ...[each.email, each.about, each.recipient, each.status, printable(each.diagnostic)],
+                ]),
+                width,
+              ),
+            ]),
+        ...unmatched.map((each) => printable(`Not recorded: ${each.message_id} to ${each.recipient}: ${each.reason}.`)),
+      ].join('\n'),
+    };
+  },
+});
+
+const readReports = (files: readonly FileInput[]) => contentsOf(files, bounceFile);
+
+const namesOf = (files: readonly FileInput[]): string =>
+  files.map(({ name }) => (name === '-' ? 'stdin' : name)).join(', ');

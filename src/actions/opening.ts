@@ -1,0 +1,146 @@
+/** Carrying the open items of the system before over, and reversing that (opening/). */
+import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { Amount, moneyText } from '../money.ts';
+import { openingFile } from '../opening/file.ts';
+import { importOpening, type OpeningImport } from '../opening/import.ts';
+import { type CarriedItem, type OpeningTotal, readItems } from '../opening/queries.ts';
+import { reverseOpening } from '../opening/reverse.ts';
+import { NOBODY } from '../people/roles.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+import { defineAction, type Facts } from './action.ts';
+import { contentOf } from './contents.ts';
+import { amountsIn, deliver } from './documents.ts';
+import { date, file, line, onLatestDate, reason, several, text, whole } from './fields.ts';
+
+export const openingImport = defineAction({
+  name: 'opening.import',
+  title: 'Carry over open items of the system before',
+  command: {
+    summary: 'Carry the open items of the system before over, all or nothing',
+    arguments: { file: '<file>' },
+    options: { control: '--control <currency=total...>' },
+    dryRun: 'show what it would carry over, and record nothing',
+    deliver: true,
+  },
+  role: 'finance',
+  input: {
+    file: file(
+      'File',
+      'Open invoices, credits and unapplied cash, as CSV or JSON. All of it is carried over, or nothing.',
+    ),
+    cutOver: date('Cut-over', 'The day at whose end the items were open.'),
+    control: several(text('Control total', 'Owed less credit and cash by the list of that system, as EUR=1234.56.')),
+    count: whole('Items', 'How many items that list has.', { value: 'items' }),
+  },
+  subject: ({ file }) => file.name,
+  partners: async () => 'all',
+  read: (_context, { file, cutOver: cutOverOn }) => contentOf(file, openingFile, { cutOverOn }),
+  perform: async (tx, context, { cutOver: cutOverOn, ...request }) =>
+    importOpening(tx, context, { cutOverOn, ...request }, await contentOf(request.file, openingFile, { cutOverOn })),
+  committed: () => failpoint('opening.committed'),
+  async after(context, { result }) {
+    const invoices = result.items.filter(({ kind }) => kind === 'invoice');
+    if (invoices.length > 0) await deliver(context, await numbersOf(context.database.reading, result));
+  },
+  facts: async (_tx, _input, result): Promise<Facts> =>
+    Object.fromEntries(
+      (result?.items ?? []).map(({ kind, number, currency, amount, partner_id, due_on }) => [
+        `${kind} ${number}`,
+        { amount: Amount.of(amount, currency), partner: partner_id, 'due on': due_on },
+      ]),
+    ),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
+  report: async (_tx, { width }, { result, preview }) => ({
+    json: { ...result, items: result.items.map(({ line: _, ...item }) => item), dry_run: preview },
+    text: described(result, preview, width),
+  }),
+});
+
+const numbersOf = (
+  reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>,
+  { opening_id }: OpeningImport,
+) =>
+  reading(async (tx) =>
+    (await readItems(tx, { openingId: opening_id }))
+      .filter(({ kind }) => kind === 'invoice')
+      .map(({ number }) => number),
+  );
+
+function described(result: OpeningImport, preview: boolean, width: number | undefined): string {
+  const { file: name, already_imported: at, cut_over_on: day, items, opening_id: id } = result;
+  if (at !== null) return `${name} was carried over as of ${day} already, at ${at}, as opening ${id}. Nothing to do.`;
+  const done = preview ? 'Would carry over' : 'Carried over';
+  return [
+    totalsTable(result.totals, width),
+    '',
+    `${done} ${plural(items.length, 'item')} as of ${day}${preview ? '' : ` as opening ${id}`}.`,
+  ].join('\n');
+}
+
+export const totalsTable = (totals: readonly OpeningTotal[], width?: number): string =>
+  table(
+    ['currency', '>items', '>invoices', '>credits', '>cash', '>control'],
+    totals.map(({ currency, items, invoices, credits, cash, control }) => [
+      currency,
+      String(items),
+      ...[invoices, credits, cash, control].map((each) => moneyText(each, currency).replace(` ${currency}`, '')),
+    ]),
+    width,
+  );
+
+const KIND = { invoice: 'invoice', credit: 'credit', cash: 'cash' } as const;
+const itemFacts = (items: readonly CarriedItem[]): Facts =>
+  Object.fromEntries(
+    items.map(({ kind, number, currency, balance, reversed }) => [
+      `${KIND[kind]} ${number}`,
+      { status: reversed ? 'reversed' : 'open', balance: Amount.of(reversed ? '0' : balance, currency) },
+    ]),
+  );
+
+export const openingReverse = defineAction({
+  name: 'opening.reverse',
+  title: 'Reverse what was carried over',
+  command: {
+    summary: 'Reverse items that were carried over, as long as nothing was applied to them',
+    arguments: { numbers: '[numbers...]' },
+    options: { openingId: '--all <opening>' },
+  },
+  role: 'finance',
+  input: {
+    numbers: several(line('Item', 'Its number in the system before.')).optional(),
+    openingId: whole('Opening', 'All items of this opening that are left.').optional(),
+    reason: reason(),
+    onLatestDate: onLatestDate(),
+  },
+  check({ numbers, openingId }) {
+    if ((numbers === undefined) !== (openingId === undefined)) return;
+    throw refuse('usage', { reason: 'give the numbers of the items, or the opening of which all are reversed' });
+  },
+  subject: ({ numbers, openingId }) => (openingId === undefined ? (numbers ?? []).join(', ') : `opening ${openingId}`),
+  async partners(tx, { numbers, openingId }) {
+    const items = await readItems(tx, { ...(openingId !== undefined && { openingId }), ...(numbers && { numbers }) });
+    return [...new Set(items.map(({ partner_id }) => partner_id ?? NOBODY))];
+  },
+  perform: (tx, context, { onLatestDate: latest, ...request }) =>
+    reverseOpening(tx, { ...context, onLatestDate: latest }, request),
+  committed: () => failpoint('opening_reversal.committed'),
+  async facts(tx, { numbers, openingId }, result) {
+    if (openingId !== undefined) return itemFacts(await readItems(tx, { openingId }));
+    if (result === undefined) return itemFacts(await readItems(tx, { numbers: numbers ?? [] }));
+    return itemFacts(result.map((each) => ({ ...each, reversed: true })));
+  },
+  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'balance'),
+  report: async (_tx, _context, { result }) => ({
+    json: { reversed: result.map(({ kind, number, currency, amount }) => ({ kind, number, currency, amount })) },
+    text:
+      result.length === 0
+        ? 'Nothing of it is left to reverse.'
+        : `Reversed ${plural(result.length, 'item')}: ${result
+            .slice(0, 10)
+            .map(({ number }) => number)
+            .join(', ')}` + `${result.length > 10 ? ', …' : ''}. A corrected file can carry them over again.`,
+  }),
+});

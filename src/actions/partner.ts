@@ -1,0 +1,79 @@
+/** Creating and changing partners from a file (partners/import.ts). */
+import { createHash } from 'node:crypto';
+import type { Environment } from '../config/environment.ts';
+import type { PartnerChange } from '../partners/changes.ts';
+import { type PartnerRecord, partnerFile } from '../partners/file.ts';
+import { importPartners, type PartnerImport } from '../partners/import.ts';
+import { changeCells } from '../people/field-changes.ts';
+import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
+import { table } from '../text-table.ts';
+import { defineAction, type Facts } from './action.ts';
+import { contentOf } from './contents.ts';
+import { type FileInput, file } from './fields.ts';
+
+const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
+
+export const partnerImport = defineAction({
+  name: 'partner.import',
+  title: 'Create and change partners',
+  command: { summary: 'Create and update partners', arguments: { file: '<file>' } },
+  role: 'finance',
+  input: { file: file('File', 'A JSON array of partners.') },
+  subject: ({ file }) => file.name,
+  partners: async () => 'all',
+  read: async (_context, { file }) => refuseUnsplittable(await partnersIn(file), file.name),
+  perform: async (tx, { actor, environment, settings }, { file }) =>
+    importPartners(tx, await partnersIn(file), {
+      ...{ file: file.name, actor, now: environment.now(), settings },
+      sha256: createHash('sha256').update(file.bytes.toString('utf8')).digest('hex'),
+    }),
+  facts: async (_tx, _input, imported): Promise<Facts> =>
+    Object.fromEntries(
+      (imported?.changes ?? []).map(({ partner_id, created, changes }) => [
+        `partner ${partner_id}`,
+        {
+          ...(created && { status: 'new' }),
+          ...Object.fromEntries(
+            changes.map(changeCells).map(([field, old, after]) => [field, created ? after : `${old} → ${after}`]),
+          ),
+        },
+      ]),
+    ),
+  amounts: () => [],
+  async report(_tx, { environment, width }, { input: { file }, result }) {
+    const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
+    const partners = await partnersIn(file);
+    return {
+      json: report,
+      text: describeImport(report, width),
+      notes: [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))],
+    };
+  },
+});
+
+function describeImport(
+  report: PartnerImport & { readonly changes: readonly PartnerChange[] },
+  width: number | undefined,
+): string {
+  const changes = report.changes.flatMap(({ partner_id, changes: fields }) =>
+    fields.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
+  );
+  return [
+    `Partners: ${report.created} new, ${report.updated} updated, ${report.unchanged} unchanged.`,
+    ...(changes.length === 0 ? [] : ['', table(['partner', 'field', '~old', '~new'], changes, width)]),
+  ].join('\n');
+}
+
+/** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning now is better than an invoice that is held. */
+async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
+  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
+  const fonts = installedFonts(environment);
+  return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
+    const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);
+    return missing.map(
+      ({ characters }) =>
+        `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
+        `Put a font that has these characters into ${fontFolder(environment)}, or write them in other letters.`,
+    );
+  });
+}

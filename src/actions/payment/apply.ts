@@ -1,0 +1,75 @@
+/** Applying a payment to invoices, and undoing it (payments/apply.ts). */
+import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
+import { defineAction } from '../action.ts';
+import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, several, text, whole } from '../fields.ts';
+import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+
+export const paymentApply = defineAction({
+  name: 'payment.apply',
+  title: 'Apply a payment to invoices',
+  command: {
+    summary: 'Apply a payment to one or more invoices; also accepts a suggestion',
+    arguments: { paymentId: '<id>' },
+    options: { numbers: '--invoice <number>', creditNotes: '--credit <number>' },
+    help: `Repeat --invoice to pay several invoices with one payment, all of them or none.
+They may be of several partners: what pays another partner's invoice is assigned
+to that partner, and the payer stays.
+With --fee the payment and the fee must be all that is open on the invoices, but
+for a small difference.`,
+  },
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    numbers: several(
+      text('Invoice', 'The invoice.', { more: 'Several are paid one after another, all of them or none.' }),
+    ),
+    amount: amount('Amount', 'How much, for one invoice. Default: as much as possible.').optional(),
+    fee: amount('Bank fee', 'What a bank kept of it: written to bank charges.', {
+      more: 'Payment and fee must be all that is open on the invoices.',
+    }).optional(),
+    creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  async partners(tx, { paymentId, numbers, creditNotes = [] }) {
+    const payer = await partnersOfPayment(tx, paymentId);
+    return payer === 'all' ? payer : [...payer, ...(await partnersOfDocuments(tx, [...numbers, ...creditNotes]))];
+  },
+  perform: (tx, context, input) => applyPayment(tx, context, input),
+  facts: async (tx, { paymentId, numbers, creditNotes = [] }) => ({
+    ...(await paymentFacts(tx, paymentId)),
+    ...(await documentFacts(tx, [...numbers, ...creditNotes])),
+  }),
+  // Credit that the same action applies counts beside the cash.
+  amounts(seen, { paymentId, creditNotes = [] }) {
+    const [cash, ...more] = movedOf(seen, paymentId, 'unapplied');
+    const credit = creditNotes.flatMap((number) => fallOf(seen, number, 'balance'));
+    return cash === undefined ? more : [credit.reduce((sum, each) => sum.plus(each), cash)];
+  },
+  report(tx, _context, { input: { paymentId, numbers, creditNotes } }) {
+    const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
+    return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);
+  },
+});
+
+export const paymentUnapply = defineAction({
+  name: 'payment.unapply',
+  title: 'Take a payment back from the invoices it paid',
+  command: {
+    summary: 'Turn the applied part of a payment back into unapplied cash',
+    arguments: { paymentId: '<id>' },
+    options: { number: '--invoice <number>' },
+  },
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all of them.' }).optional(),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),
+  perform: (tx, context, input) => unapplyPayment(tx, context, input),
+  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'applied'),
+  report: (tx, _context, { input: { paymentId } }) =>
+    reportPayment(tx, paymentId, `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`),
+});

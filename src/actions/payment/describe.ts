@@ -1,0 +1,97 @@
+/** A payment in words, and what the actions on payments share. */
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { Amount, groupThousands, isZero } from '../../money.ts';
+import { readPartners } from '../../partners/queries.ts';
+import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
+import { readPayments } from '../../payments/queries.ts';
+import { withCode } from '../../payments/reverse.ts';
+import { NOBODY } from '../../people/roles.ts';
+import { printable, wrapped } from '../../text-table.ts';
+import type { Facts, Partners, Report, Seen } from '../action.ts';
+import { documentFacts } from '../documents.ts';
+
+export async function onePayment(tx: Transaction, paymentId: number): Promise<PaymentJson> {
+  const [row] = await readPayments(tx, { ids: [paymentId] });
+  if (row === undefined) throw refuse('payment_unknown', { payment_id: paymentId });
+  return paymentJson(row);
+}
+
+export const amountOf = (payment: { currency: string }, amount: string): string =>
+  `${groupThousands(amount)} ${payment.currency}`;
+
+export function described(payment: PaymentJson): string {
+  const lines: [string, string][] = [
+    ['amount', amountOf(payment, payment.amount)],
+    ['payer', payment.partner_id ?? 'unknown'],
+    ['received on', `${payment.received_on} by ${payment.method}, reference ${payment.reference}`],
+  ];
+  for (const each of payment.applications.filter(({ unapplied_on }) => unapplied_on === null)) {
+    const charges =
+      each.small_difference === null ? '' : `, and ${amountOf(payment, each.small_difference)} to bank charges`;
+    const of = each.partner_id === payment.partner_id ? '' : ` of ${each.partner_id}`;
+    lines.push(['applied', `${amountOf(payment, each.amount)} to ${each.number}${of}${charges}`]);
+  }
+  for (const each of payment.reversals) {
+    const back = each.reinstated_on === null ? '' : `, reinstated on ${each.reinstated_on}`;
+    lines.push([
+      each.kind,
+      `${amountOf(payment, each.amount)}${each.booked_to === null ? '' : ` to ${each.booked_to}`} on ${each.reversed_on}: ${withCode(each.code, each.reason)}${back}`,
+    ]);
+  }
+  if (!isZero(payment.unapplied)) lines.push(['unapplied', amountOf(payment, payment.unapplied)]);
+  for (const each of payment.suggestions) {
+    const of =
+      each.number === null
+        ? `the same as payment ${each.same_as}`
+        : `${each.number}, ${amountOf(payment, each.amount)}`;
+    lines.push(['perhaps', `${of}: ${each.why}`]);
+  }
+  return lines.flatMap(([label, value]) => labelled(label, value)).join('\n');
+}
+
+/** `  label        value`, wrapped at 80 columns. */
+export const labelled = (label: string, value: string): string[] =>
+  wrapped(printable(value), 65).map((line, index) => `  ${(index === 0 ? label : '').padEnd(12)} ${line}`);
+
+/** The report of an action on a payment: a sentence, and the payment as it is now. */
+export async function reportPayment(tx: Transaction, paymentId: number, sentence: string): Promise<Report> {
+  const payment = await onePayment(tx, paymentId);
+  return { json: payment, text: `${sentence}\n${described(payment)}` };
+}
+
+/** Its payer, and whose invoices it paid. Money of an unknown payer is for those who see every partner. */
+export async function partnersOfPayment(tx: Transaction, paymentId: number): Promise<Partners> {
+  const [payment] = await readPayments(tx, { ids: [paymentId] });
+  if (payment === undefined) return [NOBODY];
+  if (payment.partner_id === null) return 'all';
+  return [...new Set([payment.partner_id, ...payment.applications.map(({ partner_id }) => partner_id)])];
+}
+
+/** `payment 24`, as a preview names it. */
+export const paymentName = (paymentId: number): string => `payment ${paymentId}`;
+
+/** The payment, and the documents that it is or was applied to. */
+export async function paymentFacts(tx: Transaction, paymentId: number, name = paymentName(paymentId)): Promise<Facts> {
+  const [payment] = await readPayments(tx, { ids: [paymentId] });
+  if (payment === undefined) return {};
+  const of = (text: string) => Amount.of(text, payment.currency);
+  const { partner_id, amount, applied, unapplied, reversed } = payment;
+  const payer = partner_id === null ? null : `${partner_id} (${(await readPartners(tx, partner_id))[0]?.name})`;
+  return {
+    [name]: {
+      ...{ payer, amount: of(amount), applied: of(applied), unapplied: of(unapplied), reversed: of(reversed) },
+    },
+    ...(await documentFacts(tx, [...new Set(payment.applications.map(({ number }) => number))])),
+  };
+}
+
+/** By how much a field of a payment fell. */
+export const movedOf = (seen: Seen, paymentId: number, field: string): Amount[] =>
+  fallOf(seen, paymentName(paymentId), field);
+
+/** By how much a field of a thing fell. */
+export function fallOf({ before, after }: Seen, thing: string, field: string): Amount[] {
+  const [was, is] = [before, after].map((facts) => facts[thing]?.[field]);
+  return was instanceof Amount && is instanceof Amount ? [was.minus(is)] : [];
+}

@@ -1,0 +1,32 @@
+/** Closing a payment exception that needs no action (payments/exceptions.ts). */
+import type { Transaction } from '../../database/transaction.ts';
+import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
+import { closeException } from '../../payments/exceptions.ts';
+import { printable } from '../../text-table.ts';
+import { defineAction } from '../action.ts';
+import { reason, text } from '../fields.ts';
+
+export const paymentCloseException = defineAction({
+  name: 'payment.close_exception',
+  title: 'Close what needs no action, or a possible duplicate that is another payment',
+  command: { arguments: { exception: '<exception>' } },
+  role: 'finance',
+  input: { exception: text('Exception', 'What the list of exceptions calls it, such as line-7.'), reason: reason() },
+  subject: ({ exception }) => exception,
+  async partners(tx, { exception }) {
+    const partner = (await exceptionNamed(tx, exception))?.partner_id;
+    return typeof partner === 'string' ? [partner] : 'all';
+  },
+  perform: (tx, context, request) => closeException(tx, context, request),
+  facts: async (tx, { exception }) => ({
+    [exception]: { status: (await exceptionNamed(tx, exception)) === undefined ? 'closed' : 'open' },
+  }),
+  amounts: () => [],
+  report: async (_tx, _context, { input: { exception, reason }, result: closed }) => ({
+    json: { ...closed, closed: reason },
+    text: `${exception} is closed: ${printable(reason)}`,
+  }),
+});
+
+const exceptionNamed = async (tx: Transaction, exception: string): Promise<PaymentException | undefined> =>
+  (await readExceptions(tx)).find((each) => each.exception === exception);

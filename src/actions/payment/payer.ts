@@ -1,0 +1,64 @@
+/** Naming the payer of a payment (payments/assign.ts), and forgetting its account (payments/payer-accounts.ts). */
+import type { Transaction } from '../../database/transaction.ts';
+import { failpoint } from '../../failpoint.ts';
+import { assignPayment } from '../../payments/assign.ts';
+import { forgetAccount, type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
+import { printable } from '../../text-table.ts';
+import { defineAction } from '../action.ts';
+import { amountsIn } from '../documents.ts';
+import { text, whole } from '../fields.ts';
+import { partnersOfPayment, paymentFacts, paymentName, reportPayment } from './describe.ts';
+
+export const paymentAssign = defineAction({
+  name: 'payment.assign',
+  title: 'Set or correct the payer of a payment',
+  command: {
+    summary: "Set or correct a payment's payer: what is unapplied of it becomes that partner's",
+    arguments: { paymentId: '<id>' },
+  },
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    partnerId: text('Partner', 'The partner that paid.'),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  async partners(tx, { paymentId, partnerId }) {
+    const payer = await partnersOfPayment(tx, paymentId);
+    return payer === 'all' ? payer : [...payer, partnerId];
+  },
+  perform: (tx, context, input) => assignPayment(tx, context, input),
+  committed: () => failpoint('assignment.committed'),
+  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  amounts: ({ before }, { paymentId }) => amountsIn(before, [paymentName(paymentId)], 'unapplied'),
+  report(tx, _context, { input: { paymentId, partnerId }, result: before }) {
+    const instead = before === null ? '' : `, not ${before}`;
+    return reportPayment(tx, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
+  },
+});
+
+export const paymentForgetAccount = defineAction({
+  name: 'payment.forget_account',
+  title: 'Forget whose bank account this is',
+  command: {
+    summary: 'Forget whose bank account this is; later payments from it are matched without it',
+    arguments: { account: '<account>' },
+  },
+  role: 'finance',
+  input: { account: text('Account', 'The bank account that a payer is known by.') },
+  subject: ({ account }) => account,
+  partners: async (tx, { account }) => (await accountOf(tx, account))?.partners ?? [],
+  perform: (tx, context, { account }) => forgetAccount(tx, context, account),
+  async facts(tx, { account }) {
+    return { [account]: { 'known as': (await accountOf(tx, account))?.names.join(', ') ?? null } };
+  },
+  amounts: () => [],
+  report: async (_tx, _context, { input: { account }, result: known }) => ({
+    json: known,
+    text:
+      `${printable(account)} is forgotten: later payments from it are not taken to be from ` +
+      `${known.names.join(' or ')}. What is applied stays applied.`,
+  }),
+});
+
+const accountOf = async (tx: Transaction, account: string): Promise<PayerAccount | undefined> =>
+  (await readPayerAccounts(tx)).find((each) => each.payer_account === account);

@@ -1,0 +1,51 @@
+/** Saying what a payout of the processor contained (payments/settle.ts). */
+import { Amount } from '../../money.ts';
+import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
+import { settlePayout } from '../../payments/settle.ts';
+import { plural } from '../../text.ts';
+import { defineAction } from '../action.ts';
+import { amountsIn } from '../documents.ts';
+import { several, text, whole } from '../fields.ts';
+
+export const paymentSettle = defineAction({
+  name: 'payment.settle',
+  title: 'Settle a payout',
+  command: {
+    summary: 'Settle a payout: name its payments (the rest is fees), or its connected account',
+    arguments: { payoutId: '<payout>', paymentIds: '[payments...]' },
+    options: { account: '--account <id>', payout: '--of <payout>' },
+  },
+  role: 'finance',
+  input: {
+    payoutId: whole('Payout', 'The payout.'),
+    paymentIds: several(whole('Payment', 'The payments that it contained. The rest is fees.')).optional(),
+    account: text('Account', 'Instead of payments: the connected account that paid it out.').optional(),
+    payout: text('Of payout', "The processor's id of that account's payout.").optional(),
+  },
+  subject: ({ payoutId }) => String(payoutId),
+  partners: async () => 'all',
+  perform: (tx, context, { paymentIds = [], ...request }) => settlePayout(tx, context, { ...request, paymentIds }),
+  async facts(tx, { payoutId }) {
+    const [row] = await readPayouts(tx, payoutId);
+    if (row === undefined) return {};
+    const of = (text: string | null) => (text === null ? null : Amount.of(text, row.currency));
+    const contained = row.of_account ?? row.payments.join(' ');
+    return { [nameOf(payoutId)]: { amount: of(row.amount), gross: of(row.gross), fees: of(row.fees), contained } };
+  },
+  amounts: ({ before }, { payoutId }) => amountsIn(before, [nameOf(payoutId)], 'amount'),
+  async report(tx, _context, { input: { payoutId, paymentIds = [], account } }) {
+    const [row] = await readPayouts(tx, payoutId);
+    const contained = account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`;
+    return {
+      json: row === undefined ? null : payoutJson(row),
+      text: `Payout ${payoutId} is settled: it contained ${contained}.`,
+    };
+  },
+});
+
+const nameOf = (payoutId: number): string => `payout ${payoutId}`;
+
+export function payoutJson(row: PayoutRow) {
+  const text = (written: string | null) => (written === null ? null : Amount.of(written, row.currency).toString());
+  return { ...row, amount: text(row.amount), gross: text(row.gross), fees: text(row.fees) };
+}

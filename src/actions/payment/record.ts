@@ -1,0 +1,66 @@
+/** Recording a payment by hand (payments/record.ts). */
+
+import { refuse } from '../../errors/refusals.ts';
+import { fieldName } from '../../field-names.ts';
+import { Amount } from '../../money.ts';
+import { enteredLater } from '../../payments/context.ts';
+import { METHODS } from '../../payments/enums.ts';
+import { recordPayment } from '../../payments/record.ts';
+import { defineAction } from '../action.ts';
+import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, choice, date, text } from '../fields.ts';
+import { described, labelled, onePayment, paymentFacts } from './describe.ts';
+
+export const paymentRecord = defineAction({
+  name: 'payment.record',
+  title: 'Record a payment by hand',
+  command: {
+    summary: 'Record a payment by hand; a payment that is already recorded is not recorded twice',
+    options: { number: '--invoice <number>' },
+  },
+  role: 'finance',
+  input: {
+    amount: amount('Amount', 'The amount received.'),
+    currency: text('Currency', 'ISO 4217 currency code.', { value: 'code' }),
+    method: choice('Method', 'How it was paid.', METHODS),
+    receivedOn: date('Received on', 'The date it arrived.'),
+    reference: text('Reference', "The bank's or processor's reference."),
+    account: text('Account', 'Our bank account that received it, as bank files name it.').optional(),
+    number: text('Invoice', 'Apply it to this invoice; any excess stays unapplied cash.').optional(),
+    partnerId: text('Partner', 'Keep it as unapplied cash of this partner.').optional(),
+  },
+  check({ number, partnerId }) {
+    if ((number === undefined) === (partnerId === undefined)) {
+      throw refuse('usage', {
+        reason: `'payment record' takes either ${fieldName('number')} or ${fieldName('partnerId')}`,
+      });
+    }
+  },
+  subject: ({ reference }) => reference,
+  partners: async (tx, { number, partnerId }) =>
+    number === undefined ? [partnerId as string] : partnersOfDocuments(tx, [number]),
+  perform: (tx, context, input) => recordPayment(tx, context, input),
+  facts: async (tx, { number }, recorded) => ({
+    ...(number === undefined ? {} : await documentFacts(tx, [number])),
+    ...(recorded === undefined || recorded.duplicate ? {} : await paymentFacts(tx, recorded.paymentId, 'the payment')),
+  }),
+  amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
+  async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
+    const payment = await onePayment(tx, paymentId);
+    // A payment that paid its invoice whole keeps no suggestions, so its possible duplicates are listed here.
+    const unlisted = possibleDuplicates.filter((id) => !payment.suggestions.some((each) => each.same_as === id));
+    const later = enteredLater(payment.received_on, payment.entry_on);
+    return {
+      json: { ...payment, duplicate, possible_duplicates: possibleDuplicates, kept: kept ?? null },
+      text: [
+        duplicate
+          ? `Payment ${paymentId} is already recorded: nothing was added.`
+          : `Payment ${paymentId} is recorded${kept === undefined ? '' : `; ${kept}: it is kept as unapplied cash`}.`,
+        ...(later === undefined ? [] : [later]),
+        described(payment),
+        ...unlisted.flatMap((id) => labelled('perhaps', `the same as payment ${id}, which has its amount`)),
+      ].join('\n'),
+      attention: payment.suggestions.length > 0 || possibleDuplicates.length > 0 || kept !== undefined,
+    };
+  },
+});

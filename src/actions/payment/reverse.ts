@@ -1,0 +1,48 @@
+/** Reversing a payment (payments/reverse.ts). */
+import { enteredLater } from '../../payments/context.ts';
+import { REVERSAL_KINDS } from '../../payments/enums.ts';
+import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
+import { defineAction } from '../action.ts';
+import { amount, choice, date, reason, text, whole } from '../fields.ts';
+import { movedOf, onePayment, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+
+export const paymentReverse = defineAction({
+  name: 'payment.reverse',
+  title: 'Reverse a payment',
+  command: {
+    summary: 'Reverse a payment: the invoices it paid are open again',
+    arguments: { paymentId: '<id>' },
+    options: { kind: '--as <kind>', duplicateOf: '--duplicate-of <id>' },
+    help: `--as and --reason are required, also for a duplicate:
+  reckoner payment reverse 24 --as duplicate --duplicate-of 23 --reason 'recorded twice'
+Money that is no customer's stays in the bank, and is booked to an account:
+  reckoner payment reverse 25 --as other --account income:interest --reason 'bank interest'`,
+  },
+  role: 'finance',
+  input: {
+    paymentId: whole('Payment', 'The payment.'),
+    kind: choice('As', 'Why it is reversed.', REVERSAL_KINDS),
+    reason: reason(),
+    code: text('Return code', "The bank's return code, such as R01.").optional(),
+    amount: amount('Amount', 'How much. Default: all that remains.').optional(),
+    on: date('On', 'The date of the reversal. Default: today; of a duplicate and other its receipt.').optional(),
+    account: text(
+      'Account',
+      "With other: the ledger account of money that is no customer's, as income:interest.",
+    ).optional(),
+    duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
+  },
+  subject: ({ paymentId }) => String(paymentId),
+  partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),
+  perform: (tx, context, input) => reversePayment(tx, context, input),
+  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'reversed').map((sum) => sum.negated()),
+  async report(tx, _context, { input: { paymentId, kind, account }, result: { amount, reopened } }) {
+    const { amount: whole, reversals } = await onePayment(tx, paymentId);
+    const reversal = reversals.at(-1);
+    const later = reversal === undefined ? undefined : enteredLater(reversal.reversed_on, reversal.entry_on);
+    const what = amount.toString() === whole ? `Payment ${paymentId}` : `${amount.forPeople()} of payment ${paymentId}`;
+    const done = `${what} is ${kind === 'other' ? `booked to ${account}` : 'reversed'}; ${whatIsOwedAgain(reopened)}.`;
+    return reportPayment(tx, paymentId, [done, ...(later === undefined ? [] : [later])].join('\n'));
+  },
+});

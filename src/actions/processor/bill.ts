@@ -1,0 +1,33 @@
+/** Billing the shares of transfers that never arrived (splits/bill.ts). */
+
+import { readIdsOf } from '../../delivery/queries.ts';
+import { readDocuments } from '../../documents/queries.ts';
+import { billMissingShares } from '../../splits/bill.ts';
+import { defineAction } from '../action.ts';
+import { amountsIn, deliver, factsOf } from '../documents.ts';
+import { month } from '../fields.ts';
+
+export const billMissing = defineAction({
+  name: 'shares.bill',
+  command: { called: 'reconcile --bill-missing', arguments: { month: '<month>' } },
+  title: 'Issue invoices for transfers that never arrived',
+  role: 'finance',
+  input: { month: month('Month', 'The closed month of the quotes.') },
+  subject: ({ month }) => month,
+  partners: async () => 'all',
+  perform: (tx, context, { month }) => billMissingShares(tx, context, month),
+  async after(context, { result: numbers }) {
+    if (numbers.length > 0) await deliver(context, numbers);
+  },
+  async facts(tx, _input, numbers = []) {
+    const issued = numbers.length === 0 ? [] : await readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+    return Object.fromEntries(
+      issued.map((row) => [`missing shares of ${row.partner_id} in ${row.currency}`, factsOf(row)]),
+    );
+  },
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
+  report: async (_tx, _context, { result: numbers }) => ({
+    json: numbers,
+    text: numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`,
+  }),
+});

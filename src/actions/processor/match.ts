@@ -1,0 +1,149 @@
+/** Matching balance transactions to quotes, undoing that, and closing what no quote explains (splits/match.ts). */
+import type { Transaction } from '../../database/transaction.ts';
+import { Amount } from '../../money.ts';
+import { NOBODY } from '../../people/roles.ts';
+import { readAccountOwners } from '../../splits/accounts.sql.ts';
+import { readBalanceTransactions } from '../../splits/match.sql.ts';
+import {
+  type Closed,
+  closeBalanceTransactions,
+  type Matched,
+  matchBalanceTransaction,
+  unmatchBalanceTransaction,
+} from '../../splits/match.ts';
+import { plural } from '../../text.ts';
+import { printable } from '../../text-table.ts';
+import { defineAction, type Partners } from '../action.ts';
+import { amount, flag, reason, several, text } from '../fields.ts';
+
+const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
+const QUOTE = () => text('Quote', 'The quote.');
+const PARTNER = () => text('Partner', 'Required if several partners have a quote with this id.').optional();
+export const ACCOUNT = () =>
+  text('Account', 'Required if several accounts have a transaction with this id.', { value: 'id' }).optional();
+
+/**
+ * Money of a connected account whose partner nobody has named is for those who see every partner. Otherwise it is of that
+ * partner and of all who have the account.
+ */
+async function partnersOfMatch(
+  tx: Transaction,
+  { balance_transaction: id, account, partnerId }: MatchedInput,
+): Promise<Partners> {
+  if (partnerId === undefined) return 'all';
+  const found = await readBalanceTransactions(tx, { id, account });
+  const partners = [partnerId, ...(found.length === 0 ? [NOBODY] : [])];
+  for (const each of found) {
+    partners.push(...(await readAccountOwners(tx, each.account)).map(({ partner_id }) => partner_id));
+  }
+  return [...new Set(partners)];
+}
+
+interface MatchedInput {
+  readonly balance_transaction: string;
+  readonly account?: string | undefined;
+  readonly partnerId?: string | undefined;
+}
+
+const sumOf = ({ settled_amount, settled_currency }: Matched): Amount => {
+  const sum = Amount.of(settled_amount, settled_currency);
+  return sum.isNegative() ? sum.negated() : sum;
+};
+
+export const processorMatch = defineAction({
+  name: 'processor.match',
+  title: 'Match a balance transaction to a quote',
+  command: { summary: 'Match a balance transaction to a quote', arguments: { balance_transaction: '<transaction>' } },
+  role: 'finance',
+  input: {
+    balance_transaction: TRANSACTION(),
+    quoteId: QUOTE(),
+    partnerId: PARTNER(),
+    account: ACCOUNT(),
+    amount: amount('Amount', 'Match only this part. Default: all that is unmatched.').optional(),
+    countsAs: amount('Counts as', "What it counts as in the quote's currency. Default: what was sent.").optional(),
+    otherAccount: flag('Other account', "It is this quote's, although the account was never the partner's.").optional(),
+    reason: reason(),
+  },
+  subject: ({ balance_transaction }) => balance_transaction,
+  partners: (tx, input) => partnersOfMatch(tx, input),
+  perform: (tx, context, request) => matchBalanceTransaction(tx, context, request),
+  facts: async (_tx, { balance_transaction }, matched) => ({
+    [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
+  }),
+  amounts: (_seen, _input, matched) => [sumOf(matched)],
+  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
+});
+
+export const processorUnmatch = defineAction({
+  name: 'processor.unmatch',
+  title: 'Undo the match of a balance transaction',
+  command: { summary: 'Undo a match', arguments: { balance_transaction: '<transaction>' } },
+  role: 'finance',
+  input: {
+    balance_transaction: TRANSACTION(),
+    quoteId: QUOTE(),
+    partnerId: PARTNER(),
+    account: ACCOUNT(),
+    reason: reason(),
+  },
+  subject: ({ balance_transaction }) => balance_transaction,
+  partners: (tx, input) => partnersOfMatch(tx, input),
+  perform: (tx, context, request) => unmatchBalanceTransaction(tx, context, request),
+  facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
+    [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },
+  }),
+  amounts: (_seen, _input, matched) => [sumOf(matched)],
+  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
+});
+
+export const processorClose = defineAction({
+  name: 'processor.close',
+  title: 'Close balance transactions that no quote explains',
+  command: {
+    summary: 'Close what no quote explains: it was given back, or settled elsewhere',
+    arguments: { balance_transactions: '<transactions...>' },
+  },
+  role: 'finance',
+  input: {
+    balance_transactions: several(text('Balance transaction', 'Balance transactions of no quote.')),
+    account: ACCOUNT(),
+    reason: reason(),
+  },
+  subject: ({ balance_transactions }) => balance_transactions.join(' '),
+  partners: async () => 'all',
+  perform: (tx, context, request) => closeBalanceTransactions(tx, context, request),
+  facts: async (_tx, { balance_transactions }, closed) =>
+    Object.fromEntries(
+      balance_transactions.map((each) => [each, { status: closed === undefined ? 'open' : 'closed' }]),
+    ),
+  amounts: (_seen, _input, { left }) => left.map(({ currency, amount }) => Amount.of(amount, currency)),
+  report: async (_tx, _context, { result: closed }) => ({ json: closed, text: describedClosing(closed) }),
+});
+
+const quoteOf = ({ quote_id, partner_id }: Matched): string => `quote ${quote_id} of ${partner_id}`;
+
+function describedClosing({ balance_transactions, left }: Closed): string {
+  const sums = left.map(({ currency, amount }) => Amount.of(amount, currency)).filter((sum) => !sum.isZero());
+  const rest =
+    sums.length === 0
+      ? 'Together they come to zero.'
+      : `They leave ${sums.map((sum) => sum.forPeople()).join(' and ')} that no quote and no entry of the journal explains.`;
+  return `Closed ${plural(balance_transactions.length, 'balance transaction')}. ${rest}`;
+}
+
+function describedMatch(matched: Matched, undone: boolean): string {
+  const { balance_transaction, quote_id, partner_id, settled_currency } = matched;
+  const shown = (text: string, currency: string) => {
+    const amount = Amount.of(text, currency);
+    return (undone ? amount.negated() : amount).forPeople();
+  };
+  const settled = shown(matched.settled_amount, settled_currency);
+  const amount =
+    matched.currency === settled_currency ? settled : `${shown(matched.amount, matched.currency)} (${settled})`;
+  const rest = Amount.of(matched.unexplained, settled_currency);
+  return (
+    `${amount} of ${printable(balance_transaction)} is ${undone ? 'no longer' : 'now'} matched to quote ${quote_id} of ` +
+    `${partner_id}. ${rest.isZero() ? 'All' : rest.forPeople()} of it is ${rest.isZero() ? 'matched' : 'unmatched'}.`
+  );
+}

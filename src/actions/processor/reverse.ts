@@ -1,0 +1,72 @@
+/** Recording reversed transfers as reversals in the ledger (splits/reverse.ts). */
+import { Amount, moneyText } from '../../money.ts';
+import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
+import { printable } from '../../text-table.ts';
+import { defineAction, type Facts } from '../action.ts';
+import { amountsIn } from '../documents.ts';
+import { amount, month, text } from '../fields.ts';
+import { ACCOUNT } from './match.ts';
+
+export const processorReverse = defineAction({
+  name: 'processor.reverse',
+  title: 'Record a reversed transfer as a reversal in the ledger',
+  command: { arguments: { balance_transaction: '<transaction>' } },
+  role: 'finance',
+  input: {
+    balance_transaction: text('Transfer reversal', 'The balance transaction of the transfer reversal.'),
+    spotPrice: amount('Spot price', 'The part of the price that the customer got back.'),
+    account: ACCOUNT(),
+  },
+  subject: ({ balance_transaction }) => balance_transaction,
+  partners: async () => 'all',
+  perform: (tx, context, request) => reverseManually(tx, context, request),
+  facts: async (_tx, _input, report) => reversalFacts(report),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  report: async (_tx, _context, { result }) => ({
+    json: result,
+    text: describedReversals(result),
+    attention: result.manual_review.length > 0,
+  }),
+});
+
+export const reconcileReverse = defineAction({
+  name: 'processor.reverse_month',
+  title: "Record a month's reversed transfers as reversals in the ledger",
+  role: 'finance',
+  input: { month: month('Month', 'The month of the quotes.') },
+  subject: ({ month }) => month,
+  partners: async () => 'all',
+  perform: (tx, context, { month }) => recordReversals(tx, context, month),
+  facts: async (_tx, _input, report) => reversalFacts(report),
+  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price given back'),
+  report: async (_tx, _context, { result }) => ({
+    json: result,
+    text: describedReversals(result) || 'Nothing new to reverse.',
+  }),
+});
+
+const reversalFacts = (report: ReversalReport | undefined): Facts =>
+  Object.fromEntries(
+    (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [
+      `quote ${quote_id} of ${partner_id}`,
+      {
+        'price given back': Amount.of(spotPrice, currency).negated(),
+        'our share given back': Amount.of(invoiceAmount, currency).negated(),
+      },
+    ]),
+  );
+
+export function describedReversals({ recorded, manual_review }: ReversalReport): string {
+  return [
+    ...recorded.map(
+      (each) =>
+        `Quote ${each.quote_id} of ${each.partner_id}: reversal ${each.reversal_id} of ${each.spotPrice} ` +
+        `= ${each.partnerCut} + ${each.invoiceAmount} ${each.currency} was recorded in the ledger.`,
+    ),
+    ...manual_review.map(
+      (each) =>
+        `Quote ${each.quote_id} of ${each.partner_id}: ${moneyText(each.amount, each.currency)} was reversed ` +
+        `(${printable(each.balance_transaction)}), and ${each.reason}.`,
+    ),
+  ].join('\n');
+}

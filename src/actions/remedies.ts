@@ -1,0 +1,20 @@
+/** Remedies as commands that can be copied. */
+import type { Remedy } from '../remedy.ts';
+import { commandText } from './command.ts';
+import { type ActionName, loadAction } from './registry.ts';
+
+export const commandOf = async (remedy: Remedy): Promise<string> =>
+  'command' in remedy
+    ? `reckoner ${remedy.command}`
+    : commandText(await loadAction(remedy.action as ActionName), remedy.input);
+
+/** As --json has them: each with its command. */
+export const remediesJson = (remedies: readonly Remedy[]) =>
+  Promise.all(
+    remedies.map(async (each) => ({
+      label: each.label,
+      ...(each.when !== undefined && { when: each.when }),
+      ...('action' in each && { action: each.action, input: each.input }),
+      command: await commandOf(each),
+    })),
+  );

@@ -1,0 +1,113 @@
+/** Reminding partners of what is due (payments/remind.ts). */
+import type { EmailResult } from '../mail/outbox.ts';
+import { groupThousands } from '../money.ts';
+import { readPartnerNames } from '../partners/queries.ts';
+import { type ReminderPlan, recordReminders } from '../payments/remind.ts';
+import { DELIVER } from '../remedy.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+import { defineAction } from './action.ts';
+import { countKinds, needsAttention, sendDue } from './emails.ts';
+
+export const reminderRecord = defineAction({
+  name: 'reminder.record',
+  title: 'Send the payment reminders that are due',
+  role: 'finance',
+  input: {},
+  subject: () => 'today',
+  partners: async () => 'all',
+  perform: (tx, context) => recordReminders(tx, context),
+  after: sendDue,
+  facts: async (_tx, _input, plan) =>
+    Object.fromEntries(
+      (plan?.reminders ?? []).map(({ partner_id, dunning_level, documents }) => [
+        `a reminder to ${partner_id}`,
+        { level: levelName(dunning_level), documents: documents.map(({ number }) => number).join(' ') },
+      ]),
+    ),
+  amounts: () => [],
+  async report(tx, { width }, { result: plan, followed: results, preview }) {
+    const names = await readPartnerNames(tx);
+    const described = describePlan(plan, names, width);
+    const json: ReminderPlan & { dry_run: boolean; emails?: EmailCounts } = {
+      ...plan,
+      dry_run: preview,
+      ...(results !== undefined && { emails: countsOf(results) }),
+    };
+    const queued = results === undefined || results.some(({ status }) => status === 'deferred');
+    return {
+      json,
+      text: [
+        described,
+        ...(preview ? ['Preview only: nothing was sent.'] : results === undefined ? [] : [describeEmails(results)]),
+      ].join('\n\n'),
+      remedies: queued && !preview ? [{ ...DELIVER, label: 'Send what is queued' }] : [],
+      attention: (results ?? []).some((each) => each.status === 'deferred' || needsAttention(each)),
+    };
+  },
+});
+
+type EmailCounts = ReturnType<typeof countsOf>;
+
+function countsOf(results: readonly EmailResult[]) {
+  const count = (status: string) => results.filter((each) => each.status === status).length;
+  return {
+    ...{ sent: count('sent'), pending: count('deferred') + count('elsewhere'), held: count('held') },
+    ...{ failed: count('failed'), uncertain: count('uncertain'), withdrawn: count('withdrawn') },
+  };
+}
+
+/** What was sent, and what of it is no reminder; what waits goes out with the next `deliver`. */
+function describeEmails(results: readonly EmailResult[]): string {
+  const sent = results.filter(({ status }) => status === 'sent');
+  const queued = results.filter(({ status }) => status === 'deferred');
+  return [
+    sent.length === 0 ? '0 e-mails sent.' : `${plural(sent.length, 'e-mail')} sent: ${countKinds(sent)}.`,
+    ...(queued.length === 0 ? [] : [`${plural(queued.length, 'e-mail')} queued: ${countKinds(queued)}.`]),
+  ].join('\n');
+}
+
+/** Why a document is not reminded of. */
+export const SKIPPED = {
+  on_hold: 'on hold',
+  disputed: 'the partner disputes it',
+  payment_ordered: 'its contact has ordered a bank debit, which is on its way',
+  card_dispute: 'a dispute about its payment is undecided',
+  payment_to_confirm: 'it may be paid by a payment that is not confirmed yet',
+  possible_duplicate: 'it may be paid by a payment that may be a duplicate',
+  not_sent: 'it has not been e-mailed',
+  covered_by_credit: 'open credit or unapplied cash covers it',
+  covered_by_parent: "its parent's unapplied cash covers it",
+} as const;
+
+type Names = ReadonlyMap<string, string>;
+
+function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width: number | undefined): string {
+  const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
+  if (reminders.length > 0) {
+    parts[0] = table(
+      ['~partner', 'level', 'document', 'due', '>open', '>disputed', ''],
+      reminders.flatMap(({ partner_id, dunning_level, documents }) =>
+        documents.map((each, index) => [
+          index === 0 ? (names.get(partner_id) ?? partner_id) : '',
+          index === 0 ? levelName(dunning_level) : '',
+          each.number,
+          each.due_on,
+          groupThousands(each.balance),
+          Number(each.disputed) === 0 ? '' : groupThousands(each.disputed),
+          each.currency,
+        ]),
+      ),
+      width,
+    );
+  }
+  if (skipped.length > 0) {
+    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'));
+  }
+  return parts.join('\n\n');
+}
+
+function levelName(days: number): string {
+  if (days === 0) return 'due day';
+  return days < 0 ? `${-days} d before` : `${days} d after`;
+}

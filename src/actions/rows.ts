@@ -1,0 +1,113 @@
+/** Importing ledger rows (ledger/import.ts). The command reads files of any size as a stream; this takes them whole. */
+
+import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { fieldName } from '../field-names.ts';
+import { type ImportReport, importRows } from '../ledger/import.ts';
+import { describeDifferingCut } from '../ledger/quoted.ts';
+import type { RowFormat } from '../ledger/read.ts';
+import { countLines, refuseTooMany } from '../reading/limits.ts';
+import { plural } from '../text.ts';
+import { printable, table, wrapped } from '../text-table.ts';
+import { defineAction, type Facts, type Report } from './action.ts';
+import { choice, file, flag, several } from './fields.ts';
+
+export const ROW_FORMATS = ['csv', 'ndjson'] as const;
+
+export const ledgerImport = defineAction({
+  name: 'ledger.import',
+  command: { arguments: { files: '<files...>' } },
+  title: 'Import ledger rows',
+  role: 'finance',
+  input: {
+    files: several(file('File', 'Ledger rows as CSV or NDJSON. All rows are recorded, or none.')),
+    format: choice('Format', 'Default: by the name of the file.', ROW_FORMATS).optional(),
+    skipInvalid: flag('Skip invalid rows', 'Record the valid rows even if others are invalid.').optional(),
+    acceptDiffering: flag(
+      'Accept differing',
+      "Record rows that differ from our API's quote of the same id.",
+    ).optional(),
+  },
+  subject: ({ files }) => files.map(({ name }) => name).join(' '),
+  // Nothing more: the rows are read piece by piece as they are staged (ledger/read.ts).
+  async read(_context, { files }) {
+    for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
+  },
+  partners: async () => 'all',
+  perform(tx, { environment, actor }, { files, format, skipInvalid = false, acceptDiffering = false }) {
+    const sources = files.map(({ name, bytes }) => ({
+      ...{ name, format: format ?? rowFormatOf(name), text: bytes.toString('utf8') },
+    }));
+    return importRows(tx, sources, { skipInvalid, acceptDiffering, now: environment.now(), actor });
+  },
+  committed: () => failpoint('import.committed'),
+  facts: async (_tx, _input, report): Promise<Facts> =>
+    report === undefined
+      ? {}
+      : { rows: { recorded: String(report.accepted), late: String(report.late), rejected: String(report.rejected) } },
+  amounts: () => [],
+  report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
+});
+
+export function rowFormatOf(name: string): RowFormat {
+  if (/\.csv$/i.test(name)) return 'csv';
+  if (/\.(ndjson|jsonl)$/i.test(name)) return 'ndjson';
+  throw refuse('file_format_unknown', { file: name });
+}
+
+/** Nothing is recorded of an import that is refused. */
+export function reportImport(
+  report: ImportReport,
+  { dryRun, width }: { dryRun: boolean; width: number | undefined },
+): Report {
+  const { accepted, duplicates, rejected, errors, other_currencies, differing_cuts } = report;
+  return {
+    json: {
+      ...{ accepted, duplicates, rejected, errors },
+      ...(other_currencies.length > 0 && { other_currencies }),
+      ...(differing_cuts.length > 0 && { differing_cuts }),
+    },
+    text: describe(report, dryRun, width),
+    attention: rejected > 0,
+  };
+}
+
+/** How many invalid rows people see; --json has up to a thousand. */
+const SHOWN = 20;
+
+function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {
+  const { accepted, duplicates, rejected, late, errors, refused } = report;
+  const recorded = dryRun ? 'would be recorded' : 'recorded';
+  const lines: string[] = [];
+  if (errors.length > 0) {
+    const rows = errors
+      .slice(0, SHOWN)
+      .map((error) => [error.file, error.line, error.field, `${error.code}: ${printable(error.reason)}`]);
+    lines.push(table(['file', '>line', 'field', 'reason'], rows, width));
+    if (rejected > SHOWN) lines.push(`… and ${rejected - Math.min(SHOWN, errors.length)} more.`);
+    lines.push('');
+  }
+  if (refused) {
+    lines.push(`Nothing ${recorded}: ${plural(rejected, 'invalid row')}, ${plural(duplicates, 'duplicate')}.`);
+    lines.push(`Correct them, or record only the valid rows with ${fieldName('skipInvalid')}.`);
+    return lines.join('\n');
+  }
+  lines.push(`${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}, ${rejected} rejected.`);
+  if (late > 0)
+    lines.push(
+      `${plural(late, 'row belongs', 'rows belong')} to a closed month and will be billed in the earliest open month.`,
+    );
+  for (const { partner_id, partner_currency, currency, rows } of report.other_currencies)
+    lines.push(
+      ...wrapped(
+        `Check: ${plural(rows, 'row')} of ${partner_id} ${rows === 1 ? 'is' : 'are'} in ${currency}; its own currency ` +
+          `is ${partner_currency}. The close makes a document of its own of them. Reverse what is wrong before that.`,
+        80,
+      ),
+    );
+  for (const row of report.differing_cuts) {
+    const remedy = 'Correct a wrong split by a full reversal and a requote.';
+    lines.push(...wrapped(`Check: ${printable(describeDifferingCut(row))} ${remedy}`, 80));
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,18 @@
+/** Settings whose rules of approval name actions. Refusals: settings_missing, settings_invalid. */
+import type { Environment } from '../config/environment.ts';
+import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
+import { refuse } from '../errors/refusals.ts';
+import { APPROVABLE_ACTS } from './registry.ts';
+
+export function readCheckedSettings(environment: Environment): Settings {
+  const settings = readSettings(environment);
+  const names: readonly string[] = APPROVABLE_ACTS;
+  const problems = Object.keys(settings.approvals)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({
+      path: `approvals.${name}`,
+      reason: `is no action that can need approval: ${names.join(', ')}`,
+    }));
+  if (problems.length > 0) throw refuse('settings_invalid', { file: settingsFile(environment), problems });
+  return settings;
+}

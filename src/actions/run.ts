@@ -1,0 +1,175 @@
+/** Doing an action, and showing what it would do. Refusals: argument_invalid, and those of the action. */
+import { outdated, type Permission } from '../approvals/ask.ts';
+import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal } from '../errors/refusals.ts';
+import type { NameOf } from '../field-names.ts';
+import type { Reporter } from '../month-end/month-end.ts';
+import type { Action, ActionContext, Report } from './action.ts';
+import { namesOf } from './command.ts';
+import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
+import { readFields } from './fields.ts';
+import { type Agreed, admit, OutdatedPreview, permit } from './permit.ts';
+
+export { OutdatedPreview };
+
+/** The action is done only if it does what was agreed. Throws OutdatedPreview. */
+export interface RunOptions extends Agreed {
+  /** False leaves e-mails to `reckoner deliver`. */
+  readonly deliver?: boolean;
+  /** Hears of deliveries as they go. */
+  readonly reporter?: Reporter;
+  /** Takes what follows, to do it after the report: for callers who cannot wait for e-mails. */
+  readonly later?: (follow: () => Promise<unknown>) => void;
+}
+
+/** Does an action in its transaction, then what follows it outside, and reports it. */
+export async function runAction<Input, Result, Followed, Json>(
+  context: ActionContext,
+  action: Action<Input, Result, Followed, Json>,
+  given: Input,
+  options: RunOptions = {},
+): Promise<Report<Json>> {
+  return naming(context, action, () => runNamed(context, action, given, options));
+}
+
+/** Says the fields in a refusal as the action's command does, or the face of the context. */
+async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>): Promise<Given> {
+  try {
+    return await work();
+  } catch (error) {
+    throw named(error, (context.namesOf ?? namesOf)(action));
+  }
+}
+type Naming = Pick<Action, 'input' | 'command'>;
+const named = (error: unknown, nameOf: NameOf): unknown => (error instanceof Refusal ? error.named(nameOf) : error);
+
+async function runNamed<Input, Result, Followed, Json>(
+  context: ActionContext,
+  action: Action<Input, Result, Followed, Json>,
+  given: Input,
+  { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions,
+): Promise<Report<Json>> {
+  const input = readInput(action, given);
+  await readFiles(context, action, input, { isAsked: approval !== undefined });
+  await action.begin?.(context, input);
+  const heard = { ...context, reporter };
+  const deliver = follows && later === undefined;
+  const isAgreed = approval !== undefined || shown !== undefined;
+  const result =
+    action.run && !isAgreed
+      ? await action.run({ ...heard, deliver, permitted: permitting(context, action, input) }, input)
+      : await performPermitted(context, action, input, { approval, shown });
+  await action.committed?.(heard, { input, result });
+  if (follows) later?.(async () => action.after?.(heard, { input, result }));
+  const followed = deliver ? await action.after?.(heard, { input, result }) : undefined;
+  const done = { input, result, delivered: deliver, followed, preview: false };
+  return context.database.reading((tx) => reportOf(tx, context, action, done));
+}
+
+/** How often an action is begun again because others changed what it does while it was compared. */
+const ATTEMPTS = 5;
+
+/** Does an action in one transaction. Where nobody confirmed or approved it, what others changed meanwhile is compared anew. */
+async function performPermitted<Input, Result, Followed, Json>(
+  context: ActionContext,
+  action: Action<Input, Result, Followed, Json>,
+  input: Input,
+  agreed: Agreed,
+): Promise<Result> {
+  const isAgreed = agreed.approval !== undefined || agreed.shown !== undefined;
+  for (let attempt = 1; ; attempt += 1) {
+    let permission: Permission = {};
+    const database = permitting(context, action, input, agreed, (given) => {
+      permission = given;
+    });
+    try {
+      return await database.transaction((tx) => performAsAgreed(tx, context, action, input, { ...agreed, permission }));
+    } catch (error) {
+      if (isAgreed || attempt === ATTEMPTS || !(error instanceof OutdatedPreview)) throw error;
+    }
+  }
+}
+
+/** Does the action, and compares what it changed with what was agreed on. Throws before the commit where they differ. */
+async function performAsAgreed<Input, Result, Followed, Json>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input, Result, Followed, Json>,
+  input: Input,
+  { approval, shown, permission }: Agreed & { readonly permission: Permission },
+): Promise<Result> {
+  const agreed = [shown, permission.digest].filter((each) => each !== undefined);
+  if (agreed.length === 0) return action.perform(tx, context, input);
+  const { result, ...figures } = await performSeen(tx, context, action, input);
+  const digest = digestOf(figures);
+  if (agreed.every((each) => each === digest)) return result;
+  if (approval === undefined) throw new OutdatedPreview();
+  throw outdated(approval.requestId, permission.changes ?? [], figures.changes);
+}
+
+/** Does an action in a transaction that is undone. Refuses as the action does. `isAsked`: a request for approval has its input. */
+export async function previewAction<Input, Result, Followed, Json>(
+  context: ActionContext,
+  action: Action<Input, Result, Followed, Json>,
+  given: Input,
+  { isAsked = false }: { isAsked?: boolean } = {},
+): Promise<Consequence<Json>> {
+  return naming(context, action, async () => {
+    const input = readInput(action, given);
+    await readFiles(context, action, input, { isAsked });
+    return context.database.preview(async (tx) => {
+      await admit(tx, context, action, input, { isAsked });
+      return consequenceOf(tx, context, action, input);
+    });
+  });
+}
+
+/** Reads the files of an input, for a user who may do the action: other users are refused after one query. */
+async function readFiles<Input>(
+  context: ActionContext,
+  action: Action<Input>,
+  input: Input,
+  asked: { readonly isAsked: boolean },
+): Promise<void> {
+  if (action.read === undefined) return;
+  await context.database.reading((tx) => admit(tx, context, action, input, asked));
+  await action.read(context, input);
+}
+
+/** The input as the action takes it. Refusals: argument_invalid, and those of the action's check. */
+export function readInput<Input>(action: Action<Input>, given: unknown): Input {
+  try {
+    const input = readFields(action.input, given);
+    action.check?.(input);
+    return input;
+  } catch (error) {
+    throw named(error, namesOf(action));
+  }
+}
+
+/** The database of an action: each of its transactions asks first whether it may. An approval is recorded in the first. */
+export function permitting<Input>(
+  context: ActionContext,
+  action: Action<Input>,
+  input: Input,
+  agreed: Agreed = {},
+  onPermitted: (permission: Permission) => void = () => {},
+): Database {
+  const { database } = context;
+  let earlier: Permission | undefined;
+  return {
+    ...database,
+    async transaction(work) {
+      const done = await database.transaction(async (tx) => {
+        const permission = await permit(tx, context, action, input, { ...agreed, earlier });
+        if (permission instanceof Refusal) return { permission };
+        onPermitted(permission);
+        return { permission, result: await work(tx) };
+      });
+      if (done.permission instanceof Refusal) throw done.permission;
+      earlier ??= done.permission;
+      return done.result as Awaited<ReturnType<typeof work>>;
+    },
+  };
+}

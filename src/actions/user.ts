@@ -1,0 +1,251 @@
+/**
+ * Users: invited, given another sign-in link, given and taken roles, deactivated, signed out (people/users.ts). A link is shown
+ * once, to whoever did the action or approved it; previews, requests, events and logs do not have it.
+ */
+
+import { publicAddress } from '../config/settings.ts';
+import { emailAddress } from '../config/validation.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
+import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
+import { partnerExists } from '../partners/client-queries.ts';
+import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
+import { loginOf, readActiveUser, readUsers } from '../people/user-queries.ts';
+import {
+  changeRoles,
+  deactivateUser,
+  type Invited,
+  inviteUser,
+  isShellWithoutAdministrator,
+  linkUser,
+  signOutUser,
+} from '../people/users.ts';
+import { minuteOf, plural } from '../text.ts';
+import { printable } from '../text-table.ts';
+import { type ActionContext, type AfterContext, type Done, defineAction, type Facts, type Report } from './action.ts';
+import { choice, flag, line, reason, several, text } from './fields.ts';
+
+const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
+const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();
+const PARTNER = () => text('Partner', 'The roles are for this partner only. Default: all partners.').optional();
+const NO_MAIL = () => flag('Do not mail the link', 'Only show the link here.').optional();
+
+const HELP = `Roles: viewer reads (auditors); finance works; approver approves what others ask
+for; administrator manages users and settings. Each other role also reads. With
+--partner a role is limited to one partner. From the first user on, whoever runs
+a command that changes something says so: --by EMAIL or RECKONER_USER.`;
+
+/** Users are of the whole ledger. */
+const ofAll = async () => 'all' as const;
+
+export const userInvite = defineAction({
+  name: 'user.invite',
+  title: 'Invite a user',
+  command: {
+    summary: 'Make a user, and a link to sign in with once',
+    arguments: { login: '<email>' },
+    options: { roles: '--role <role>' },
+    help: HELP,
+  },
+  role: 'administrator',
+  input: {
+    login: LOGIN(),
+    name: line('Name', 'How the user is called. Default: the e-mail address.').optional(),
+    roles: someRoles('Roles', 'Default: viewer. The first user is an administrator.'),
+    partnerId: PARTNER(),
+    noMail: NO_MAIL(),
+  },
+  check({ login, roles, partnerId }) {
+    checkNotNarrowed(roles, partnerId);
+    if (!emailAddress.safeParse(login).success)
+      throw refuse('argument_invalid', {
+        argument: fieldName('login'),
+        value: login,
+        reason: 'is not one e-mail address',
+      });
+  },
+  subject: ({ login }) => loginOf(login),
+  partners: ofAll,
+  withoutRole: isShellWithoutAdministrator,
+  async perform(tx, context, { login, name, roles = [], partnerId }) {
+    await checkPartner(tx, partnerId);
+    return inviteUser(tx, context, { login, name, roles, partnerId });
+  },
+  async facts(tx, { login }) {
+    const user = await readActiveUser(tx, login);
+    return user === undefined ? {} : { [user.login]: { name: user.name, roles: rolesInWords(user.roles) } };
+  },
+  amounts: () => [],
+  after: mailLink,
+  report: async (_tx, context, done) =>
+    linkReport(context, done, `${done.result.user.login} is a user now: ${rolesInWords(done.result.user.roles)}.`),
+});
+
+export const userLink = defineAction({
+  name: 'user.link',
+  title: 'Make a new sign-in link',
+  command: { summary: 'Make a new link to sign in with once; earlier ones end', arguments: { login: '<email>' } },
+  role: 'administrator',
+  input: { login: LOGIN(), noMail: NO_MAIL() },
+  subject: ({ login }) => loginOf(login),
+  partners: ofAll,
+  withoutRole: isShellWithoutAdministrator,
+  perform: (tx, context, { login }) => linkUser(tx, context, { login }),
+  async facts(tx, { login }, made) {
+    const user = await readActiveUser(tx, login);
+    return user === undefined ? {} : { [user.login]: { 'sign-in link': made === undefined ? null : 'a new one' } };
+  },
+  amounts: () => [],
+  after: mailLink,
+  report: async (_tx, context, done) =>
+    linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones end.`),
+});
+
+/** Mails the link at once, unless told otherwise. Whoever made it sees it in any case. */
+async function mailLink(
+  context: AfterContext,
+  { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: Invited },
+): Promise<SentLink | undefined> {
+  if (input.noMail) return undefined;
+  const { user, link } = result;
+  const to = { name: user.name === user.login ? '' : user.name, address: user.login };
+  try {
+    return await mailSignInLink(context, { to, url: urlOf(context, result), expires_at: link.expires_at });
+  } catch (error) {
+    // A template that cannot be used. The link is made and is shown.
+    if (error instanceof Refusal) return { outcome: 'refused', reply: error.message };
+    throw error;
+  }
+}
+
+const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: Invited): string =>
+  `${publicAddress(settings)}/console/sign-in/${link.secret}`;
+
+function linkReport(
+  context: ActionContext,
+  { input, result, followed: mailed, preview }: Done<{ noMail?: boolean | undefined }, Invited, SentLink | undefined>,
+  done: string,
+): Report {
+  const { user, link } = result;
+  const { login, name, roles } = user;
+  const json = { login, name, roles, url: null as string | null, expires_at: null as string | null };
+  if (preview) {
+    const sent = input.noMail ? 'is shown once' : `is shown once, and mailed to ${login}`;
+    return { json, text: `${done}\nThe link to sign in with ${sent}.` };
+  }
+  const url = urlOf(context, result);
+  return {
+    json: { ...json, url, expires_at: link.expires_at, ...(mailed && { mailed }) },
+    text: [
+      ...[done, `The link works once, until ${minuteOf(link.expires_at)}:`, `  ${url}`],
+      ...(mailed === undefined ? [] : [describeMailed(mailed, login)]),
+    ].join('\n'),
+  };
+}
+
+const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
+  outcome === 'sent'
+    ? `Mailed to ${login}.`
+    : `Not mailed: ${printable(reply)}. Give the link to ${login} by a safe way.`;
+
+export const userRole = defineAction({
+  name: 'user.role',
+  title: 'Change the roles of a user',
+  command: {
+    summary: 'Grant and revoke roles; the user is signed out',
+    arguments: { login: '<email>' },
+    options: { grant: '--grant <role>', revoke: '--revoke <role>' },
+    help: HELP,
+  },
+  role: 'administrator',
+  input: {
+    login: LOGIN(),
+    grant: someRoles('Grant', 'Roles that the user gets.'),
+    revoke: someRoles('Revoke', 'Roles that the user loses.'),
+    partnerId: PARTNER(),
+  },
+  check({ grant = [], revoke = [], partnerId }) {
+    checkNotNarrowed(grant, partnerId);
+    const missing = {
+      argument: fieldName('grant'),
+      value: '',
+      reason: `names no role, and neither does ${fieldName('revoke')}`,
+    };
+    if (grant.length + revoke.length === 0) throw refuse('argument_invalid', missing);
+  },
+  subject: ({ login }) => loginOf(login),
+  partners: ofAll,
+  withoutRole: isShellWithoutAdministrator,
+  async perform(tx, context, { login, grant = [], revoke = [], partnerId }) {
+    await checkPartner(tx, partnerId);
+    const of = (named: readonly Role[]): PresentRole[] =>
+      [...new Set(named)].map((role) => ({ role, partner_id: partnerId ?? null }));
+    return changeRoles(tx, context, { login, grant: of(grant), revoke: of(revoke) });
+  },
+  async facts(tx, { login }) {
+    const user = await readActiveUser(tx, login);
+    return user === undefined ? {} : { [user.login]: { roles: rolesInWords(user.roles) || 'no role' } };
+  },
+  amounts: () => [],
+  report: async (_tx, _context, { result: user }) => ({
+    json: user,
+    text: `${user.login} has now: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
+  }),
+});
+
+/** Refuses what the database does: administrators manage all users. */
+function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
+  if (partnerId === undefined || !roles.includes('administrator')) return;
+  const reason = 'cannot narrow the role administrator, which is for all partners';
+  throw refuse('argument_invalid', { argument: fieldName('partnerId'), value: partnerId, reason });
+}
+
+async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {
+  if (partnerId !== undefined && !(await partnerExists(tx, partnerId)))
+    throw refuse('partner_unknown', { partner_id: partnerId });
+}
+
+export const userDeactivate = defineAction({
+  name: 'user.deactivate',
+  title: 'Deactivate a user for good',
+  command: { summary: 'End a user: no role, no session, no sign-in any more', arguments: { login: '<email>' } },
+  role: 'administrator',
+  input: { login: LOGIN(), reason: reason().optional() },
+  subject: ({ login }) => loginOf(login),
+  partners: ofAll,
+  withoutRole: isShellWithoutAdministrator,
+  perform: (tx, context, { login, reason: why }) => deactivateUser(tx, context, { login, reason: why ?? null }),
+  async facts(tx, { login }, ended): Promise<Facts> {
+    if (ended !== undefined) return { [ended.login]: { status: 'deactivated', roles: null } };
+    const user = await readActiveUser(tx, login);
+    return user === undefined ? {} : { [user.login]: { status: 'active', roles: rolesInWords(user.roles) || null } };
+  },
+  amounts: () => [],
+  report: async (_tx, _context, { result: user }) => ({
+    json: user,
+    text: `${user.login} has been deactivated: no role, no session and no sign-in any more.`,
+  }),
+});
+
+export const userSignOut = defineAction({
+  name: 'user.sign_out',
+  title: 'End all sessions of a user',
+  command: { summary: 'End all sessions of a user', arguments: { login: '<email>' } },
+  role: 'administrator',
+  input: { login: LOGIN() },
+  subject: ({ login }) => loginOf(login),
+  partners: ofAll,
+  withoutRole: async (tx, context, { login }) =>
+    context.actor.user?.login === loginOf(login) || isShellWithoutAdministrator(tx, context),
+  perform: (tx, context, { login }) => signOutUser(tx, context, login),
+  async facts(tx, { login }, _ended, { environment }): Promise<Facts> {
+    const [user] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
+    return user === undefined ? {} : { [user.login]: { 'signed in': user.sessions > 0 ? 'yes' : null } };
+  },
+  amounts: () => [],
+  report: async (_tx, _context, { input: { login }, result: ended }) => ({
+    json: { login, sessions: ended },
+    text: `${plural(ended, 'session')} of ${login} ended.`,
+  }),
+});

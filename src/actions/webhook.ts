@@ -1,0 +1,136 @@
+/** Webhooks of partners: set, given another secret, resumed, removed (partner-events/webhook.ts). */
+import type { Transaction } from '../database/transaction.ts';
+import { Publisher } from '../partner-events/publish.ts';
+import {
+  removeWebhook,
+  resumeWebhook,
+  rotateWebhook,
+  type SetWebhook,
+  setWebhook,
+  type Webhook,
+  webhookOf,
+} from '../partner-events/webhook.ts';
+import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { DELIVER } from '../remedy.ts';
+import { plural } from '../text.ts';
+import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { text, whole } from './fields.ts';
+
+const PARTNER = () => text('Partner', 'The partner.');
+const after = (help: string) =>
+  whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
+
+export const webhookSet = defineAction({
+  name: 'webhook.set',
+  title: "Send a partner's events to its server",
+  command: {
+    summary: 'Send a partner its events, and show the secret that signs them once',
+    arguments: { partnerId: '<partner>' },
+  },
+  role: 'administrator',
+  input: {
+    partnerId: PARTNER(),
+    url: text('URL', "The partner's address for events; https in production."),
+    after: after('Send the events after this position. Default: those from now on; 0: all.'),
+  },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, request) => setWebhook(tx, context, request),
+  async begin({ database }) {
+    // What is recorded by now is not "from now on".
+    await new Publisher(database).publish(5000);
+  },
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, context, { result: made, preview }) => ({
+    json: preview ? { ...made, secret: null } : made,
+    text: `${webhookText(made, context)}${preview ? '' : `\n${secretOf(made)}`}`,
+  }),
+});
+
+export const webhookRotate = defineAction({
+  name: 'webhook.rotate',
+  title: 'Make a new secret of a webhook',
+  command: {
+    summary: 'Make a new secret; the previous one signs too for 24 hours',
+    arguments: { partnerId: '<partner>' },
+  },
+  role: 'administrator',
+  input: { partnerId: PARTNER() },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId }) => rotateWebhook(tx, context, partnerId),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  async report(_tx, _context, { result: made, preview }) {
+    const previous =
+      made.previous_secret_until === null
+        ? 'The previous secret signs nothing any more.'
+        : `Events are signed with the previous secret, too, until ${made.previous_secret_until}.`;
+    return {
+      json: preview ? { ...made, secret: null } : made,
+      text: preview ? previous : `${secretOf(made)}\n${previous}`,
+    };
+  },
+});
+
+const ONCE = 'Give it to the partner by a safe way. It is shown only once. For another, rotate the secret.';
+
+const secretOf = ({ secret }: SetWebhook): string =>
+  secret === null ? 'The secret stays as it was.' : `  secret        ${secret}\n${ONCE}`;
+
+export const webhookResume = defineAction({
+  name: 'webhook.resume',
+  title: 'Send to a webhook again at once',
+  command: { summary: 'Send again at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
+  role: 'administrator',
+  input: { partnerId: PARTNER(), after: after('Send the events after this position, again or leaving some out.') },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, request) => resumeWebhook(tx, context, request),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, context, { result: resumed }) => ({
+    json: resumed,
+    text: webhookText(resumed, context),
+    remedies: [{ ...DELIVER, label: 'Send them now' }],
+  }),
+});
+
+export const webhookRemove = defineAction({
+  name: 'webhook.remove',
+  title: 'Send a partner no events any more',
+  command: { arguments: { partnerId: '<partner>' } },
+  role: 'administrator',
+  input: { partnerId: PARTNER() },
+  subject: ({ partnerId }) => partnerId,
+  partners: async (_tx, { partnerId }) => [partnerId],
+  perform: (tx, context, { partnerId }) => removeWebhook(tx, context, partnerId),
+  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
+  amounts: () => [],
+  report: async (_tx, _context, { input: { partnerId }, result: removed }) => ({
+    json: removed,
+    text: `The webhook of ${partnerId} is removed. The partner can still read its events by the API.`,
+  }),
+});
+
+async function webhookFacts(tx: Transaction, partnerId: string): Promise<Facts> {
+  const found = (await readWebhooks(tx)).map(webhookOf).find((each) => each.partner_id === partnerId);
+  if (found === undefined) return {};
+  const { url, state, acknowledged } = found;
+  return { [`the webhook of ${partnerId}`]: { url, state, 'sent up to': `position ${acknowledged}` } };
+}
+
+export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>): string {
+  const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
+  const lines = [
+    `Webhook of ${partner_id} for ${environment.name}:`,
+    `  url           ${url}`,
+    `  state         ${state}${webhook.paused_at === null ? '' : ` since ${webhook.paused_at}`}`,
+    `  sent up to    position ${acknowledged}, ${plural(waiting, 'event')} waiting`,
+  ];
+  if (failure !== null) lines.push(`  last failure  ${failure}`);
+  if (webhook.next_attempt_at !== null) lines.push(`  next attempt  ${webhook.next_attempt_at}`);
+  if (webhook.previous_secret_until !== null) lines.push(`  both secrets  until ${webhook.previous_secret_until}`);
+  return lines.join('\n');
+}

@@ -1,0 +1,53 @@
+/** Making somebody responsible for an item of the work queue (people/work-assignments.ts). */
+import { todayOf } from '../../config/today.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
+import { assignWork } from '../../people/work-assignments.ts';
+import { type ActionContext, defineAction } from '../action.ts';
+import { text } from '../fields.ts';
+import { describeWork, listWork, type WorkItem } from './items.ts';
+
+export const workAssign = defineAction({
+  name: 'work.assign',
+  title: 'Assign an item of the work queue',
+  command: {
+    summary: "Make a user responsible for an item; without --to it is nobody's",
+    arguments: { item: '<item>' },
+  },
+  role: 'finance',
+  input: {
+    item: text('Item', 'As the work queue names it, such as dispute:INV-2026-000003.'),
+    to: text('To', 'The e-mail address of a user. Default: nobody.', { value: 'email' }).optional(),
+  },
+  subject: ({ item }) => item,
+  async partners(tx, { item }, context) {
+    const ids = idsOf(await itemNamed(tx, context, item));
+    return ids.length === 0 ? 'all' : ids;
+  },
+  async perform(tx, context, { item, to }) {
+    await assignWork(tx, context, { item, to, partnerIds: idsOf(await itemNamed(tx, context, item)) });
+  },
+  facts: async (tx, { item }, _result, context) => ({
+    [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
+  }),
+  amounts: () => [],
+  async report(tx, context, { input: { item } }) {
+    const named = await itemNamed(tx, context, item);
+    const { assignee } = named;
+    return {
+      json: named,
+      text: assignee === null ? `${item} is nobody's now.` : `${item} is assigned to ${assignee.login}.`,
+    };
+  },
+});
+
+const idsOf = ({ partners }: WorkItem): string[] => partners.map(({ id }) => id);
+
+async function itemNamed(tx: Transaction, context: ActionContext, item: string): Promise<WorkItem> {
+  const { settings, environment } = context;
+  const question = { settings, scope: null, now: environment.now().toMillis(), today: todayOf(context) };
+  const named = (await listWork(tx, question)).filter((each) => each.item === item);
+  const [described] = await describeWork(tx, question, named);
+  if (described === undefined) throw refuse('work_item_unknown', { item });
+  return described;
+}

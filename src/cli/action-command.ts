@@ -1,0 +1,31 @@
+/** The command of an action, made of its description: its fields are arguments and options, and what they say is the help. */
+import type { Action } from '../actions/action.ts';
+import { wordsOf } from '../actions/command.ts';
+import { type Definition, NO_DELIVER } from './define.ts';
+import { addFields, givenTo } from './fields.ts';
+import { doing, type RunFlags } from './run-action.ts';
+
+export const actionCommand = async (loading: Promise<Action>): Promise<{ readonly define: Definition }> => {
+  const action = await loading;
+  return {
+    define(group, run) {
+      const { summary = action.title, help, deliver, dryRun, ...words } = action.command ?? {};
+      const [, name] = wordsOf(action).split(' ');
+      // A command of one word is its own group, and program.ts has its summary.
+      const command = name === undefined ? group : group.command(name).description(summary);
+      addFields(command, action.input, words);
+      if (dryRun !== undefined) command.option('--dry-run', dryRun);
+      if (deliver) command.option(...NO_DELIVER);
+      if (help !== undefined) command.addHelpText('after', `\n${help}`);
+      command.action(
+        run(
+          doing(action, (...given: unknown[]) => {
+            const options = given.at(-1) as RunFlags;
+            const flags = { deliver: options.deliver, dryRun: options.dryRun };
+            return { ...givenTo(action.input, { values: given, options }, words), ...flags };
+          }),
+        ),
+      );
+    },
+  };
+};

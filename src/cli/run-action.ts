@@ -1,0 +1,66 @@
+/** Commands that do an action: options become its input, and its report is printed, after the notes on what was delivered. */
+import type { Action, Report } from '../actions/action.ts';
+import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
+import { EXIT } from '../errors/refusals.ts';
+import { type CommandContext, type Done, withContext } from './context.ts';
+import { withContents } from './fields.ts';
+import { type Output, outputWidth } from './output.ts';
+import { inFull } from './remedies.ts';
+
+/** The options of a command that are no part of its action's input. */
+export interface RunFlags {
+  /** commander's form of --no-deliver. */
+  readonly deliver?: boolean | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+/** The action of a command that does an action. What cannot be read is refused before the database is opened. */
+export const doing =
+  <Given extends unknown[], Input>(action: Action<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
+  (output: Output, ...given: Given): Done => {
+    const { deliver, dryRun, ...rest } = inputOf(...given);
+    const input = withContents(action.input, readInput(action, rest));
+    return withContext((context) => runCommand({ ...context, output }, action, input, { deliver, dryRun }), {
+      ...{ by: output.by, unattended: action.command?.unattended ?? false },
+      ...(dryRun && { writesNothing: true }),
+    });
+  };
+
+/** Gives the exit status: 4 where something is left for finance to do. */
+export async function runCommand<Input>(
+  context: CommandContext,
+  action: Action<Input>,
+  input: Input,
+  flags: RunFlags = {},
+): Promise<number> {
+  const report = await reported(context, action, input, flags);
+  const text = await inFull(report);
+  context.output.print(report.json, () => text);
+  for (const note of report.notes ?? []) context.output.note(note);
+  return report.attention ? EXIT.attention : EXIT.done;
+}
+
+/** Does an action, or tries it in a dry run, and gives its report. */
+export async function reported<Input, Result, Followed, Json>(
+  context: CommandContext,
+  action: Action<Input, Result, Followed, Json>,
+  input: Input,
+  { deliver = true, dryRun = false }: RunFlags = {},
+): Promise<Report<Json>> {
+  const wide = { ...context, width: outputWidth() };
+  if (dryRun) return (await previewAction({ ...wide, forecast: true }, action, input)).report;
+  return withNotes(context.output, deliver && action.after !== undefined, (heard) =>
+    runAction(wide, action, input, { deliver, ...heard }),
+  );
+}
+
+/** Rendering and mail take a quarter of a second to load: only for what delivers. */
+export async function withNotes<Result>(
+  output: Output,
+  delivers: boolean,
+  work: (options: Pick<RunOptions, 'reporter'>) => Promise<Result>,
+): Promise<Result> {
+  if (!delivers) return work({ reporter: { onClosed: (month) => output.note(`Closed ${month}.`) } });
+  const { withProgress } = await import('./deliveries.ts');
+  return withProgress(output, (reporter) => work({ reporter }));
+}

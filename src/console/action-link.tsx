@@ -1,0 +1,86 @@
+/** Links to acts, for those alone who may do them. */
+import type { ComponentChildren } from 'preact';
+import { ACTIONS } from '../actions/loaded.ts';
+import { scopeOf, type User } from '../people/roles.ts';
+import { isInScope } from '../people/scope.ts';
+import { actionAddress, type Known } from '../remedy.ts';
+
+export type Seer = Pick<User, 'roles'>;
+
+/** The partners that an action touches; null for what is of the whole ledger. */
+export type Whose = string | null | readonly string[];
+
+/** Whether a user has the role of an action over all of these partners; null: over all that there are. */
+export function mayDo(user: Seer, name: string, whose: Whose): boolean {
+  const action = ACTIONS.get(name);
+  if (action === undefined) throw new Error(`there is no action ${name}`);
+  const scope = scopeOf(user, action.role);
+  if (scope === undefined || whose === null) return scope === null;
+  return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
+}
+
+/** Whether a user reads what is of the whole ledger. */
+export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null;
+
+export const actionHref = (action: string, input: Known = {}): string => actionAddress({ action, input });
+
+interface Linked {
+  readonly action: string;
+  readonly partner: Whose;
+  /** What is known of it. */
+  readonly input?: Known;
+}
+
+export const ActionLink = ({
+  user,
+  action,
+  partner,
+  input = {},
+  tone,
+  children,
+}: Linked & {
+  user: Seer;
+  /** `plain`: a link in a sentence, not a button. */
+  tone?: 'main' | 'danger' | 'small' | 'plain' | undefined;
+  children: ComponentChildren;
+}) =>
+  mayDo(user, action, partner) ? (
+    <a
+      class={tone === 'plain' ? undefined : tone === undefined ? 'button' : `button ${tone}`}
+      href={actionHref(action, input)}
+    >
+      {children}
+    </a>
+  ) : null;
+
+export interface RareAction extends Linked {
+  readonly name: string;
+}
+
+/** The actions of a screen that are seldom needed, folded. */
+export function MoreActions({
+  user,
+  actions,
+  label = 'More actions',
+}: {
+  user: Seer;
+  actions: readonly RareAction[];
+  label?: string;
+}) {
+  const allowed = actions.filter(({ action, partner }) => mayDo(user, action, partner));
+  if (allowed.length === 0) return null;
+  return (
+    <details class="more">
+      <summary class="button">{label}</summary>
+      <ul>
+        {allowed.map(({ name, ...each }) => (
+          <li>
+            <ActionLink user={user} {...each} tone="plain">
+              {name}
+            </ActionLink>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,108 @@
+/** The pages of every action of the registry, for the role that each needs: its form, its preview, its confirmation. */
+import type { Action, Report } from '../actions/action.ts';
+import { monthClose } from '../actions/close.ts';
+import { inputOfForm } from '../actions/fields.ts';
+import { glExport } from '../actions/general-ledger.ts';
+import { ACTIONS } from '../actions/loaded.ts';
+import { OutdatedPreview, previewAction, type RunOptions, runAction } from '../actions/run.ts';
+import { Refusal } from '../errors/refusals.ts';
+import { placesOf } from './menu.ts';
+import type { Reader } from './page.tsx';
+import type { Access, Answer, Routes, Visit } from './route.ts';
+import { actionAsked, actionDone, actionForm, actionPreview, monthHref, takesFiles } from './screens/action.tsx';
+import { approvalHref } from './screens/approvals.tsx';
+import { USERS } from './screens/people.tsx';
+import { QUEUE } from './screens/queue.tsx';
+
+export function addActions({ screen, form: sent }: Routes): void {
+  for (const action of ACTIONS.values()) {
+    const path = `/actions/${action.name}`;
+    const access: Access = { role: action.role, scope: 'partners', repeats: true };
+    screen(
+      path,
+      access,
+      async (_tx, { asked }) => asked,
+      (form, { reader }) => actionForm({ action, reader, form }),
+    );
+    const files = takesFiles(action);
+    sent(path, { ...access, files }, (visit, form) => answerTo(action, visit, form));
+  }
+}
+
+/** A refusal shows the form again, with what is wrong above what was filled in. */
+async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Promise<Answer> {
+  const asked = { action, reader: visit.reader, form };
+  const input = inputOfForm(action.input, form);
+  const step = form.get('step');
+  if (step === 'edit') return { screen: actionForm(asked) };
+  try {
+    if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
+    const report = await confirmed(action, visit, input, form.get('shown') ?? '');
+    if (report !== undefined) return doneOf(action, visit, report, input);
+    // Somebody else was faster: shown again.
+    return { screen: actionPreview(asked, await previewAction(visit.context, action, input), true), status: 409 };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    if (thrown.code === 'approval_needed') {
+      const request = Number(thrown.facts['request_id']);
+      const link = { name: `Request ${request}`, href: approvalHref(request) };
+      return { screen: actionAsked(action, visit.reader, thrown, [link, ...linksOf(action, visit.reader, input)]) };
+    }
+    return { screen: actionForm(asked, thrown), status: 422 };
+  }
+}
+
+/** Undefined where it would do something else by now than what was shown. */
+async function confirmed(action: Action, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
+  try {
+    return await runAction(visit.context, action, input, { ...laterOf(action, visit), shown });
+  } catch (thrown) {
+    if (thrown instanceof OutdatedPreview) return undefined;
+    throw thrown;
+  }
+}
+
+/** The close of a month leads to its cockpit, every other action to a page that says what was done. */
+export function doneOf(
+  action: Action,
+  { reader }: Visit,
+  report: Report,
+  input: Readonly<Record<string, unknown>>,
+  links = linksOf(action, reader, input),
+): Answer {
+  const { month } = input;
+  if (action.name === monthClose.name && typeof month === 'string') return { to: `/console/close/${month}` };
+  return { screen: actionDone(action, reader, report, links) };
+}
+
+/** A close sends more e-mails than a browser waits for: they go after the answer, and the cockpit shows how they stand. */
+export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'later'> {
+  if (action.name !== monthClose.name) return {};
+  return {
+    later: (follow) => void follow().catch((err: unknown) => request.log.error({ err }, 'what follows a close failed')),
+  };
+}
+
+/** Where to go on: to what it was done to. */
+function linksOf(
+  action: Action,
+  reader: Reader,
+  { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
+): { name: string; href: string }[] {
+  const documents = [number].flat().filter((each) => typeof each === 'string');
+  return [
+    ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
+    ...(typeof partnerId === 'string'
+      ? [{ name: partnerId, href: `/console/partners/${encodeURIComponent(partnerId)}` }]
+      : []),
+    ...(typeof paymentId === 'number'
+      ? [{ name: `Payment ${paymentId}`, href: `/console/payments/${paymentId}` }]
+      : []),
+    ...(action.name === glExport.name ? [{ name: 'General ledger', href: '/console/reports/general-ledger' }] : []),
+    ...(typeof month === 'string' && placesOf(reader).some(({ path }) => path === 'close')
+      ? [{ name: month, href: monthHref(action, month) }]
+      : []),
+    ...(action.name.startsWith('user.') ? [USERS] : []),
+    { name: 'Work queue', href: QUEUE },
+  ];
+}

@@ -1,0 +1,337 @@
+/**
+ * The pages of an action: its form, what it would do, and what it did. Every action of the registry has them, made of the
+ * description of its input. A preview is the action itself in a transaction that is undone; confirming it does the action only if
+ * it would still do what was shown.
+ */
+import type { Action, Report } from '../../actions/action.ts';
+import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
+import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
+import type { Refusal } from '../../errors/refusals.ts';
+import { type Amount, groupThousands } from '../../money.ts';
+import { actionHref } from '../action-link.tsx';
+import { Form } from '../form.tsx';
+import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
+import { placesOf } from '../menu.ts';
+import type { Reader, Screen } from '../page.tsx';
+import { Remedies } from '../remedies.tsx';
+import { USERS } from './people.tsx';
+
+interface Asked {
+  readonly action: Action;
+  readonly reader: Reader;
+  /** The values of the form, as they were sent or stand in the address. */
+  readonly form: URLSearchParams;
+}
+
+/** Whether its form may send files. */
+export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
+  fieldsOf(input).some(({ kind }) => kind === 'file');
+
+const frame = (action: Action, content: Screen['content'], lead?: string, asked?: Asked): Screen => ({
+  place: placeOf(action.name),
+  title: action.title,
+  crumbs: asked === undefined ? [] : crumbsOf(asked),
+  lead,
+  content,
+});
+
+/** The way back to what it is done to. */
+function crumbsOf({ action, reader, form }: Asked): { name: string; href: string }[] {
+  const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
+  const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
+    form.get(name),
+  );
+  const of = (path: string, id: string) => `/console/${path}/${encodeURIComponent(id)}`;
+  const subject =
+    (number && { name: number, href: of('invoices', number) }) ||
+    (paymentId && { name: `Payment ${paymentId}`, href: of('payments', paymentId) }) ||
+    (partnerId && { name: partnerId, href: of('partners', partnerId) }) ||
+    (month && { name: month, href: monthHref(action, month) });
+  const users = action.name.startsWith('user.') ? [USERS] : [];
+  return [
+    ...(place === undefined ? [] : [{ name: place.name, href: `/console/${place.path}` }]),
+    ...users,
+    ...(subject ? [subject] : []),
+  ];
+}
+
+const PLACES: Readonly<Record<string, Screen['place']>> = {
+  invoice: 'invoices',
+  credit: 'invoices',
+  dispute: 'invoices',
+  payment: 'payments',
+  email: 'queue',
+  close: 'close',
+  books: 'close',
+  statement: 'partners',
+  partner: 'partners',
+  client: 'partners',
+  processor: 'accounts',
+  shares: 'accounts',
+  user: 'settings',
+};
+
+const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
+
+/** Where a month is looked at: of actions on connected accounts its reconciliation, of others its close. */
+export const monthHref = ({ name }: Action, month: string): string =>
+  placeOf(name) === 'accounts'
+    ? addressOf('/console/accounts', { month })
+    : `/console/close/${encodeURIComponent(month)}`;
+
+/** The form, with what was wrong with it. */
+export function actionForm({ action, reader, form }: Asked, refusal?: Refusal): Screen {
+  return frame(
+    action,
+    <div class="narrow stack">
+      {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
+      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)} class="card">
+        <div class="in stack">
+          {fieldsOf(action.input).map((field) => (
+            <Input field={field} values={form.getAll(field.name)} />
+          ))}
+          <p class="buttons">
+            <button type="submit" class="main" name="step" value="preview">
+              See what it does
+            </button>
+          </p>
+        </div>
+      </Form>
+    </div>,
+    undefined,
+    { action, reader, form },
+  );
+}
+
+/** What the form shows already is not said again. */
+const Problem = ({ user, refusal }: { user: Reader; refusal: Refusal }) => (
+  <p class="problem" role="alert">
+    {inOneLine(
+      refusal.code === 'argument_invalid'
+        ? `${refusal.facts['argument']} ${refusal.facts['reason']}.`
+        : refusal.message,
+    )}
+    {refusal.remedies.length > 0 && (
+      <>
+        {' '}
+        <Remedies remedies={refusal.remedies} user={user} partner={[]} tone="small" />
+      </>
+    )}
+  </p>
+);
+
+const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>>> = {
+  amount: 'decimal',
+  whole: 'numeric',
+};
+/** Empty inputs for a field that takes several values. */
+const SPARE = 2;
+
+function Input({ field, values }: { field: Field; values: readonly string[] }) {
+  const { name, label, help, kind, choices = [], required, several } = field;
+  const id = `field-${name}`;
+  const common = { name, 'aria-describedby': `${id}-help` };
+  const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
+  if (kind === 'flag') {
+    return (
+      <div class="field">
+        <label class="check">
+          <input type="checkbox" value="yes" checked={values.length > 0} {...common} /> {label}
+        </label>
+        <Help id={id} help={help} />
+      </div>
+    );
+  }
+  if (kind === 'choice' && several) return <Choices field={field} values={values} />;
+  if (kind === 'file') return <Files field={field} values={values} />;
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {!required && <span class="count"> optional</span>}
+      </label>
+      {kind === 'choice' ? (
+        <select id={id} required={required} {...common}>
+          {!required && <option value="" />}
+          {choices.map((choice) => (
+            <option value={choice} selected={values.includes(choice)}>
+              {choice.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      ) : (
+        filled.map((value, at) => {
+          const each = {
+            ...{ id: at === 0 ? id : undefined, value, required: required && at === 0, autocomplete: 'off', ...common },
+            'aria-label': at === 0 ? undefined : `${label}, another`,
+          };
+          if (kind === 'date') return <input type="date" {...each} />;
+          return <input type="text" inputMode={INPUT_MODES[kind]} {...each} />;
+        })
+      )}
+      <Help id={id} help={help} />
+    </div>
+  );
+}
+
+/** Several of a few. */
+const Choices = ({
+  field: { name, label, help, choices = [], required },
+  values,
+}: {
+  field: Field;
+  values: readonly string[];
+}) => (
+  <fieldset class="field" aria-describedby={`field-${name}-help`}>
+    <legend>
+      {label}
+      {!required && <span class="count"> optional</span>}
+    </legend>
+    <div class="choices">
+      {choices.map((choice) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={choice} checked={values.includes(choice)} />{' '}
+          {choice.replaceAll('_', ' ')}
+        </label>
+      ))}
+    </div>
+    <Help id={`field-${name}`} help={help} />
+  </fieldset>
+);
+
+/** Files to choose. One that was sent before is kept, and another one takes its place. */
+function Files({ field, values }: { field: Field; values: readonly string[] }) {
+  const { name, label, help, required, several } = field;
+  const id = `field-${name}`;
+  const kept = values.flatMap((value) => {
+    const file = fileOfText(value);
+    return file === undefined
+      ? []
+      : [{ value, title: `${file.name}, ${groupThousands(String(file.bytes.length))} bytes` }];
+  });
+  return (
+    <div class="field">
+      <label for={id}>
+        {label}
+        {!required && <span class="count"> optional</span>}
+      </label>
+      {kept.map(({ value, title }) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={value} checked /> {title}
+        </label>
+      ))}
+      <input
+        id={id}
+        type="file"
+        name={name}
+        multiple={several}
+        required={required && kept.length === 0}
+        aria-describedby={`${id}-help`}
+      />
+      <Help id={id} help={`${help} At most 4 MB; the command reads larger ones.`} />
+    </div>
+  );
+}
+
+const Help = ({ id, help }: { id: string; help: string }) => (
+  <p class="help" id={`${id}-help`}>
+    {help}
+  </p>
+);
+
+const columns: readonly Column<Change>[] = [
+  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
+  { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
+  { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
+];
+
+/** What the action would do, with the button that does it. `changed`: it is no longer what was shown before. */
+export function actionPreview({ action, reader, form }: Asked, consequence: Consequence, changed = false): Screen {
+  const { report, changes, amounts } = consequence;
+  const fields = fieldsOf(action.input);
+  const kept = fields.flatMap(({ name }) => form.getAll(name).map((value) => [name, value] as const));
+  return frame(
+    action,
+    <div class="narrow stack">
+      {changed && (
+        <p class="problem" role="alert">
+          Nothing was done: what it would do has changed since it was shown. Look again.
+        </p>
+      )}
+      <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
+        <DataTable columns={columns} rows={changes} nothing="No figure would change." caption="Changes" />
+        <div class="in">
+          <ReportText text={report.text} />
+        </div>
+      </Card>
+      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)}>
+        {kept.map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <input type="hidden" name="shown" value={digestOf(consequence)} />
+        <p class="buttons">
+          <button type="submit" class="main" name="step" value="confirm">
+            {action.title}
+          </button>
+          <button type="submit" name="step" value="edit">
+            Change the form
+          </button>
+        </p>
+      </Form>
+    </div>,
+    'nothing is done yet',
+    { action, reader, form },
+  );
+}
+
+/** What an action says of itself, as its command prints it. */
+export const ReportText = ({ text }: { text: string }) => <pre class="report">{inOneLine(text)}</pre>;
+
+const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
+  amounts.map((each, at) => (
+    <>
+      {at > 0 && ', '}
+      <Money amount={each.toString()} currency={each.currency} />
+    </>
+  ));
+
+interface Link {
+  readonly name: string;
+  readonly href: string;
+}
+
+/** What it did, in the words of the command. */
+export const actionDone = (action: Action, reader: Reader, report: Report, links: readonly Link[]): Screen =>
+  ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
+
+/** It waits for a second person: nothing was done but a request. */
+export const actionAsked = (
+  action: Action,
+  reader: Reader,
+  { message, facts }: Refusal,
+  links: readonly Link[],
+): Screen => ended({ action, reader }, `Asked for approval: request ${facts['request_id']}`, { text: message }, links);
+
+const ended = (
+  { action, reader }: Pick<Asked, 'action' | 'reader'>,
+  title: string,
+  { text, remedies = [] }: Pick<Report, 'text' | 'remedies'>,
+  links: readonly Link[],
+): Screen =>
+  frame(
+    action,
+    <div class="narrow stack">
+      <Card title={title}>
+        <ReportText text={text} />
+      </Card>
+      <p class="buttons">
+        <Remedies remedies={remedies} user={reader} partner={[]} />
+        {links.map(({ name, href }) => (
+          <a class="button" href={href}>
+            {name}
+          </a>
+        ))}
+      </p>
+    </div>,
+  );
