@@ -1,0 +1,73 @@
+/**
+ * Phrases that make a reader stop: docs/style.md says what to write instead. They are counted in the comments and texts of the
+ * source and in everything that is read: templates, documentation, examples of a deployment.
+ */
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { ROOT } from './support/modules.ts';
+import { CODE, proseOf } from './support/prose.ts';
+
+/** Only ever lowered. */
+const MOST = 960;
+
+const PHRASES: readonly RegExp[] = [
+  /\bwhom?(?:so)?ever\b/,
+  /\bnobody\b/,
+  /\b(?:un)?told\b/,
+  /\bthe system before\b/,
+  /\b(?:is|are|was|were) of\b(?! course)/,
+  /\b(?:say|says|said) so\b/,
+  /\bof which\b/,
+  /\b(?:stands?|stood)\b(?! (?:in )?for\b| alone\b|-)/,
+  /\b(?:anew|befalls?|befell|thereof|whence|lest|hither|whereof)\b/,
+  /(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b|one\b|later\b|less\b|earlier\b|older\b|bigger\b|different\b)\w+/,
+  /(?<=[.:;] )(?:refused|counted|listed|checked|held|named|left|sent|given|asked|shown) (?:is|are)\b/,
+];
+
+/** `file: phrase` */
+const RIGHT: Readonly<Record<string, string>> = {};
+
+const FOLDERS = ['src', 'jobs', 'migrations', 'templates', 'docs', 'deploy'];
+const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const READ = /\.(?:tsx?|m?js|sql|py|md|hbs|txt|json|yml)$/;
+/** Generated, the words of others, or the page that quotes the phrases. */
+const OF_OTHERS = /^migrations\/schema\.sql$|^src\/demo\/data\/|^templates\/fonts\/|^docs\/style\.md$/;
+
+const files = execFileSync('git', ['ls-files', ...FOLDERS, ...PAGES], { cwd: ROOT, encoding: 'utf8' })
+  .trim()
+  .split('\n')
+  .filter((file) => READ.test(file) && !OF_OTHERS.test(file));
+
+interface Hit {
+  readonly file: string;
+  readonly phrase: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+function hitsIn(file: string): Hit[] {
+  const prose = proseOf(file);
+  return PHRASES.flatMap((phrase) => {
+    const pattern = new RegExp(phrase.source.replaceAll(' ', '\\s+'), 'gi');
+    return [...prose.matchAll(pattern)].map(({ 0: found, index }) => ({
+      file,
+      phrase: found.toLowerCase().replace(/\s+/g, ' '),
+      line: prose.slice(0, index).split('\n').length,
+      text: prose
+        .slice(Math.max(0, index - 40), index + 60)
+        .replaceAll(CODE, ' ')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    }));
+  });
+}
+
+test('comments, texts and documentation have almost none of the phrases that make a reader stop', () => {
+  const hits = files.flatMap(hitsIn);
+  const names = new Set(hits.map(({ file, phrase }) => `${file}: ${phrase}`));
+  expect(files.length).toBeGreaterThan(500);
+  expect(Object.keys(RIGHT).filter((name) => !names.has(name))).toEqual([]);
+  const wrong = hits.filter(({ file, phrase }) => !Object.hasOwn(RIGHT, `${file}: ${phrase}`));
+  const list = wrong.map(({ file, line, phrase, text }) => `${file}:${line} ${phrase}: … ${text} …`).join('\n');
+  expect(wrong.length, `${wrong.length} phrases:\n${list}\n`).toBeLessThanOrEqual(MOST);
+});
