@@ -67,7 +67,7 @@ const TABLE_EXCEPTIONS: Exceptions = {
   'close/books.sql.ts -> book_unapplied_cash': 'and what cash is unapplied; their keys refer to later tables',
   'ledger/quoted.ts -> quotes': 'rows of files are compared with the quotes that the API made under their ids',
   'ledger/quoted.ts -> requotes': 'and with its requotes',
-  'partners/queries.ts -> ledger_rows': 'an arrangement may change only in a month without ledger rows',
+  'partners/partners.sql.ts -> ledger_rows': 'an arrangement may change only in a month without ledger rows',
 };
 
 const CYCLES: Exceptions = {};

@@ -1,10 +1,10 @@
 /** Deciding on requests for approval. An approval does the action as that of whoever asked. Refusals: those of approvals/requests.ts. */
 
-import { type Decision, type RequestRow, readRequests } from '../approvals/queries.ts';
+import { type Decision, type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { readActiveUser } from '../people/user-queries.ts';
+import { readActiveUser } from '../people/users.sql.ts';
 import { actAs } from '../people/users.ts';
 import type { Action, ActionContext, Report } from './action.ts';
 import type { Consequence } from './consequence.ts';

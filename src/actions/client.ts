@@ -1,6 +1,6 @@
 /** API clients of partners: made, given another secret, revoked (partners/clients.ts). */
 import type { Transaction } from '../database/transaction.ts';
-import { type ClientRow, readClients } from '../partners/client-queries.ts';
+import { type ClientRow, readClients } from '../partners/clients.sql.ts';
 import {
   type Action as ClientAction,
   createClient,

@@ -10,7 +10,6 @@ import {
   readPartnerFeeds,
   undecidedFeeds,
 } from '../close/feeds.ts';
-import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
 import {
   type MonthFacts,
   type MonthSum,
@@ -20,20 +19,21 @@ import {
   readMonthFacts,
   readOtherCurrencies,
   readSums,
-} from '../close/queries.ts';
+} from '../close/months.sql.ts';
+import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
 import { closeMonths, closeTogether } from '../close/run.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { ForeseenHold } from '../delivery/foresee.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { countNeedingAttention } from '../mail/queries.ts';
+import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import { readSealsOf, type SignedSeal } from '../seals/queries.ts';
+import { readSealsOf, type SignedSeal } from '../seals/seals.sql.ts';
 import { keyIdOf } from '../seals/signature.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';

@@ -1,6 +1,6 @@
 /** What an action would do: the action itself, in a transaction that is undone. */
 import { createHash } from 'node:crypto';
-import type { PreviewedChange, StoredPreview } from '../approvals/queries.ts';
+import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';

@@ -1,8 +1,8 @@
 /** What the actions on documents share: which partners they touch, what a preview compares, delivery and the payment link. */
 import type { Transaction } from '../database/transaction.ts';
-import { readIdsOf } from '../delivery/queries.ts';
+import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
-import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';

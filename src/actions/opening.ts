@@ -5,7 +5,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { openingFile } from '../opening/file.ts';
 import { importOpening, type OpeningImport } from '../opening/import.ts';
-import { type CarriedItem, type OpeningTotal, readItems } from '../opening/queries.ts';
+import { type CarriedItem, type OpeningTotal, readItems } from '../opening/openings.sql.ts';
 import { reverseOpening } from '../opening/reverse.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';

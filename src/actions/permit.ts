@@ -5,7 +5,7 @@
 
 import { actAsCompared } from '../approvals/amounts-before.ts';
 import { type Approval, approve, ask, type Permission } from '../approvals/ask.ts';
-import type { PreviewedChange } from '../approvals/queries.ts';
+import type { PreviewedChange } from '../approvals/requests.sql.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';

@@ -1,7 +1,7 @@
 /** Reminding partners of what is due (payments/remind.ts). */
 import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
-import { readPartnerNames } from '../partners/queries.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ReminderPlan, recordReminders } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';

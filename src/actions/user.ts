@@ -9,9 +9,9 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
-import { partnerExists } from '../partners/client-queries.ts';
+import { partnerExists } from '../partners/clients.sql.ts';
 import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
-import { loginOf, readActiveUser, readUsers } from '../people/user-queries.ts';
+import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
 import {
   changeRoles,
   deactivateUser,

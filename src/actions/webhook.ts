@@ -10,7 +10,7 @@ import {
   type Webhook,
   webhookOf,
 } from '../partner-events/webhook.ts';
-import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { type ActionContext, defineAction, type Facts } from './action.ts';

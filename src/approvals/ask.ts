@@ -24,7 +24,7 @@ import {
   type PreviewedChange,
   readApprovers,
   type StoredPreview,
-} from './queries.ts';
+} from './requests.sql.ts';
 import {
   askForApproval,
   lockOpenRequests,

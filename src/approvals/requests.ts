@@ -19,7 +19,7 @@ import {
   readOpenRequests,
   readRejected,
   readRequests,
-} from './queries.ts';
+} from './requests.sql.ts';
 
 export const PAST: Readonly<Record<Decision, string>> = {
   approve: 'approved',

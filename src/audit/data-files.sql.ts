@@ -1,7 +1,7 @@
 /** SQL of the data files: the rows of each, and the COPY that writes them as CSV or JSON Lines. */
 import type { Month } from '../month.ts';
 import { type Column, columnsOf, type DataFile, type TableFormat } from './dictionary.ts';
-import type { FactRange } from './export-queries.ts';
+import type { FactRange } from './exports.sql.ts';
 
 /** What is exported: months, and the facts under their seals. */
 export interface ExportRange {

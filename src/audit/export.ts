@@ -6,7 +6,7 @@ import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter, wholeLines } from '../database/copy.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { type DocumentJson, documentJson, withoutTax } from '../documents/document.ts';
-import { readDocuments } from '../documents/queries.ts';
+import { readDocuments } from '../documents/documents.sql.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageVersion } from '../package.ts';
@@ -27,7 +27,7 @@ import {
   readInstallation,
   readLedgerTotals,
   readPaymentTotals,
-} from './export-queries.ts';
+} from './exports.sql.ts';
 import { readOpeningBalances, writeJournalText } from './journal.ts';
 import { BEANCOUNT, HLEDGER } from './journal-formats.ts';
 import { ledgerRows } from './ledger-rows.ts';

@@ -16,7 +16,7 @@ import { lastDay, type Month, monthAfter, monthInterval, monthsBetween } from '.
 import { settleWeAre } from '../partners/presentation.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { writeBooksRecord } from '../seals/books.ts';
-import { readLastFact } from '../seals/queries.ts';
+import { readLastFact } from '../seals/seals.sql.ts';
 import { signSeal } from '../seals/signature.ts';
 import {
   type BooksState,

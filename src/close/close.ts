@@ -5,7 +5,7 @@
  * settings_incomplete, tax_rule_missing, we_are_fixed, and those of `feeds.ts`.
  */
 import type { DateTime } from 'luxon';
-import { countApprovers } from '../approvals/queries.ts';
+import { countApprovers } from '../approvals/requests.sql.ts';
 import type { Settings } from '../config/settings.ts';
 import { readClosingTime } from '../database/fitness.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -39,7 +39,7 @@ import {
   readOpenMonthsWithRows,
   readPartnerZones,
   recordClosedMonth,
-} from './queries.ts';
+} from './months.sql.ts';
 
 export interface CloseRequest extends FeedDecision {
   /** One month; if omitted, all that are due. */

@@ -4,7 +4,7 @@
  * Refusal: comparison_invalid.
  */
 import { CsvError, parse } from 'csv-parse/sync';
-import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import { type LineProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 

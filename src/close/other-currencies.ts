@@ -1,6 +1,6 @@
 /** Tells finance of documents in a currency that is not their partner's own, before and after they go out. */
 import { Amount } from '../money.ts';
-import type { OtherCurrency } from './queries.ts';
+import type { OtherCurrency } from './months.sql.ts';
 
 /** The amount with its currency's digits, for JSON. */
 export const otherCurrencyJson = ({ invoice_amount, currency, ...row }: OtherCurrency) => ({

@@ -4,13 +4,13 @@
  */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type CloseRequest, closeNext, planClose } from './close.ts';
 import { type Feeds, readPartnerFeeds } from './feeds.ts';
-import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './queries.ts';
+import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
 export interface PreviewedClose {
   readonly months: readonly MonthFacts[];

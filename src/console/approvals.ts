@@ -1,7 +1,7 @@
 /** The pages of requests for approval, and the decision on one. */
 import { actionOf, approveRequest, endRequest } from '../actions/approve.ts';
 import { LINE } from '../actions/fields.ts';
-import { DECISIONS } from '../approvals/queries.ts';
+import { DECISIONS } from '../approvals/requests.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { approvals } from '../lists/approvals.ts';
 import { doneOf, laterOf } from './actions.ts';

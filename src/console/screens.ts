@@ -1,8 +1,8 @@
 /** Every screen, with the role that it needs and how far that role must reach. */
-import { readEInvoice, readPdf } from '../documents/queries.ts';
+import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
+import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
-import { readFile } from '../general-ledger/queries.ts';
 import type { Shared } from '../http/shared.ts';
 import { clients } from '../lists/clients.ts';
 import { emails } from '../lists/emails.ts';

@@ -4,12 +4,12 @@
  */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { insertLinkChange, readLinkStanding } from './documents.sql.ts';
 import { newToken } from './link.ts';
-import { insertLinkChange, readLinkStanding } from './queries.ts';
 
 export interface LinkChange {
   readonly number: string;

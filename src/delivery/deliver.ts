@@ -4,10 +4,10 @@
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
+import { readIdsOf } from './documents.sql.ts';
 import { wakeDocuments } from './due.ts';
 import { linkProvider } from './link.ts';
-import type { LinkWork } from './links/queries.ts';
-import { readIdsOf } from './queries.ts';
+import type { LinkWork } from './links/links.sql.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
 /** How often a standing worker looks again at what is held or waits for its link: a corrected address releases it. */

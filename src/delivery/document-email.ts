@@ -1,10 +1,10 @@
 /** The e-mail of a document: to whom it goes, its text, and the PDF and rows attached to it. */
-import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
 import type { EmailContent } from '../mail/email.ts';
 import type { EmailTemplates } from '../mail/templates.ts';
+import type { DocumentEmail } from './documents.sql.ts';
 import type { PreparedDocument } from './prepare.ts';
-import type { DocumentEmail } from './queries.ts';
 import { rowsCsv } from './rows.ts';
 
 /** More rows than this are not attached: their e-mail would be larger than many servers accept (about 7 MB). */

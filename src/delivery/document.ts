@@ -5,9 +5,9 @@
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import { withdrawEmails } from '../documents/emails.ts';
 import { whyHeld } from '../documents/hold.ts';
-import type { DocumentRow } from '../documents/queries.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import {
@@ -21,17 +21,17 @@ import {
   takeOver,
   whyUnsendable,
 } from '../mail/attempt.ts';
-import { setAside } from '../mail/queries.ts';
+import { setAside } from '../mail/outbox.sql.ts';
 import type { EmailTemplates } from '../mail/templates.ts';
 import type { Transport } from '../mail/transport.ts';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
+import { type DocumentEmail, noteFailure, type PdfToKeep } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
 import { hasLinkWork, type LinkProvider } from './link.ts';
 import { syncPaymentLink } from './links/sync.ts';
 import type { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
-import { type DocumentEmail, noteFailure, type PdfToKeep } from './queries.ts';
 import type { DeliverySteps, Found } from './steps.ts';
 
 /** What documents are delivered with. */

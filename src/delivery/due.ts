@@ -2,7 +2,7 @@
 import type { DueItems } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
-import { type LinkWork, linksOutOfSync } from './links/queries.ts';
+import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
  * Makes every document due whose delivery is not finished, those on hold too, in case what they lack is there now; and

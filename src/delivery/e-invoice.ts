@@ -7,6 +7,7 @@ import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import { type Instructions, instructionsFor } from '../config/instructions.ts';
 import type { Issuer, Settings } from '../config/settings.ts';
 import type { TaxCategory } from '../config/tax.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import {
   FORMAT_NAMES,
   isCurrencyOfEInvoices,
@@ -16,7 +17,6 @@ import {
 } from '../documents/e-invoice/lacking.ts';
 import { categoriesOf, type Parties, type Seller } from '../documents/e-invoice/model.ts';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../documents/e-invoice/write.ts';
-import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { HoldReason } from './hold-reason.ts';

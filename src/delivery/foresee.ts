@@ -2,16 +2,16 @@
 import { instructionsFor } from '../config/instructions.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentSnapshot } from '../documents/document.ts';
-import type { DocumentRow } from '../documents/queries.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { whyNoEmail } from './document.ts';
+import { readDocumentEmails, readPresentBuyers } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { type LinkProvider, linkProvider } from './link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
-import { readDocumentEmails, readPresentBuyers } from './queries.ts';
 
 export interface ForeseenHold {
   readonly number: string;

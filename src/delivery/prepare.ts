@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
+import type { DocumentRow } from '../documents/documents.sql.ts';
 import { instructionsOfFile } from '../documents/instructions.ts';
-import type { DocumentRow } from '../documents/queries.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
+import type { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
 import { eInvoiceFor } from './e-invoice.ts';
 import { HoldReason } from './hold-reason.ts';
 import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-renderer-pool.ts';
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
-import type { InstructionUse, PdfToKeep, RowOfDocument } from './queries.ts';
 import type { DeliverySteps } from './steps.ts';
 
 export interface PrepareContext extends PrintContext {

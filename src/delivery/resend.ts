@@ -10,7 +10,7 @@ import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { type DocumentEmail, readDocumentEmail } from './queries.ts';
+import { type DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
 /** To the partner's contacts as they are when it is sent, or to the one address given. Gives the new e-mail's id. */
 export async function resendDocument(

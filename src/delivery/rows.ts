@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { ROW_FIELDS } from '../ledger/row.ts';
 import { Amount } from '../money.ts';
-import type { RowLines } from './queries.ts';
+import type { RowLines } from './documents.sql.ts';
 
 const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;

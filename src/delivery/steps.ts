@@ -6,11 +6,9 @@
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocumentsToRender } from '../documents/queries.ts';
+import { type DocumentRow, readDocumentsToRender } from '../documents/documents.sql.ts';
 import { type AttemptOutcome, recordOutcomes } from '../mail/log.ts';
-import { type Offer, offerEmails } from '../mail/queries.ts';
-import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.ts';
-import type { PresentBuyer } from './e-invoice.ts';
+import { type Offer, offerEmails } from '../mail/outbox.sql.ts';
 import {
   type DocumentEmail,
   type InstructionUse,
@@ -26,7 +24,9 @@ import {
   recordInstructionVersions,
   recordPaymentLinks,
   recordPdfs,
-} from './queries.ts';
+} from './documents.sql.ts';
+import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.ts';
+import type { PresentBuyer } from './e-invoice.ts';
 
 /**
  * Two steps (find, prepare) start a batch only when a third of the deliveries under way have asked for it. Without that, a

@@ -11,10 +11,10 @@ import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
+import { noteFailure } from './documents.sql.ts';
 import { DUE_DOCUMENTS, theseDocuments } from './due.ts';
 import { linkProvider } from './link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
-import { noteFailure } from './queries.ts';
 import { DeliverySteps } from './steps.ts';
 
 /** Deliveries under way at once. While some are rendered, others wait for the database or the mail server. */

@@ -7,7 +7,7 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, isZero } from '../money.ts';
-import { type DocumentRow, readDocuments } from './queries.ts';
+import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 
 /** A live document, under the ledger's lock: it does not change until the transaction ends. */

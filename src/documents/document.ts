@@ -2,7 +2,7 @@
 import type { Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
 import { documentTax, lineTax } from './document-tax.ts';
-import type { DocumentRow } from './queries.ts';
+import type { DocumentRow } from './documents.sql.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
 /** The JSON of a document, the same in the command line, the HTTP API and the export (contract, Documents). */

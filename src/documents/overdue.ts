@@ -1,7 +1,7 @@
 /** What a document counts for, and since when an invoice is overdue. Pure. */
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
-import type { DocumentRow } from './queries.ts';
+import type { DocumentRow } from './documents.sql.ts';
 
 /** A credit note counts against invoices. */
 export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: string): Amount => {

@@ -11,9 +11,9 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { howSettled } from './correctable.ts';
+import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
-import { type DocumentRow, readDocuments } from './queries.ts';
 
 export interface PlaceRequest {
   /** The number of the credit note. */

@@ -1,9 +1,9 @@
 /** What a document says of its tax: a row for each rate, the total with tax, and the reasons. Empty without tax. */
 import { Amount } from '../money.ts';
 import { documentTax, lineTax, type TaxTotal } from './document-tax.ts';
+import type { DocumentRow, LineRow } from './documents.sql.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate } from './pdf/template.ts';
-import type { DocumentRow, LineRow } from './queries.ts';
 import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export interface PresentedTax {

@@ -7,9 +7,9 @@ import type { Environment } from '../config/environment.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
+import type { DocumentRow } from './documents.sql.ts';
 import { type AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf/added-fonts.ts';
 import { unprintable } from './pdf/text.ts';
-import type { DocumentRow } from './queries.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
 /** A text of a document with the name of its field, for people. */

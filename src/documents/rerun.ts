@@ -13,16 +13,16 @@ import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Remedy, toDo } from '../remedy.ts';
 import { refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
+import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
 import { draftMonth, keepReplacements, readDraftCurrencies } from './issue/drafts.ts';
 import { issueDocuments } from './issue/issue.ts';
 import { recordIssuerVersion } from './issue/issuer-version.ts';
-import { type DocumentRow, readDocuments } from './queries.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {

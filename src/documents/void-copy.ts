@@ -2,9 +2,9 @@
 import type { Environment } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 import { documentSnapshot } from './document.ts';
+import type { DocumentRow } from './documents.sql.ts';
 import { RENDERER_VERSION, RENDERER_VERSIONS, renderDocument } from './pdf/render.ts';
 import { fontsFor, textsOf } from './printable.ts';
-import type { DocumentRow } from './queries.ts';
 
 /** Renders the copy from the snapshot on request. It is not kept, and the issued PDF does not change. */
 export async function renderVoidCopy(environment: Pick<Environment, 'home'>, row: DocumentRow): Promise<Buffer> {

@@ -10,8 +10,8 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './corrections.sql.ts';
+import type { DocumentRow } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
-import type { DocumentRow } from './queries.ts';
 
 interface WriteOffRequest {
   readonly number: string;

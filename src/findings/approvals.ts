@@ -1,6 +1,6 @@
 /** Requests for approval that are neither decided nor expired. */
 
-import { readRequests } from '../approvals/queries.ts';
+import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { moneyText } from '../money.ts';

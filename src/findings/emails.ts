@@ -1,9 +1,9 @@
 /** E-mails that a person must deal with, of documents and others, payment links, and a mail server that takes nothing. */
 import { query, type Transaction } from '../database/transaction.ts';
-import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, nameOf, readEmails, remediesOf } from '../mail/log.ts';
-import { type RefusedInARow, readRefusedInARow } from '../mail/queries.ts';
+import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
 import type { Scope } from '../people/scope.ts';
 import { DELIVER, toDo } from '../remedy.ts';
 import { minuteOf, plural } from '../text.ts';

@@ -15,6 +15,19 @@ import { lastDay, type Month, monthBefore } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/journal.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
+import {
+  type GlExport,
+  insertExport,
+  insertFiles,
+  insertLines,
+  readFiles,
+  readLines,
+  readPartnerNames,
+  readParts,
+  readPostings,
+  readSealsOf,
+  readUnknownIds,
+} from './exports.sql.ts';
 import { filesOf, type GlFile, type GlKind, WRITER } from './files.ts';
 import {
   type GlLine,
@@ -28,19 +41,6 @@ import {
   sharedNames,
   summarise,
 } from './journal.ts';
-import {
-  type GlExport,
-  insertExport,
-  insertFiles,
-  insertLines,
-  readFiles,
-  readLines,
-  readPartnerNames,
-  readParts,
-  readPostings,
-  readSealsOf,
-  readUnknownIds,
-} from './queries.ts';
 
 export interface GlRequest {
   readonly month: Month;

@@ -2,8 +2,8 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Sheet } from '../sheet.ts';
+import type { GlExport } from './exports.sql.ts';
 import { externalId } from './files.ts';
-import type { GlExport } from './queries.ts';
 
 /** As `gl list` shows it. */
 export interface ListedExport extends GlExport {

@@ -4,15 +4,15 @@ import type { DateTime } from 'luxon';
 import type { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
+import { readLastPosition } from '../partner-events/events.sql.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
-import { readLastPosition } from '../partner-events/queries.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import {
   type Accepted,
   accept,
@@ -23,8 +23,8 @@ import {
   isStale,
   type Wanted,
 } from '../quotes/accept.ts';
-import type { Caller, QuoteState, RequoteState } from '../quotes/queries.ts';
 import { makeQuote, makeRequote, quoteOf, requoteOf } from '../quotes/quote.ts';
+import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
 import { reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import { answerOnce, type CallOf, Content, route, serve } from './call.ts';

@@ -2,7 +2,7 @@
 import type { DateTime } from 'luxon';
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
-import { noteClientUse } from '../partners/client-queries.ts';
+import { noteClientUse } from '../partners/clients.sql.ts';
 
 const EVERY_SECONDS = 300;
 

@@ -7,12 +7,12 @@ import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { execute } from '../database/transaction.ts';
 import { droppedLogLines } from '../log.ts';
-import { countDeliveries, countOnHold } from '../mail/queries.ts';
+import { countDeliveries, countOnHold } from '../mail/outbox.sql.ts';
 import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { isPaused } from '../people/pauses.ts';
 import { readMonths } from '../reports/status.ts';
-import { type JobHealth, readBacklog, readJobHealth } from './queries.ts';
+import { type JobHealth, readBacklog, readJobHealth } from './payment-page.sql.ts';
 
 export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;

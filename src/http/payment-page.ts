@@ -10,15 +10,15 @@ import { instructionsFor } from '../config/instructions.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import { urlBehindPage } from '../delivery/link.ts';
+import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { settingsInForce } from '../documents/instructions.ts';
-import { readEInvoice, readPdf } from '../documents/queries.ts';
 import { httpStatusOf } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
 import { page, sendPage } from './pages.ts';
+import { type PaymentPage, readPaymentPage } from './payment-page.sql.ts';
 import { type PaymentView, viewOf } from './payment-view.ts';
 import { answerTo } from './problem.ts';
-import { type PaymentPage, readPaymentPage } from './queries.ts';
 import { hasPartnerPlace, type Shared } from './shared.ts';
 
 const paymentPage = page<PaymentView>('payment');

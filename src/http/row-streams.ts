@@ -7,7 +7,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../database/database.ts';
-import { readDocumentRows } from '../delivery/queries.ts';
+import { readDocumentRows } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { TAX_CATEGORIES } from '../config/tax.ts';
-import { EMAIL_STATUSES } from '../documents/queries.ts';
+import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
 import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';

@@ -10,7 +10,7 @@ import Fastify, {
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { Publisher } from '../partner-events/publish.ts';
 import { Acceptances } from '../quotes/acceptances.ts';
-import type { Caller } from '../quotes/queries.ts';
+import type { Caller } from '../quotes/quotes.sql.ts';
 import { readRouted } from '../splits/accepted.ts';
 import { addApi } from './api.ts';
 import { countCall } from './call.ts';

@@ -4,7 +4,7 @@ import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose';
 import type { DateTime } from 'luxon';
 import type { EnvironmentName } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Caller } from '../quotes/queries.ts';
+import type { Caller } from '../quotes/quotes.sql.ts';
 import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 
 const LONGEST_TOKEN = 4096;

@@ -9,6 +9,10 @@ import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
+import { type DifferingCuts, findAboveLargest, findDifferingQuotes, readStagedCuts } from './quoted.ts';
+import { readRecords, type SourceFile } from './read.ts';
+import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
+import { inTenThousandths, rowProblem } from './row.ts';
 import {
   countVerdicts,
   findKnownRows,
@@ -25,11 +29,7 @@ import {
   sumGoodRows,
   surveyStaged,
   touchedMonths,
-} from './queries.ts';
-import { type DifferingCuts, findAboveLargest, findDifferingQuotes, readStagedCuts } from './quoted.ts';
-import { readRecords, type SourceFile } from './read.ts';
-import { rejectedRow, rejectFormat, writeRejects } from './rejects.ts';
-import { inTenThousandths, rowProblem } from './row.ts';
+} from './rows.sql.ts';
 import { createStaging, openStager, type Staged } from './stage.ts';
 import { monthsAround, type ZoneMonth } from './zone-months.ts';
 

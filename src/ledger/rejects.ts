@@ -8,9 +8,9 @@ import { stringify } from 'csv-stringify/sync';
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { cellOf } from '../text.ts';
-import { type BadRow, readBadRows } from './queries.ts';
 import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
+import { type BadRow, readBadRows } from './rows.sql.ts';
 
 /** By its ending; otherwise CSV if all files of the import are. */
 export function rejectFormat(path: string, files: readonly SourceFile[]): RowFormat {

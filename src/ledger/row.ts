@@ -1,6 +1,6 @@
 /**
  * An incoming ledger row and the rules that concern it alone (contract, Ledger rows). Rules that need partners, the
- * ledger or other rows are queries over all staged rows, in queries.ts. Pure: the clock is passed in.
+ * ledger or other rows are queries over all staged rows, in rows.sql.ts. Pure: the clock is passed in.
  */
 import { amountProblem, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
@@ -66,7 +66,7 @@ export const ROW_CODES = [
   'amount_too_large',
   'amount_sign',
   'amounts_unbalanced',
-  // The row among partners, the ledger and the other rows (queries.ts)
+  // The row among partners, the ledger and the other rows (rows.sql.ts)
   'partner_unknown',
   'partner_inactive',
   'policy_unknown',

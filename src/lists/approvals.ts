@@ -1,7 +1,7 @@
 /** Requests for a second person's approval: `reckoner approval list`, the console's Approvals. */
 import { z } from 'zod';
 import { flag } from '../actions/fields.ts';
-import { type RequestRow, readRequests } from '../approvals/queries.ts';
+import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';

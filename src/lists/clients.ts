@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readClients } from '../partners/client-queries.ts';
+import { readClients } from '../partners/clients.sql.ts';
 import { type Asked, defineList, pageOf } from './list.ts';
 
 interface ClientLine {

@@ -7,7 +7,7 @@ import { choice, soughtText } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { type PartnerView, readPartners } from '../partners/queries.ts';
+import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { plural } from '../text.ts';
 import { type Asked, defineList, given, type Mark } from './list.ts';

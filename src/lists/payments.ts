@@ -5,7 +5,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
-import { readPayments } from '../payments/queries.ts';
+import { readPayments } from '../payments/payments.sql.ts';
 import { type Asked, defineList, given, type Mark } from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
-import { type ListedUser, readUsers } from '../people/user-queries.ts';
+import { type ListedUser, readUsers } from '../people/users.sql.ts';
 import { plural } from '../text.ts';
 import { type Asked, defineList, pageOf } from './list.ts';
 

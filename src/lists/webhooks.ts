@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { type Webhook, webhookOf } from '../partner-events/webhook.ts';
-import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { defineList } from './list.ts';
 
 const readRows = async (tx: Transaction): Promise<Webhook[]> => (await readWebhooks(tx)).map(webhookOf);

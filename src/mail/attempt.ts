@@ -9,7 +9,7 @@ import { signMessage } from './dkim.ts';
 import type { EmailContent, EmailState } from './email.ts';
 import type { AttemptOutcome } from './log.ts';
 import { composeMessage, type Envelope, envelopeOf } from './message.ts';
-import type { Offer } from './queries.ts';
+import type { Offer } from './outbox.sql.ts';
 import { type RetryOptions, statusAfter } from './retry.ts';
 import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';

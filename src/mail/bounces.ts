@@ -8,7 +8,7 @@ import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import type { ReportedBounce } from './bounce-report.ts';
 import { type ListedEmail, nameOf, readEmail } from './log.ts';
-import { lockEmails } from './queries.ts';
+import { lockEmails } from './outbox.sql.ts';
 
 export interface BouncesRecorded {
   readonly bounces: readonly {

@@ -9,7 +9,7 @@ import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { toDo } from '../remedy.ts';
 import { nameOf, readEmail } from './log.ts';
-import { lockEmails } from './queries.ts';
+import { lockEmails } from './outbox.sql.ts';
 
 export async function dismissEmail(
   tx: Transaction,

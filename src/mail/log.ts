@@ -8,7 +8,7 @@ import { refuse } from '../errors/refusals.ts';
 import type { Scope } from '../people/scope.ts';
 import { DELIVER, type Remedy, toDo } from '../remedy.ts';
 import type { EmailKind, EmailStatus } from './email.ts';
-import { type AttemptFacts, lockEmails } from './queries.ts';
+import { type AttemptFacts, lockEmails } from './outbox.sql.ts';
 
 export interface AttemptOutcome extends Partial<AttemptFacts> {
   readonly emailId: number;

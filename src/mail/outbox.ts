@@ -20,7 +20,7 @@ import {
 } from './attempt.ts';
 import type { EmailComposer, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
-import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './queries.ts';
+import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './outbox.sql.ts';
 import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';

@@ -18,7 +18,7 @@ import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
-import { readEarliestPostableDate, takePaymentsLock } from '../payments/queries.ts';
+import { readEarliestPostableDate, takePaymentsLock } from '../payments/payments.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { type OpeningItem, parseOpening, problemAt } from './file.ts';
 import {
@@ -30,7 +30,7 @@ import {
   type OpeningTotal,
   readClashes,
   readOpenings,
-} from './queries.ts';
+} from './openings.sql.ts';
 
 export interface OpeningRequest {
   readonly file: { readonly name: string; readonly bytes: Uint8Array };

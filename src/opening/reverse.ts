@@ -10,9 +10,9 @@ import { dateOfAction, type IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { openPaymentContext } from '../payments/context.ts';
-import { takePaymentsLock } from '../payments/queries.ts';
+import { takePaymentsLock } from '../payments/payments.sql.ts';
 import { reverseAll } from '../payments/reverse.ts';
-import { type CarriedItem, readItems, readOpenings } from './queries.ts';
+import { type CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
 export interface OpeningReversal {
   readonly openingId?: number | undefined;

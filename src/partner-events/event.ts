@@ -14,7 +14,7 @@ import {
   readEventFacts,
   readEventPage,
   readEventRows,
-} from './queries.ts';
+} from './events.sql.ts';
 
 export const EVENT_TYPES = [
   'quote.accepted',

@@ -3,7 +3,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { keyCheck } from './signature.ts';
 import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
-import { readWebhooks } from './webhook-queries.ts';
+import { readWebhooks } from './webhooks.sql.ts';
 
 export interface WebhookHealth {
   readonly active: number;

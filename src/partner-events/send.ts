@@ -27,7 +27,7 @@ import {
   readWebhooks,
   recordFailure,
   type WebhookRow,
-} from './webhook-queries.ts';
+} from './webhooks.sql.ts';
 
 /** Told what happens to partners' events. */
 export interface WebhookReporter {

@@ -6,10 +6,10 @@ import type { DateTime } from 'luxon';
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { partnerExists } from '../partners/client-queries.ts';
+import { partnerExists } from '../partners/clients.sql.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
-import { readLastPosition } from './queries.ts';
 import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import {
   lockWebhook,
@@ -18,7 +18,7 @@ import {
   removeUrl,
   type WebhookRow,
   writeWebhook,
-} from './webhook-queries.ts';
+} from './webhooks.sql.ts';
 
 /** How long events are signed with the previous secret, too. */
 export const OVERLAP_HOURS = 24;

@@ -10,7 +10,7 @@ import {
   readChangeEvents,
   type Value,
 } from '../people/field-changes.ts';
-import { ALWAYS, type PartnerView, readArrangements, readInactive, readPartners } from './queries.ts';
+import { ALWAYS, type PartnerView, readArrangements, readInactive, readPartners } from './partners.sql.ts';
 
 const CREATE = 'partner.create';
 const UPDATE = 'partner.update';

@@ -17,7 +17,7 @@ import {
   insertSecret,
   partnerExists,
   readClients,
-} from './client-queries.ts';
+} from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 
 export interface Credentials {

@@ -15,7 +15,6 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import type { PartnerRecord } from './file.ts';
-import { settleWeAre } from './presentation.ts';
 import {
   type AccountUse,
   ALWAYS,
@@ -29,7 +28,8 @@ import {
   recordArrangements,
   upsertPartners,
   upsertPolicies,
-} from './queries.ts';
+} from './partners.sql.ts';
+import { settleWeAre } from './presentation.ts';
 
 export interface PartnerImport {
   readonly created: number;

@@ -21,7 +21,7 @@ import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
 import { type PayableRow, readPayable, readPayers } from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
-import { type PaymentState, readLiveApplications, readPayments, readState } from './queries.ts';
+import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 
 export interface ApplyRequest {

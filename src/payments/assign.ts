@@ -6,11 +6,11 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import { paymentState } from './apply.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { insertAssignments } from './insert.sql.ts';
-import type { PaymentState } from './queries.ts';
+import type { PaymentState } from './payments.sql.ts';
 
 export interface AssignRequest {
   readonly paymentId: number;

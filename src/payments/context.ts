@@ -12,7 +12,7 @@ import { requestLinkChecks as requestChecks } from '../documents/emails.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { readEarliestPostableDate, takePaymentsLock } from './queries.ts';
+import { readEarliestPostableDate, takePaymentsLock } from './payments.sql.ts';
 
 /** Who acts, with which settings and in which environment. */
 export type Caller = ActorContext;

@@ -1,6 +1,6 @@
 /** A payment as JSON: amounts with the digits of their currency, `null` for what is missing. */
 import { Amount } from '../money.ts';
-import type { PaymentRow } from './queries.ts';
+import type { PaymentRow } from './payments.sql.ts';
 
 export type PaymentJson = ReturnType<typeof paymentJson>;
 

@@ -11,7 +11,7 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import { applicable, applyTo, assumePayer, money, whyNotPayable, whyTakesNoPayment } from './apply.ts';
 import { normalizeReference } from './bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
@@ -21,7 +21,7 @@ import { CONFIDENCE } from './evidence.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
-import { countIdentity, readCandidates, readState } from './queries.ts';
+import { countIdentity, readCandidates, readState } from './payments.sql.ts';
 
 export interface RecordRequest {
   readonly amount: string;

@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
-import { queueEmails } from '../mail/queries.ts';
+import { queueEmails } from '../mail/outbox.sql.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { Caller } from './context.ts';

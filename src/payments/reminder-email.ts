@@ -13,7 +13,7 @@ import type { Attachment } from '../mail/message.ts';
 import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
 import { daysApart, monthName } from '../month.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import {
   type OpenCredit,
   type OwedRow,

@@ -38,7 +38,7 @@ import {
   readState,
   readStates,
   readUndoneBy,
-} from './queries.ts';
+} from './payments.sql.ts';
 
 /** Return reasons: NACHA codes, and the ISO 20022 codes with the same meaning. */
 const RETURN_REASONS: Readonly<Record<string, string>> = {

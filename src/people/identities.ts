@@ -6,7 +6,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 import { endSessions } from './sessions.ts';
-import { insertRoles, insertUser, loginOf, ROLES_OF_USER, readActiveUser, readRolesFrom } from './user-queries.ts';
+import { insertRoles, insertUser, loginOf, ROLES_OF_USER, readActiveUser, readRolesFrom } from './users.sql.ts';
 import { lockUsers } from './users.ts';
 
 /** What the provider has said of somebody. */

@@ -3,7 +3,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import type { User } from './roles.ts';
-import { ROLES_OF_USER } from './user-queries.ts';
+import { ROLES_OF_USER } from './users.sql.ts';
 
 export interface Passkey {
   readonly passkey_id: number;

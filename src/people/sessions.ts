@@ -6,7 +6,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
-import { loginOf, ROLES_OF_USER } from './user-queries.ts';
+import { loginOf, ROLES_OF_USER } from './users.sql.ts';
 
 export type SignInMethod = 'link' | 'passkey' | 'provider';
 

@@ -3,7 +3,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Installation } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
-import { ROLES_OF_USER } from './user-queries.ts';
+import { ROLES_OF_USER } from './users.sql.ts';
 
 export interface MadeLink {
   /** Shown once; its hash is stored. */

@@ -23,7 +23,7 @@ import {
   readActiveUser,
   readRolesFrom,
   readUsers,
-} from './user-queries.ts';
+} from './users.sql.ts';
 
 /** The user of jobs and of whatever else runs unattended. It is made with the first person. */
 export const CRON = 'cron';

@@ -8,7 +8,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { scopeOf } from './roles.ts';
-import { readActiveUser } from './user-queries.ts';
+import { readActiveUser } from './users.sql.ts';
 
 export interface Assignment {
   readonly item: string;

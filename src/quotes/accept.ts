@@ -13,6 +13,7 @@ import { monthsAround, type ZoneMonth } from '../ledger/zone-months.ts';
 import { Amount } from '../money.ts';
 import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
+import { type Asked, refuseAbove, refuseInactive } from './quote.ts';
 import {
   isOvertaken,
   type QuoteState,
@@ -21,8 +22,7 @@ import {
   readQuotes,
   readRequotes,
   recordAcceptances,
-} from './queries.ts';
-import { type Asked, refuseAbove, refuseInactive } from './quote.ts';
+} from './quotes.sql.ts';
 
 /** An acceptance that a partner's client asks for. */
 export interface Wanted extends Asked {

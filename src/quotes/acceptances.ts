@@ -15,7 +15,7 @@ import { lockLedgerFor } from '../database/ledger-lock.ts';
 import { isFaultOfOne, LOCK_TIMEOUT, sqlstate, type Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
 import { type Accepted, type Due, judge, MOST_TRIES, record, unsettled, type Wanted } from './accept.ts';
-import { isOvertaken } from './queries.ts';
+import { isOvertaken } from './quotes.sql.ts';
 
 /** Makes answers of acceptances; reads what the answers need once for all of them. */
 export type Answering<Answer> = (

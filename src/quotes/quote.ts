@@ -25,7 +25,7 @@ import {
   readPolicyTerms,
   readQuotes,
   readRequotes,
-} from './queries.ts';
+} from './quotes.sql.ts';
 
 export interface Asked {
   readonly caller: Caller;

@@ -9,9 +9,9 @@ import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount, isZero } from '../money.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { type ReversalRow, readLeftOfQuote, readReversal } from './queries.ts';
 import type { Asked } from './quote.ts';
 import { quoteOf } from './quote.ts';
+import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** Decimals at or below zero, as in the row. */
 export interface ReversalAmounts {

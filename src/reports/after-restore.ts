@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { numberOf, seriesInDoubt } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
-import { readWebhooks } from '../partner-events/webhook-queries.ts';
+import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { type Pause, readPauses } from '../people/pauses.ts';
 import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';

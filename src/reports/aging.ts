@@ -5,7 +5,7 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import { daysBetween } from '../month.ts';
-import { readPartnerNames } from '../partners/queries.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
 import type { Scope } from '../people/scope.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './journal.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash, type UnappliedCash } from './open-items.ts';

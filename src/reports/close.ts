@@ -3,8 +3,8 @@
  * stand. It is read anew each time, so that deliveries are as they are now. Refusals: month_not_closed.
  */
 
+import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
 import { otherCurrencyJson } from '../close/other-currencies.ts';
-import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/queries.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.ts';

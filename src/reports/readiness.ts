@@ -1,7 +1,7 @@
 /** What is missing for production, by setting, environment variable, template, currency, partner and connected account. */
 
 import { advisedRules } from '../approvals/advised.ts';
-import { readApprovers } from '../approvals/queries.ts';
+import { readApprovers } from '../approvals/requests.sql.ts';
 import { accountKeyVariable, type Environment } from '../config/environment.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { missingSettings } from '../config/missing-settings.ts';
@@ -9,8 +9,8 @@ import { SEAL_SIGNING_KEY_FILE } from '../config/seal-key.ts';
 import type { Settings } from '../config/settings.ts';
 import { rulesOfOtherDays, type Tax, taxRuleFor } from '../config/tax.ts';
 import { query, type Transaction } from '../database/transaction.ts';
+import { readPresentBuyers } from '../delivery/documents.sql.ts';
 import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
-import { readPresentBuyers } from '../delivery/queries.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';

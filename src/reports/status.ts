@@ -3,10 +3,10 @@
 import type { DateTime } from 'luxon';
 import { dueMonths, endOfMonthEverywhere, nextToClose, readNextFeeds } from '../close/close.ts';
 import type { Feeds } from '../close/feeds.ts';
-import { readLedgerState, readPartnerZones } from '../close/queries.ts';
+import { readLedgerState, readPartnerZones } from '../close/months.sql.ts';
 import { readClockDifference } from '../database/fitness.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
-import { type LinkTrouble, readLinkTroubles } from '../delivery/links/queries.ts';
+import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
 import { mailFailure, refusedInARow } from '../findings/emails.ts';
@@ -33,7 +33,7 @@ import {
   type RefusedInARow,
   readMailFailure,
   readRefusedInARow,
-} from '../mail/queries.ts';
+} from '../mail/outbox.sql.ts';
 import type { Month } from '../month.ts';
 import { readWebhookHealth, type WebhookHealth } from '../partner-events/health.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';

@@ -1,6 +1,6 @@
 /** The requests for approval that wait for a decision, as the status names them. */
 import type { DateTime } from 'luxon';
-import { readRequests } from '../approvals/queries.ts';
+import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 

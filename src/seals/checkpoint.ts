@@ -12,6 +12,16 @@ import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { type Range, ROW_COLUMNS } from './canonical.ts';
+import { hashFactsOf } from './ranges.ts';
+import {
+  type CheckpointRange,
+  type Hashed,
+  hashCheckpoint,
+  hashEverything,
+  hashMonth,
+  type RowsOfCheckpoint,
+} from './rows.ts';
+import { instant, sealOf } from './seal.ts';
 import {
   type Checkpoint,
   type ClosedMonth,
@@ -24,17 +34,7 @@ import {
   readLastEvent,
   readLastFact,
   readSeals,
-} from './queries.ts';
-import { hashFactsOf } from './ranges.ts';
-import {
-  type CheckpointRange,
-  type Hashed,
-  hashCheckpoint,
-  hashEverything,
-  hashMonth,
-  type RowsOfCheckpoint,
-} from './rows.ts';
-import { instant, sealOf } from './seal.ts';
+} from './seals.sql.ts';
 import { signSeal } from './signature.ts';
 
 /** The version in the first line of a record of a checkpoint. */

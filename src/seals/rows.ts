@@ -10,7 +10,7 @@ import { execute, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copyLeafHashes, type PostedMonths, postedIn, type Range, recordedIn } from './canonical.ts';
 import { MerkleTree, type TreeSoFar } from './merkle.ts';
-import { type Checkpoint, readLastCheckpoint } from './queries.ts';
+import { type Checkpoint, readLastCheckpoint } from './seals.sql.ts';
 
 /** How many items there are, and the root over them. */
 export interface Hashed {

@@ -9,6 +9,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { copiesOfFacts, FORM, ROW_COLUMNS } from './canonical.ts';
 import { MerkleTree } from './merkle.ts';
+import { type Hashed, hashClosingMonth, hashed } from './rows.ts';
 import {
   type Before,
   insertSeal,
@@ -17,8 +18,7 @@ import {
   readMonthToSeal,
   readSeals,
   type Seal,
-} from './queries.ts';
-import { type Hashed, hashClosingMonth, hashed } from './rows.ts';
+} from './seals.sql.ts';
 
 const BEFORE_THE_FIRST: Before = { month: null, seal: null, facts_to: 0 };
 

@@ -11,7 +11,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { moneyText } from '../money.ts';
-import { readPartners } from '../partners/queries.ts';
+import { readPartners } from '../partners/partners.sql.ts';
 import { settlePayoutsOfAccounts } from '../payments/settle.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';

@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { Caller } from '../quotes/queries.ts';
+import type { Caller } from '../quotes/quotes.sql.ts';
 import { type GivenFile, readAside } from '../reading/aside.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { connectedPartner, findConnectedPartner, importSettlement, sha256Of } from './import.ts';

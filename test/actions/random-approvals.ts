@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { approveRequest, endRequest } from '../../src/actions/approve.ts';
 import { ACTIONS as REGISTRY } from '../../src/actions/loaded.ts';
 import { runAction } from '../../src/actions/run.ts';
-import { readRequests } from '../../src/approvals/queries.ts';
+import { readRequests } from '../../src/approvals/requests.sql.ts';
 import { statusOf } from '../../src/approvals/requests.ts';
 import type { ApprovalRule } from '../../src/config/settings.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';

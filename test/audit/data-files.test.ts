@@ -10,7 +10,7 @@ import { EXPORT_KINDS } from '../../src/audit/export.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
 import { packageRoot } from '../../src/package.ts';
-import { readPartners } from '../../src/partners/queries.ts';
+import { readPartners } from '../../src/partners/partners.sql.ts';
 import { fieldsOf } from '../../src/people/field-changes.ts';
 import { cellOf } from '../../src/text.ts';
 import { type Books, inv, openBooks } from '../payments/books.ts';

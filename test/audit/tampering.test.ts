@@ -20,9 +20,9 @@ import {
   type SealedTable,
 } from '../../src/seals/canonical.ts';
 import { hashAgain } from '../../src/seals/checkpoint.ts';
-import { readLastFact } from '../../src/seals/queries.ts';
 import { hashRows } from '../../src/seals/rows.ts';
 import { recomputeSeals, sealMonth } from '../../src/seals/seal.ts';
+import { readLastFact } from '../../src/seals/seals.sql.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { World } from '../support/world.ts';
 import { exported, month, openBooks, verifyPack } from './books.ts';

@@ -19,7 +19,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
-import { readDocuments } from '../../src/documents/queries.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
 import type { DocumentSnapshot } from '../../src/documents/snapshot.ts';
 import { databaseUrl, socketUrl } from '../support/server.ts';
 import { isProgram, type Measured, measured, median } from './measured.ts';

@@ -1,6 +1,6 @@
 /** What a document keeps from its issue: its date, its terms, the partner and the issuer as they were. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { readDocuments } from '../../src/documents/queries.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';

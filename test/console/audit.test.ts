@@ -17,7 +17,7 @@ import { clients } from '../../src/lists/clients.ts';
 import type { List } from '../../src/lists/list.ts';
 import { seals } from '../../src/lists/seals.ts';
 import { users } from '../../src/lists/users.ts';
-import { noteClientUse, readClients } from '../../src/partners/client-queries.ts';
+import { noteClientUse, readClients } from '../../src/partners/clients.sql.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordEvents } from '../../src/people/audit-events.ts';
 import type { Scope } from '../../src/people/scope.ts';

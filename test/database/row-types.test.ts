@@ -22,7 +22,7 @@ const NEVER_NULL: Readonly<Record<string, string>> = {
   'src/documents/emails.ts reason': 'the statement sets it',
   'src/payments/remind.sql.ts due_on': 'an invoice has one',
   'src/payments/remind.sql.ts partner_id': 'a reminder has one',
-  'src/payments/queries.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
+  'src/payments/payments.sql.ts duplicate_of': 'a reversal of the kind "duplicate" has one',
 };
 
 const isExcepted = ({ place, source }: { place: string; source: string }): boolean => {

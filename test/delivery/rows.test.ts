@@ -1,6 +1,6 @@
 /** The rows of a document as CSV: the attachment of its e-mail and what is downloaded are the same to the byte. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readDocumentRows, readRowsOfDocuments } from '../../src/delivery/queries.ts';
+import { readDocumentRows, readRowsOfDocuments } from '../../src/delivery/documents.sql.ts';
 import { rowsCsv, streamRowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';

@@ -1,7 +1,7 @@
 /** Open credit is money to be placed: on any open invoice, back again, and paid out in parts. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
-import { readDocuments } from '../../src/documents/queries.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { readAging } from '../../src/reports/aging.ts';

@@ -1,7 +1,7 @@
 /** What the console, the partner's place and the command line say of a document's tax. */
 import { expect, test } from 'vitest';
+import type { DocumentRow, LineRow } from '../../src/documents/documents.sql.ts';
 import { lineTaxText, taxSteps } from '../../src/documents/present-tax.ts';
-import type { DocumentRow, LineRow } from '../../src/documents/queries.ts';
 
 const total = { registration: 'DE123456789', country: 'DE', name: 'VAT', reduced: false, reason_code: '' };
 const taxed = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { type SettingsFile, settingsSchema } from '../../src/config/settings.ts';
 import { documentSnapshot } from '../../src/documents/document.ts';
-import { readDocuments } from '../../src/documents/queries.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { renderDocumentEmail } from '../../src/mail/document-text.ts';
 import { templatesOf } from '../../src/mail/templates.ts';
 import { type CloseReport, readCloseReport } from '../../src/reports/close.ts';

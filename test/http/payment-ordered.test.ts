@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { linkProvider } from '../../src/delivery/link.ts';
-import { readLinkVersions } from '../../src/delivery/links/queries.ts';
+import { readLinkVersions } from '../../src/delivery/links/links.sql.ts';
 import { syncPaymentLink } from '../../src/delivery/links/sync.ts';
 import { readHistory } from '../../src/documents/history.ts';
 import { Amount } from '../../src/money.ts';

@@ -273,7 +273,7 @@ test('every code that a row can be refused with has a case here', () => {
 });
 
 test('every code that the queries find is in the list of codes', () => {
-  const source = readFileSync(new URL('../../src/ledger/queries.ts', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../src/ledger/rows.sql.ts', import.meta.url), 'utf8');
   const found = [
     ...source.matchAll(/'((?:partner|policy|quote|requote)_(?:unknown|inactive|mismatch|exceeded)|conflict)'/g),
   ];

@@ -1,8 +1,8 @@
 /** The outbox while several processes work on it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Composed, EmailComposer } from '../../src/mail/email.ts';
+import { queueEmails } from '../../src/mail/outbox.sql.ts';
 import { type EmailResult, sendOtherEmails } from '../../src/mail/outbox.ts';
-import { queueEmails } from '../../src/mail/queries.ts';
 import { openWorld, type World } from '../support/world.ts';
 
 let world: World;

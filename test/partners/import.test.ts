@@ -1,7 +1,7 @@
 /** Importing partners: new ones are added, known ones updated and counted, none deleted. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePartners } from '../../src/partners/file.ts';
-import { readPartners } from '../../src/partners/queries.ts';
+import { readPartners } from '../../src/partners/partners.sql.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;

@@ -8,7 +8,7 @@ import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { importBankFile } from '../../src/payments/bank-import/import.ts';
 import { listExceptions } from '../../src/payments/exceptions.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.ts';
-import { readPayments } from '../../src/payments/queries.ts';
+import { readPayments } from '../../src/payments/payments.sql.ts';
 import { openWorld, partner, quote } from '../support/world.ts';
 import { type Books, booksOf, inv } from './books.ts';
 

@@ -1,7 +1,7 @@
 /** Payments by hand: applied, unapplied, reversed, refunded; and one payment that is reported in several ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROWS } from '../../src/audit/data-files.sql.ts';
-import { readDocuments } from '../../src/documents/queries.ts';
+import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import type { Month } from '../../src/month.ts';

@@ -4,7 +4,7 @@ import { approveRequest } from '../../src/actions/approve.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../../src/actions/user.ts';
 import type { Settings } from '../../src/config/settings.ts';
-import { readActiveUser } from '../../src/people/user-queries.ts';
+import { readActiveUser } from '../../src/people/users.sql.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { as } from '../support/approving.ts';
 import {

@@ -28,7 +28,7 @@ import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts'
 import { Refusal, type RefusalCode } from '../../src/errors/refusals.ts';
 import { GL_FORMATS, type GlFormat } from '../../src/general-ledger/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
-import { readParts } from '../../src/general-ledger/queries.ts';
+import { readParts } from '../../src/general-ledger/exports.sql.ts';
 import { bouncesIn } from '../../src/mail/bounce-report.ts';
 import { recordBounces } from '../../src/mail/bounces.ts';
 import { dismissEmail } from '../../src/mail/dismiss.ts';

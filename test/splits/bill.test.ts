@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readDocumentRows } from '../../src/delivery/queries.ts';
+import { readDocumentRows } from '../../src/delivery/documents.sql.ts';
 import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import type { Month } from '../../src/month.ts';

@@ -7,7 +7,7 @@ import { voidDocument } from '../../src/documents/void.ts';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { unapplyPayment } from '../../src/payments/apply.ts';
-import { readPayments } from '../../src/payments/queries.ts';
+import { readPayments } from '../../src/payments/payments.sql.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { readBalances } from '../../src/reports/journal.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';

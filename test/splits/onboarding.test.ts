@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPartnerChanges } from '../../src/partners/changes.ts';
 import { parsePartners } from '../../src/partners/file.ts';
-import { readPartners } from '../../src/partners/queries.ts';
+import { readPartners } from '../../src/partners/partners.sql.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
 const ACCOUNT = {

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Month } from '../../src/month.ts';
-import { readPayments } from '../../src/payments/queries.ts';
+import { readPayments } from '../../src/payments/payments.sql.ts';
 import { reversePayment } from '../../src/payments/reverse.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';

@@ -4,7 +4,7 @@ import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import type { Role } from '../../src/people/roles.ts';
-import { readActiveUser } from '../../src/people/user-queries.ts';
+import { readActiveUser } from '../../src/people/users.sql.ts';
 import { changeRoles, identify, inviteUser, linkUser } from '../../src/people/users.ts';
 import { type Served, serveWorld } from './service.ts';
 import type { World } from './world.ts';

@@ -8,7 +8,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { buildServer } from '../../src/http/server.ts';
 import type { Service } from '../../src/http/shared.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
-import { readPartners } from '../../src/partners/queries.ts';
+import { readPartners } from '../../src/partners/partners.sql.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
 import { contradiction } from './described.ts';
 import type { World } from './world.ts';

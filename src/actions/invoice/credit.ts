@@ -1,7 +1,7 @@
 /** Issuing a credit note against an invoice (documents/credit.ts). */
 import { creditInvoice } from '../../documents/credit.ts';
 import { documentJson } from '../../documents/document.ts';
-import type { DocumentRow } from '../../documents/queries.ts';
+import type { DocumentRow } from '../../documents/documents.sql.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';

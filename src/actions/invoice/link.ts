@@ -3,7 +3,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
 import { documentJson } from '../../documents/document.ts';
-import { readDocuments } from '../../documents/queries.ts';
+import { readDocuments } from '../../documents/documents.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
 import { type Remedy, toDo } from '../../remedy.ts';

@@ -5,7 +5,7 @@ import { linkProvider } from '../../delivery/link.ts';
 import { findOtherLinks } from '../../delivery/printed-link.ts';
 import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
+import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';

@@ -2,9 +2,9 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/queries.ts';
+import { readPartners } from '../../partners/partners.sql.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
-import { readPayments } from '../../payments/queries.ts';
+import { readPayments } from '../../payments/payments.sql.ts';
 import { withCode } from '../../payments/reverse.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { printable, wrapped } from '../../text-table.ts';

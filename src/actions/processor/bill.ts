@@ -1,7 +1,7 @@
 /** Billing the shares of transfers that never arrived (splits/bill.ts). */
 
-import { readIdsOf } from '../../delivery/queries.ts';
-import { readDocuments } from '../../documents/queries.ts';
+import { readIdsOf } from '../../delivery/documents.sql.ts';
+import { readDocuments } from '../../documents/documents.sql.ts';
 import { billMissingShares } from '../../splits/bill.ts';
 import { defineAction } from '../action.ts';
 import { amountsIn, deliver, factsOf } from '../documents.ts';

@@ -8,9 +8,9 @@ import type { Instructions } from '../../config/instructions.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { completed, frozenParties } from '../../delivery/e-invoice.ts';
 import { documentSnapshot } from '../../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import type { Parties } from '../../documents/e-invoice/model.ts';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoice/write.ts';
-import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import type { CheckContext, Difference, Finding } from '../checks.ts';
 import { inMonth } from './query.ts';
 

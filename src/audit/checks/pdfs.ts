@@ -4,8 +4,8 @@ import type { Instructions } from '../../config/instructions.ts';
 import { query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../documents/document.ts';
+import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import type { CheckContext, Difference, Finding } from '../checks.ts';
 import { inMonth } from './query.ts';
 

@@ -1,7 +1,7 @@
 /** `reckoner approval`: what waits for a second person, and what that person decides. */
 import { actionOf, approveRequest, endRequest, previewRequest } from '../../actions/approve.ts';
 import { type Change, digestOf } from '../../actions/consequence.ts';
-import { type RequestRow, readApprovers } from '../../approvals/queries.ts';
+import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { requestJson } from '../../lists/approvals.ts';

@@ -6,7 +6,7 @@ import { readInput } from '../../actions/run.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { codeOf, makeFolder, writeWhole } from '../../files.ts';
 import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
-import { readFiles, readParts, type StoredFile } from '../../general-ledger/queries.ts';
+import { readFiles, readParts, type StoredFile } from '../../general-ledger/exports.sql.ts';
 import type { Month } from '../../month.ts';
 import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, readingNow } from '../define.ts';

@@ -1,7 +1,7 @@
 /** `reckoner opening list|show`. */
 import { totalsTable } from '../../actions/opening.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/queries.ts';
+import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
 import type { Sheet } from '../../sheet.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { amount, printable, table } from '../output.ts';

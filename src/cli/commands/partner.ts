@@ -1,13 +1,13 @@
 /** `reckoner partner show`. */
 import type { Transaction } from '../../database/transaction.ts';
+import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
-import { type DocumentRow, readDocuments } from '../../documents/queries.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
-import { type PartnerView, readPartners } from '../../partners/queries.ts';
-import { readPayments } from '../../payments/queries.ts';
+import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
+import { readPayments } from '../../payments/payments.sql.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';
 import { money, printable, table } from '../output.ts';
 

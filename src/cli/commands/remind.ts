@@ -1,7 +1,7 @@
 /** `reckoner remind`. */
 import { reminderRecord, SKIPPED } from '../../actions/remind.ts';
 import { EXIT } from '../../errors/refusals.ts';
-import { readPartnerNames } from '../../partners/queries.ts';
+import { readPartnerNames } from '../../partners/partners.sql.ts';
 import type { ReminderPlan } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';

@@ -3,7 +3,7 @@ import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
 import { rolesInWords } from '../../people/roles.ts';
 import { liveAt, readSessions } from '../../people/sessions.ts';
-import { type ListedUser, readUsers } from '../../people/user-queries.ts';
+import { type ListedUser, readUsers } from '../../people/users.sql.ts';
 import { userNamed } from '../../people/users.ts';
 import { minuteOf } from '../../text.ts';
 import { type CommandContext, type Definition, reading } from '../define.ts';

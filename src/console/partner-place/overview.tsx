@@ -1,9 +1,9 @@
 /** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
 import type { Transaction } from '../../database/transaction.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/checkouts.sql.ts';
 import { checkoutProvider } from '../../delivery/checkouts/open.ts';
-import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/queries.ts';
 import { linkProvider } from '../../delivery/link.ts';
-import { readLinkTokens } from '../../delivery/links/queries.ts';
+import { readLinkTokens } from '../../delivery/links/links.sql.ts';
 import { Amount, moneyText } from '../../money.ts';
 import type { OpenItem } from '../../reports/open-items.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';

@@ -1,5 +1,5 @@
 /** Every page of a partner's place. Each read keeps to the partner of the visit. */
-import { readEInvoice, readPdf } from '../../documents/queries.ts';
+import { readEInvoice, readPdf } from '../../documents/documents.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Shared } from '../../http/shared.ts';
 import { invoices } from '../../lists/invoices.ts';

@@ -6,8 +6,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { reasonOf, refuse } from '../../errors/refusals.ts';
 import { networkOf } from '../../http/limits.ts';
+import type { PaymentPage } from '../../http/payment-page.sql.ts';
 import { findPaymentPage } from '../../http/payment-page.ts';
-import type { PaymentPage } from '../../http/queries.ts';
 import { issuerOf, type Shared } from '../../http/shared.ts';
 import { mailPartnerLink } from '../../mail/sign-in-link.ts';
 import { makePartnerLink, readPartnerLink, takePartnerLink } from '../../partners/sign-in.ts';

@@ -3,7 +3,7 @@ import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthBefore, monthName } from '../../month.ts';
-import { readPartnerNames } from '../../partners/queries.ts';
+import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';

@@ -1,6 +1,6 @@
 /** One request for approval, with what its action would do. */
 import { actionOf } from '../../actions/approve.ts';
-import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/queries.ts';
+import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';

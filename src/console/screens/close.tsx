@@ -4,7 +4,7 @@ import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
 import { dueMonths, endOfMonthEverywhere, readNextMonth } from '../../close/close.ts';
 import { type Feeds, missingFeeds, readPartnerFeeds } from '../../close/feeds.ts';
-import { readPartnerZones } from '../../close/queries.ts';
+import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Month, monthName, monthOf } from '../../month.ts';
 import type { Installation } from '../../people/audit-events.ts';

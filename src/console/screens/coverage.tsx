@@ -1,7 +1,7 @@
 /** Coverage: partner by closed month, each cell its documents, no activity, or a gap. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
-import { readPartnerNames } from '../../partners/queries.ts';
+import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import {
   type Coverage,

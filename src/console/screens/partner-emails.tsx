@@ -1,7 +1,7 @@
 /** The e-mails to a partner. */
 import type { Transaction } from '../../database/transaction.ts';
 import { emails } from '../../lists/emails.ts';
-import type { PartnerView as Partner } from '../../partners/queries.ts';
+import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
 import type { Seer } from '../action-link.tsx';
 import { ListDownloads, ListPage, type ListView, readList, type Seen } from '../list.tsx';
 import type { Screen } from '../page.tsx';

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { ActionContext } from '../../actions/action.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { lastDay, type Month, monthBefore } from '../../month.ts';
-import type { PartnerView as Partner } from '../../partners/queries.ts';
+import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import {
   type AccountStatement,

@@ -3,10 +3,15 @@ import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/webhook.ts';
-import { readWebhooks } from '../../partner-events/webhook-queries.ts';
+import { readWebhooks } from '../../partner-events/webhooks.sql.ts';
 import { readPartnerChanges } from '../../partners/changes.ts';
-import { readClients } from '../../partners/client-queries.ts';
-import { ALWAYS, type Arrangement, type PartnerView as Partner, readArrangements } from '../../partners/queries.ts';
+import { readClients } from '../../partners/clients.sql.ts';
+import {
+  ALWAYS,
+  type Arrangement,
+  type PartnerView as Partner,
+  readArrangements,
+} from '../../partners/partners.sql.ts';
 import type { ChangeEvent } from '../../people/field-changes.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';

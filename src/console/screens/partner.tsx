@@ -2,7 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { type PartnerView as Partner, readPartners } from '../../partners/queries.ts';
+import { type PartnerView as Partner, readPartners } from '../../partners/partners.sql.ts';
 import { scopeOf } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.ts';

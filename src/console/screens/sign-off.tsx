@@ -7,7 +7,7 @@ import type { ComponentChildren } from 'preact';
 import { readTasks } from '../../audit/tasks.sql.ts';
 import type { VerifyResult } from '../../audit/tasks.ts';
 import { findObstacles } from '../../close/books.ts';
-import type { MonthFacts } from '../../close/queries.ts';
+import type { MonthFacts } from '../../close/months.sql.ts';
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';

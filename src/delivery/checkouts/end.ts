@@ -13,7 +13,7 @@ import {
   RefusedByProcessor,
   Unavailable,
 } from '../../processors/processor.ts';
-import { type Checkout, type CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './queries.ts';
+import { type Checkout, type CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
 
 export interface CheckoutCalls {
   readonly environment: Environment;

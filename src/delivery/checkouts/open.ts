@@ -11,7 +11,6 @@ import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
 import { processorOf } from '../../processors/processors.ts';
 import { type LinkProvider, newToken, type WantedLinks } from '../link.ts';
-import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
 import {
   type Checkout,
   insertCheckout,
@@ -21,7 +20,8 @@ import {
   readInstallationId,
   readLiveCheckouts,
   readPayableInvoices,
-} from './queries.ts';
+} from './checkouts.sql.ts';
+import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
 
 export interface CheckoutContext extends CheckoutCalls, ActorContext {
   readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;

@@ -31,7 +31,7 @@ import {
   recordIntent,
   recordObject,
   type WaitKind,
-} from './queries.ts';
+} from './links.sql.ts';
 
 /** What a link needs to be kept in step. */
 export interface LinkContext {

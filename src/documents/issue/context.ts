@@ -10,8 +10,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
+import { readLatestAction } from './issue.sql.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
-import { readLatestAction } from './queries.ts';
 
 export interface IssueContext extends ActorContext {
   /**

@@ -1,12 +1,12 @@
 /**
  * Issues the documents that the drafts describe (`drafts.ts`): for a month's rows, as an adjustment, for missing shares.
  * The caller holds the ledger's lock exclusively until the documents are committed, so the next number of a series is safe to
- * read: `insertDocuments` in `queries.ts` takes it.
+ * read: `insertDocuments` in `issue.sql.ts` takes it.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.ts';
 import type { IssueBatch } from './context.ts';
-import { applyOpenCredit, insertDocumentLines, insertDocuments, readConservation, readIssued } from './queries.ts';
+import { applyOpenCredit, insertDocumentLines, insertDocuments, readConservation, readIssued } from './issue.sql.ts';
 import { insertDocumentTaxes } from './tax.sql.ts';
 
 export interface IssuedDocument {

@@ -17,11 +17,11 @@ import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months
 import { achView, wireView } from '../../mail/document-text.ts';
 import type { EmailComposer, EmailSubject } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount } from '../../money.ts';
 import { lastDay, type Month, monthName } from '../../month.ts';
-import { readPartners } from '../../partners/queries.ts';
+import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
 import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';

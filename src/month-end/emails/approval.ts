@@ -3,18 +3,18 @@
  * program that asked reads no e-mail: the status names its requests.
  */
 
-import { type RequestRow, readApprovers } from '../../approvals/queries.ts';
+import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer, OtherEmailKind } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { moneyText } from '../../money.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { readActiveUser } from '../../people/user-queries.ts';
+import { readActiveUser } from '../../people/users.sql.ts';
 import { minuteOf } from '../../text.ts';
 
 /** An older decision is no news. */

@@ -7,7 +7,7 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { groupThousands, moneyText } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';

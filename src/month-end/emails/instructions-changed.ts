@@ -10,7 +10,7 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import type { ChangeEvent, FieldChange } from '../../people/field-changes.ts';

@@ -6,7 +6,7 @@ import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { monthName } from '../../month.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';

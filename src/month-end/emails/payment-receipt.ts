@@ -9,10 +9,10 @@ import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/queries.ts';
+import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 
 /** What was applied longer ago is no news: no receipts go out for it when the setting is turned on. */

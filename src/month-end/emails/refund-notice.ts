@@ -4,10 +4,10 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/queries.ts';
+import { readPartners } from '../../partners/partners.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 
 /** An older refund is no news: no notices go out for it when the setting is turned on. */

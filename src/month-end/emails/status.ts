@@ -5,7 +5,7 @@ import { mailDomain } from '../../documents/issue/context.ts';
 import type { Finding } from '../../findings/finding.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
-import { queueEmails } from '../../mail/queries.ts';
+import { queueEmails } from '../../mail/outbox.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
 import { readStatus } from '../../reports/status.ts';

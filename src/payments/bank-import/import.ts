@@ -16,7 +16,7 @@ import { type Caller, lockPayments, openPaymentContext, type PaymentContext } fr
 import { type Candidate, processorIds } from '../duplicates.ts';
 import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
 import { readRefunds } from '../outgoing-refunds.sql.ts';
-import { readCandidates } from '../queries.ts';
+import { readCandidates } from '../payments.sql.ts';
 import { readOpenItems } from '../read-open-items.ts';
 import { insertBankFile, lineKey, readEqualLines, readImportedAt } from './bank-lines.sql.ts';
 import { decideCredits, type NewLine, referencesOf } from './decide.ts';

@@ -3,7 +3,7 @@ import type { DateTime } from 'luxon';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Caller, PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
-import { type PaymentState, readState } from '../queries.ts';
+import { type PaymentState, readState } from '../payments.sql.ts';
 import { findPayment } from './events.sql.ts';
 
 export interface StorableEvent {

@@ -4,7 +4,7 @@
  * and only in its amount and currency. What metadata names is a hint: platforms and payers can write metadata.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { insertEnding } from '../../delivery/checkouts/queries.ts';
+import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
 import { Amount, isZero } from '../../money.ts';
 import type { PaymentFact } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
@@ -15,7 +15,7 @@ import { CONFIDENCE } from '../evidence.ts';
 import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
 import { type PayableRow, readPayable } from '../open-items.sql.ts';
-import { type PaymentState, readCandidates, readState } from '../queries.ts';
+import { type PaymentState, readCandidates, readState } from '../payments.sql.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits } from './event.ts';
 import {
   insertLinkOutcome,

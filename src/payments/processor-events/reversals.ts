@@ -7,7 +7,7 @@ import { PROCESSOR } from '../../processors/processors.ts';
 import { money, remaining, smaller } from '../apply.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
-import type { PaymentState } from '../queries.ts';
+import type { PaymentState } from '../payments.sql.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
 import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
 import { insertDispute, insertDisputeOutcome, readDispute, readEventsOf, readRefunds } from './events.sql.ts';

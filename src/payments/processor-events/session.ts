@@ -3,7 +3,7 @@
  * expires: its sessions can be opened again.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { insertEnding } from '../../delivery/checkouts/queries.ts';
+import { insertEnding } from '../../delivery/checkouts/checkouts.sql.ts';
 import type { SessionProgress } from '../../processors/processor.ts';
 import { PROCESSOR } from '../../processors/processors.ts';
 import { requestLinkChecks } from '../context.ts';

@@ -1,8 +1,8 @@
 /** Several invoices paid at once: what is made at Stripe, what its payment pays, and what happens when anything changes meanwhile. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readCheckout } from '../../../src/delivery/checkouts/checkouts.sql.ts';
 import { endCheckout } from '../../../src/delivery/checkouts/end.ts';
 import { type CheckoutContext, type OpenedCheckout, openCheckout } from '../../../src/delivery/checkouts/open.ts';
-import { readCheckout } from '../../../src/delivery/checkouts/queries.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
 import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
 import { readHistory } from '../../../src/documents/history.ts';

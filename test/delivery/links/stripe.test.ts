@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery } from '../../../src/delivery/document.ts';
 import { linkProvider } from '../../../src/delivery/link.ts';
-import { readLinkVersions } from '../../../src/delivery/links/queries.ts';
+import { readLinkVersions } from '../../../src/delivery/links/links.sql.ts';
 import { syncPaymentLink } from '../../../src/delivery/links/sync.ts';
 import { readHistory } from '../../../src/documents/history.ts';
 import { startOver } from '../../close/start-over.ts';

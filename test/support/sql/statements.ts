@@ -16,7 +16,7 @@ export interface Property {
 }
 
 export interface Asked {
-  /** `src/close/queries.ts:12` */
+  /** `src/close/months.sql.ts:12` */
   readonly place: string;
   /** The expression of the statement, as the program writes it. */
   readonly source: string;

@@ -1,6 +1,6 @@
 /** `reckoner invoice pdf` and `reckoner invoice e-invoice`: the files of a document, as they were issued. */
 import { documentNumbered } from '../../../actions/documents.ts';
-import { readEInvoice, readPdf } from '../../../documents/queries.ts';
+import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
 import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { type Definition, type Done, reading } from '../../define.ts';
 import { type Output, writeFileAsked } from '../../output.ts';

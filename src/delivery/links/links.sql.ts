@@ -1,7 +1,7 @@
 /** SQL over the links that a payment processor made: intents, attempts, objects, closings, and what still waits. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
-import { HAS_CHANGED_CHECKOUT } from '../checkouts/queries.ts';
+import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
 /** The latest version of a document's link, and what the document is worth now. */
 export interface LinkFacts {

@@ -3,7 +3,7 @@
 import type { JWK } from 'jose';
 import type { Instructions } from '../config/instructions.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { type DocumentRow, readDocuments } from '../documents/queries.ts';
+import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
 /** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
 export interface Reduction {

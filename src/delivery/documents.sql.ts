@@ -5,7 +5,7 @@
 import type { Instructions } from '../config/instructions.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
 import type { EmailState } from '../mail/email.ts';
-import { EMAIL_STATE, packed } from '../mail/queries.ts';
+import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
 import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
 /** The latest e-mail of a document, and to whom it goes. */

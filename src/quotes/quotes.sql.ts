@@ -1,8 +1,8 @@
 /** SQL over quotes, requotes and their acceptances. */
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
-import { type Acceptance, addAcceptances } from '../ledger/queries.ts';
+import { type Acceptance, addAcceptances } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
-import { clientLives } from '../partners/client-queries.ts';
+import { clientLives } from '../partners/clients.sql.ts';
 import type { Actor } from '../people/audit-events.ts';
 import type { Terms } from './price.ts';
 
