@@ -44,9 +44,9 @@ const SHEETS_BY_HAND: Exceptions = {
 /** Pages that do an action without its form. */
 const ACTIONS_BY_HAND: Exceptions = {
   'console/actions.ts': 'where a close and an export lead to',
-  'console/partner-place/dispute.tsx': "a partner's own contact disputes, without the role of finance",
   'console/queue.ts': 'the work queue, whose items are assigned',
   'console/screens/queue.tsx': 'and its page',
+  'portal/dispute.tsx': "a partner's own contact disputes, without the role of finance",
 };
 
 /** Texts with a command in them. */
@@ -71,7 +71,7 @@ test('a command with a sheet is made of a list, but for reports', () => {
 test('the console and the server name no action: forms and previews are made of its description', () => {
   const named =
     /from '(\.\.\/)+actions\/(?!(registry|loaded|action|approve|fields|run|rules|consequence|command)\.ts')/;
-  expect(those(/^(console|http)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));
+  expect(those(/^(console|http|portal)\//, named)).toEqual(Object.keys(ACTIONS_BY_HAND));
 });
 
 test('no sentence holds a command: what to do about something is data', () => {

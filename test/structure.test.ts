@@ -40,6 +40,7 @@ const ORDER = [
   'lists',
   'http',
   'console',
+  'portal',
   'cli',
   'demo',
 ];

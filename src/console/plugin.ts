@@ -1,6 +1,6 @@
 /**
  * The console at /console: how it shows problems, the sign-in, and every screen. Only the assets and the ways to sign in
- * are reached without a session. Beside it, the partners' place.
+ * are reached without a session.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { httpStatusOf, refuse } from '../errors/refusals.ts';
@@ -12,7 +12,6 @@ import { addApprovals } from './approvals.ts';
 import { addAssets } from './assets.ts';
 import { addAuditTasks } from './audit-tasks.ts';
 import { PAGE_HEADERS } from './headers.ts';
-import { addPartnerPlace } from './partner-place/plugin.tsx';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { addQueue } from './queue.ts';
@@ -25,7 +24,6 @@ import { addProviderSignIn } from './sign-in-provider.tsx';
 
 export function addConsole(app: FastifyInstance, shared: Shared): void {
   addAssets(app, shared);
-  addPartnerPlace(app, shared);
   app.register(
     async (console_) => {
       console_.decorateRequest('reader', null);

@@ -7,7 +7,7 @@ import { refuse } from '../errors/refusals.ts';
 import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.ts';
 import { countOther } from './limits.ts';
-import { readMigrationNames } from './payment-page.sql.ts';
+import { readMigrationNames } from './server.sql.ts';
 import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
 
 /** Probes and scrapes come every few seconds; whoever asks more often gets the answer of this long ago. */

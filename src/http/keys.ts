@@ -5,7 +5,7 @@
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { DateTime } from 'luxon';
 import type { Database } from '../database/database.ts';
-import { insertSigningKey, readSigningKeys } from './payment-page.sql.ts';
+import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;
 /** A key signs for a day. The next key is published this long before it signs, so that caches have it by then. */

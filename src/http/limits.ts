@@ -9,7 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { countFailures } from './payment-page.sql.ts';
+import { countFailures } from './server.sql.ts';
 import type { Service } from './shared.ts';
 import { SharedCounts } from './shared-counts.ts';
 

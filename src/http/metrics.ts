@@ -12,7 +12,7 @@ import { packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { isPaused } from '../people/pauses.ts';
 import { readMonths } from '../reports/status.ts';
-import { type JobHealth, readBacklog, readJobHealth } from './payment-page.sql.ts';
+import { type JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
 
 export interface Metrics {
   readonly requests: Histogram<'method' | 'route' | 'status'>;

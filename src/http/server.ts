@@ -20,7 +20,6 @@ import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
 import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
-import { addPaymentPages, isPaymentAddress, sendUnknownPage } from './payment-page.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
 import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
@@ -116,15 +115,12 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   addApi(app, shared);
   addSettlementFiles(app, shared);
   addReference(app, shared);
-  addPaymentPages(app, shared);
   addWebhooks(app, shared);
   addHealth(app, shared);
-  service.addConsole?.(app, shared);
-  app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) => {
-    const refusal = notFound(request, findMethods);
-    if (refusal.code === 'route_unknown' && isPaymentAddress(request.url)) return sendUnknownPage(reply, shared);
-    return sendProblem(refusal, request, reply);
-  });
+  service.addPages?.(app, shared);
+  app.setNotFoundHandler({ preValidation: limitUnknown(shared) }, async (request, reply) =>
+    sendProblem(notFound(request, findMethods), request, reply),
+  );
   return app;
 }
 

@@ -4,7 +4,7 @@
  * shared within a second; while the database is away each process counts for itself.
  */
 import type { Database } from '../database/database.ts';
-import { addRequestCounts } from './payment-page.sql.ts';
+import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;

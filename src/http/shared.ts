@@ -25,8 +25,8 @@ export interface Service {
   readonly storeEvents?: StoreEvents | undefined;
   /** Called after events were stored, with the connected accounts that they concern. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
-  /** Adds the console, which comes after this folder. Without it there is none. */
-  readonly addConsole?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
+  /** Adds the pages for people, which come after this folder. Without it there are none. */
+  readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 
 export interface Shared extends Service {
@@ -44,16 +44,6 @@ export interface Shared extends Service {
 
 /** The public URL of this service, which is the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
-
-/** Whether partners' contacts can sign in from payment pages: by links, which have to be sent. */
-export const hasPartnerPlace = (
-  { environment, addConsole }: Pick<Service, 'environment' | 'addConsole'>,
-  { console: { partner_place: wanted }, mail_from: sender }: Settings,
-): boolean =>
-  wanted &&
-  addConsole !== undefined &&
-  sender !== '' &&
-  (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
 
 /** What proxies add to a request. */
 export const FORWARDED = [

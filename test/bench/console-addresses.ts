@@ -33,7 +33,7 @@ export async function readRoutes(home: string): Promise<string[]> {
   const paths: string[] = [];
   const app = await buildServer({
     ...{ environment, settings: readSettings(environment), database, log: pino({ level: 'silent' }) },
-    addConsole(server, shared) {
+    addPages(server, shared) {
       server.addHook('onRoute', ({ method, url }) => {
         const path = /^\/console(\/.*)/.exec(url)?.[1];
         if ([method].flat().includes('GET') && path !== undefined) paths.push(path);

@@ -4,13 +4,12 @@ import { askForApproval } from '../../src/approvals/requests.ts';
 import { insertTask } from '../../src/audit/tasks.sql.ts';
 import { runTask } from '../../src/audit/tasks.ts';
 import type { Settings } from '../../src/config/settings.ts';
-import { addConsole } from '../../src/console/plugin.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import type { BoundName } from '../../src/http/gates.ts';
 import type { Month } from '../../src/month.ts';
 import { identify } from '../../src/people/users.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
-import { ADMINISTRATOR } from './console.ts';
+import { ADMINISTRATOR, addPages } from './console.ts';
 import { type Served, serveWorld } from './service.ts';
 import type { World } from './world.ts';
 
@@ -38,13 +37,13 @@ export async function serveRoutes(
   const routes: Route[] = [];
   const served = await serveWorld(world, {
     settings: { http: { ...world.settings.http, requests_per_minute: 1_000_000 }, ...settings },
-    addConsole(app, shared) {
+    addPages(app, shared) {
       app.addHook('onRoute', ({ method, url, config }) => {
         if (url !== below && !url.startsWith(`${below}/`)) return;
         const path = url.slice(below.length) || '/';
         for (const each of [method].flat()) routes.push({ method: each, path, bound: config?.bound });
       });
-      addConsole(app, shared);
+      addPages(app, shared);
     },
   });
   return { served, routes };

@@ -3,19 +3,26 @@
 import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
+import type { Service } from '../../src/http/shared.ts';
 import type { Role } from '../../src/people/roles.ts';
 import { readActiveUser } from '../../src/people/users.sql.ts';
 import { changeRoles, identify, inviteUser, linkUser } from '../../src/people/users.ts';
+import { addPortal } from '../../src/portal/plugin.tsx';
 import { type Served, serveWorld } from './service.ts';
 import type { World } from './world.ts';
 
 export const ADMINISTRATOR = 'ada@issuer.example';
 
+export const addPages: NonNullable<Service['addPages']> = (app, shared) => {
+  addConsole(app, shared);
+  addPortal(app, shared);
+};
+
 export const serveConsole = (
   world: World,
   settings?: Partial<Settings>,
   environment: Environment = world.environment,
-): Promise<Served> => serveWorld(world, { addConsole, settings, environment });
+): Promise<Served> => serveWorld(world, { addPages, settings, environment });
 
 /**
  * Invites a user, by the administrator, or gives one who is there these roles, and gives the path of the link. The first one is

@@ -10,6 +10,7 @@ import type { Service } from '../../src/http/shared.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
 import { readPartners } from '../../src/partners/partners.sql.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
+import { addPortal } from '../../src/portal/plugin.tsx';
 import { contradiction } from './described.ts';
 import type { World } from './world.ts';
 
@@ -73,7 +74,14 @@ export async function serveWorld(
     },
   });
   const settings: Settings = { ...world.settings, public_url: 'http://127.0.0.1', ...changed };
-  const service = { environment: world.environment, settings, database, log: pino(stream), ...given };
+  const service = {
+    environment: world.environment,
+    settings,
+    database,
+    log: pino(stream),
+    addPages: addPortal,
+    ...given,
+  };
   const app = await buildServer(service);
   const server = app.server;
   await app.listen({ host: '127.0.0.1', port: 0 });

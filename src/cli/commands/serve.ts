@@ -5,11 +5,13 @@ import { addConsole } from '../../console/plugin.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { openManagement } from '../../http/management.ts';
 import { buildServer } from '../../http/server.ts';
+import type { Service } from '../../http/shared.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { isPaused, readPauses } from '../../people/pauses.ts';
 import { actingByItself } from '../../people/users.ts';
+import { addPortal } from '../../portal/plugin.tsx';
 import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
@@ -34,6 +36,11 @@ export const define: Definition = (command, action) => {
     )
     .option('--management-host <host>', 'address of the management port (default: 127.0.0.1)')
     .action(action(serve));
+};
+
+const pages: Service['addPages'] = (app, shared) => {
+  addConsole(app, shared);
+  addPortal(app, shared);
 };
 
 /** A close locks the ledger for seconds. An acceptance that waits longer than this is answered with 503. */
@@ -65,7 +72,7 @@ async function serve(
         events.process();
         polling.take(accounts);
       };
-      const app = await buildServer({ ...context, log, storeEvents, onEventsStored, addConsole });
+      const app = await buildServer({ ...context, log, storeEvents, onEventsStored, addPages: pages });
       const url = await app.listen({ host, port }).catch(notListening(host, port));
       const management =
         managementPort === undefined

@@ -1,17 +1,17 @@
 /** A partner's contact pays several invoices at once: what is chosen, the payment's own page, and what became of it. */
 
-import type { Transaction } from '../../database/transaction.ts';
-import { type Checkout, type CheckoutPart, readCheckout } from '../../delivery/checkouts/checkouts.sql.ts';
-import { callsOf, endCheckout } from '../../delivery/checkouts/end.ts';
-import { type CheckoutContext, openCheckout } from '../../delivery/checkouts/open.ts';
-import { linkProvider } from '../../delivery/link.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { Amount, moneyText } from '../../money.ts';
-import { type Received, readReceived } from '../../payments/payments.sql.ts';
-import { type CheckoutState, RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
-import { plural } from '../../text.ts';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../kit.tsx';
+import { Form } from '../console/form.tsx';
+import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
+import type { Transaction } from '../database/transaction.ts';
+import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
+import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
+import { linkProvider } from '../delivery/link.ts';
+import { refuse } from '../errors/refusals.ts';
+import { Amount, moneyText } from '../money.ts';
+import { type Received, readReceived } from '../payments/payments.sql.ts';
+import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
+import { plural } from '../text.ts';
 import { CHOSEN, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 

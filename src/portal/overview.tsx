@@ -1,18 +1,24 @@
 /** What a partner owes, all of its documents, and its account statement, as its own contact sees them. */
-import type { Transaction } from '../../database/transaction.ts';
-import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/checkouts.sql.ts';
-import { checkoutProvider } from '../../delivery/checkouts/open.ts';
-import { linkProvider } from '../../delivery/link.ts';
-import { readLinkTokens } from '../../delivery/links/links.sql.ts';
-import { Amount, moneyText } from '../../money.ts';
-import type { OpenItem } from '../../reports/open-items.ts';
-import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
-import { plural } from '../../text.ts';
-import { owedColumns } from '../columns.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Quiet, Tabs } from '../kit.tsx';
-import { ListPager, ListTable, type ListView } from '../list.tsx';
-import { Accounts, type PartnerStatementView, StatementFiles, StatementPeriod } from '../screens/partner-statement.tsx';
+
+import { owedColumns } from '../console/columns.tsx';
+import { Form } from '../console/form.tsx';
+import { Card, Chip, type Column, DataTable, Money, Quiet, Tabs } from '../console/kit.tsx';
+import { ListPager, ListTable, type ListView } from '../console/list.tsx';
+import {
+  Accounts,
+  type PartnerStatementView,
+  StatementFiles,
+  StatementPeriod,
+} from '../console/screens/partner-statement.tsx';
+import type { Transaction } from '../database/transaction.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { checkoutProvider } from '../delivery/checkouts/open.ts';
+import { linkProvider } from '../delivery/link.ts';
+import { readLinkTokens } from '../delivery/links/links.sql.ts';
+import { Amount, moneyText } from '../money.ts';
+import type { OpenItem } from '../reports/open-items.ts';
+import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
+import { plural } from '../text.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** A form names each chosen invoice by a field of its own: a field that is given twice is refused. */

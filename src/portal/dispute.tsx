@@ -1,9 +1,9 @@
 /** A partner's contact disputes an invoice: the action of finance, recorded with the contact's address. */
-import { disputeOpen } from '../../actions/dispute.ts';
-import { runAction } from '../../actions/run.ts';
-import { Refusal } from '../../errors/refusals.ts';
-import { Amount } from '../../money.ts';
-import { Form } from '../form.tsx';
+import { disputeOpen } from '../actions/dispute.ts';
+import { runAction } from '../actions/run.ts';
+import { Form } from '../console/form.tsx';
+import { Refusal } from '../errors/refusals.ts';
+import { Amount } from '../money.ts';
 import { type PartnerDocumentView, readOwnDocument, readPartnerDocument } from './document.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 

@@ -4,18 +4,18 @@
  * that look at links in e-mails follow them, and must not use them up.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { reasonOf, refuse } from '../../errors/refusals.ts';
-import { networkOf } from '../../http/limits.ts';
-import type { PaymentPage } from '../../http/payment-page.sql.ts';
-import { findPaymentPage } from '../../http/payment-page.ts';
-import { issuerOf, type Shared } from '../../http/shared.ts';
-import { mailPartnerLink } from '../../mail/sign-in-link.ts';
-import { makePartnerLink, readPartnerLink, takePartnerLink } from '../../partners/sign-in.ts';
-import { outerPage } from '../page.tsx';
-import { outerOf } from '../problem.tsx';
-import { settingsNow } from '../route.ts';
-import { placeOf, refuseOtherOrigin, setCookie } from '../session.ts';
-import { OneButton, openRoute, refuseLink } from '../sign-in.tsx';
+import { outerPage } from '../console/page.tsx';
+import { outerOf } from '../console/problem.tsx';
+import { settingsNow } from '../console/route.ts';
+import { placeOf, refuseOtherOrigin, setCookie } from '../console/session.ts';
+import { OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { networkOf } from '../http/limits.ts';
+import { issuerOf, type Shared } from '../http/shared.ts';
+import { mailPartnerLink } from '../mail/sign-in-link.ts';
+import { makePartnerLink, readPartnerLink, takePartnerLink } from '../partners/sign-in.ts';
+import type { PaymentPage } from './invoice.sql.ts';
+import { findPaymentPage } from './payment-page.ts';
 
 /** E-mails that are being sent. A mail server that does not answer must not collect more. */
 const MOST_UNDER_WAY = 20;

@@ -1,13 +1,15 @@
 /** Every page of a partner's place. Each read keeps to the partner of the visit. */
-import { readEInvoice, readPdf } from '../../documents/documents.sql.ts';
-import { refuse } from '../../errors/refusals.ts';
-import type { Shared } from '../../http/shared.ts';
-import { invoices } from '../../lists/invoices.ts';
-import { endPartnerSession } from '../../partners/sign-in.ts';
-import { readList } from '../list.tsx';
-import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../screens/partner-statement.tsx';
+
+import { readList } from '../console/list.tsx';
+import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
+import { refuse } from '../errors/refusals.ts';
+import type { BoundName } from '../http/gates.ts';
+import type { Shared } from '../http/shared.ts';
+import { invoices } from '../lists/invoices.ts';
+import { endPartnerSession } from '../partners/sign-in.ts';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, readOwnDocument, readPartnerDocument } from './document.tsx';
+import { FILES, type FileKind, openFile } from './files.ts';
 import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
@@ -30,23 +32,11 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
     fileOfStatement(tx, context, await readPartnerStatement(tx, partnerId, query, { today, scope: [partnerId] })),
   );
   screen('/documents/:number', (tx, visit) => readPartnerDocument(tx, visit, numberOf(visit)), documentScreen);
-  file('/documents/:number/document.pdf', 'files', async (tx, visit) => {
-    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
-    // A void document is not served: its reader might pay it.
-    const content = status === 'void' ? undefined : await readPdf(tx, document_id);
-    return content && { type: 'application/pdf', name: `${number}.pdf`, content };
-  });
-  file('/documents/:number/e-invoice.xml', 'files', async (tx, visit) => {
-    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
-    const content = status === 'void' ? undefined : await readEInvoice(tx, document_id);
-    return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
-  });
-  file('/documents/:number/rows.csv', 'rows', async (tx, visit) => {
-    const { document_id, number, status } = await readOwnDocument(tx, visit, numberOf(visit));
-    if (status === 'void') return undefined;
-    const content = shared.rowStreams.open(document_id, 'link');
-    return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
-  });
+  for (const [kind, bound] of Object.entries(FILES) as [FileKind, BoundName][]) {
+    file(`/documents/:number/${kind === 'pdf' ? 'document.pdf' : kind}`, bound, async (tx, visit) =>
+      openFile(tx, shared, await readOwnDocument(tx, visit, numberOf(visit)), kind),
+    );
+  }
   screen(
     '/documents/:number/dispute',
     async (tx, visit) => {

@@ -16,7 +16,7 @@ import {
 } from '../documents/present.ts';
 import { Amount } from '../money.ts';
 import { daysBetween, monthName } from '../month.ts';
-import type { PaymentPage } from './payment-page.sql.ts';
+import type { PaymentPage } from './invoice.sql.ts';
 
 interface PageFact extends Fact {
   /** A number that payers copy: one click selects all of it. */

@@ -1,27 +1,30 @@
 /** Routes of a partner's place behind its sign-in. Nothing here reaches a page before the session was checked. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { ActionContext } from '../../actions/action.ts';
-import { todayOf } from '../../config/today.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { settingsInForce } from '../../documents/instructions.ts';
-import { refuse } from '../../errors/refusals.ts';
-import type { BoundName } from '../../http/gates.ts';
-import type { Shared } from '../../http/shared.ts';
+import type { ActionContext } from '../actions/action.ts';
+import type { Settings } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
+import { fieldsOfForm, formOf } from '../console/form.tsx';
+import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
+import { outerOf } from '../console/problem.tsx';
+import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import {
-  contactAsActor,
-  type PartnerSession,
-  readPartnerSession,
-  touchPartnerSession,
-} from '../../partners/sign-in.ts';
-import { formTokenOf } from '../../people/secrets.ts';
-import { liveAt } from '../../people/sessions.ts';
-import type { Sheet } from '../../sheet.ts';
-import { fieldsOfForm, formOf } from '../form.tsx';
-import { type PartnerReader, partnerPage, type Screen } from '../page.tsx';
-import { outerOf } from '../problem.tsx';
-import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../route.ts';
-import { type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, setCookie } from '../session.ts';
+  type Place,
+  placeOf,
+  readCookie,
+  refuseForeignForm,
+  refuseOtherOrigin,
+  setCookie,
+} from '../console/session.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { settingsInForce } from '../documents/instructions.ts';
+import { refuse } from '../errors/refusals.ts';
+import type { BoundName } from '../http/gates.ts';
+import type { Shared } from '../http/shared.ts';
+import { contactAsActor, type PartnerSession, readPartnerSession, touchPartnerSession } from '../partners/sign-in.ts';
+import { formTokenOf } from '../people/secrets.ts';
+import { liveAt } from '../people/sessions.ts';
+import type { Sheet } from '../sheet.ts';
 
 /** A request of a partner's contact. */
 export interface PartnerVisit {
@@ -46,6 +49,12 @@ export type PartnerAnswer =
   | { readonly screen: PartnerScreen; readonly status: number };
 
 type Read<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
+
+/** Whether partners' contacts can sign in from payment pages: by links, which have to be sent. */
+export const hasPartnerPlace = (
+  { environment }: Pick<Shared, 'environment'>,
+  { console: { partner_place: wanted }, mail_from: sender }: Settings,
+): boolean => wanted && sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
 
 export interface PartnerRoutes {
   readonly screen: <View>(

@@ -1,21 +1,24 @@
 /**
- * The place of a partner at /place: what it owes and was billed, for its invoicing contact, who signs in by a link that only
- * the address on file gets. A visit sees the documents of its own partner and nothing else; what is another partner's does
- * not exist. Refusals: page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited.
+ * What partners see. The payment page of one invoice is at /pay. The place of a partner is at /place: what it owes and was
+ * billed, for its invoicing contact, who signs in by a link that only the address on file gets. A visit sees the documents
+ * of its own partner and nothing else; what is another partner's does not exist. Refusals: page_unknown, session_missing,
+ * sign_in_link_invalid, form_refused, rate_limited.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { httpStatusOf, refuse } from '../../errors/refusals.ts';
-import { answerTo } from '../../http/problem.ts';
-import { hasPartnerPlace, type Shared } from '../../http/shared.ts';
-import { PAGE_HEADERS } from '../headers.ts';
-import { outerPage } from '../page.tsx';
-import { outerOf, titleOf } from '../problem.tsx';
-import { settingsNow } from '../route.ts';
-import { partnerRoutes } from './route.ts';
+import { PAGE_HEADERS } from '../console/headers.ts';
+import { outerPage } from '../console/page.tsx';
+import { outerOf, titleOf } from '../console/problem.tsx';
+import { settingsNow } from '../console/route.ts';
+import { httpStatusOf, refuse } from '../errors/refusals.ts';
+import { answerTo } from '../http/problem.ts';
+import type { Shared } from '../http/shared.ts';
+import { addPaymentPages } from './payment-page.ts';
+import { hasPartnerPlace, partnerRoutes } from './route.ts';
 import { addPartnerScreens } from './screens.ts';
 import { addPartnerSignIn } from './sign-in.tsx';
 
-export function addPartnerPlace(app: FastifyInstance, shared: Shared): void {
+export function addPortal(app: FastifyInstance, shared: Shared): void {
+  addPaymentPages(app, shared);
   app.register(
     async (place) => {
       place.addHook('onRequest', async (request, reply) => {

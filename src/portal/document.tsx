@@ -1,18 +1,18 @@
 /** One document as its partner's contact sees it: what is owed, what lowered it, its files, and a dispute. */
 import type { ComponentChildren } from 'preact';
-import type { Transaction } from '../../database/transaction.ts';
-import { type InvoiceInCheckout, readInvoicesInCheckout } from '../../delivery/checkouts/checkouts.sql.ts';
-import { readLinkTokens } from '../../delivery/links/links.sql.ts';
-import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { type DocumentRow, type LineRow, readDocuments } from '../../documents/documents.sql.ts';
-import { documentTitle, rowKindName } from '../../documents/present.ts';
-import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { type Reduction, readReductions } from '../../http/payment-page.sql.ts';
-import { partnersStanding } from '../../lists/invoices.ts';
-import { Amount } from '../../money.ts';
-import { monthName } from '../../month.ts';
-import { Card, type Column, DataTable, Facts, Marks, Money } from '../kit.tsx';
+import { Card, type Column, DataTable, Facts, Marks, Money } from '../console/kit.tsx';
+import type { Transaction } from '../database/transaction.ts';
+import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
+import { readLinkTokens } from '../delivery/links/links.sql.ts';
+import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
+import { type DocumentRow, type LineRow, readDocuments } from '../documents/documents.sql.ts';
+import { documentTitle, rowKindName } from '../documents/present.ts';
+import { lineTaxText, taxSteps } from '../documents/present-tax.ts';
+import { refuse } from '../errors/refusals.ts';
+import { partnersStanding } from '../lists/invoices.ts';
+import { Amount } from '../money.ts';
+import { monthName } from '../month.ts';
+import { type Reduction, readReductions } from './invoice.sql.ts';
 import { UnderWay } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 

@@ -1,0 +1,94 @@
+/** SQL of a partner's invoice: what its pages show besides the document. */
+import type { Instructions } from '../config/instructions.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+
+/** What lowered the balance of an invoice: a credit or a payment applied to it, bank charges, a write-off. */
+export interface Reduction {
+  readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
+  /** `YYYY-MM-DD`; for a payment the day on which it was received. */
+  readonly on: string;
+  readonly amount: string;
+  /** The number of the credit note; null for anything else. */
+  readonly credit_note: string | null;
+}
+
+export interface PaymentPage {
+  readonly document: DocumentRow;
+  /** The instructions printed on the document. */
+  readonly instructions: Instructions | null;
+  /** The document says that they differ from those of the partner's invoice before it. */
+  readonly instructions_changed: boolean;
+  /** In the order in which they were recorded. */
+  readonly reductions: readonly Reduction[];
+  /** The processor's payment page; null if there is none. */
+  readonly processor_url: string | null;
+  /** A payment that was ordered and is on its way: the day, `YYYY-MM-DD`, and its amount. */
+  readonly ordered: { readonly on: string; readonly amount: string } | null;
+  readonly replacement_number: string | null;
+  /** Since when nothing is asked for, `YYYY-MM-DD`; null while it is open. */
+  readonly settled_on: string | null;
+}
+
+const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(
+              d.issued_on,
+              (SELECT max(applied_on) FROM payment_applications a WHERE a.document_id = d.document_id),
+              (SELECT max(applied_on) FROM credit_applications a WHERE a.invoice_id = d.document_id),
+              (SELECT max(written_off_on) FROM write_offs w WHERE w.document_id = d.document_id),
+              (SELECT max(voided_on) FROM voids v WHERE v.document_id = d.document_id)) END`;
+
+/** The document of a link's token, with the document that replaced it. */
+export async function readPaymentPage(tx: Transaction, token: string): Promise<PaymentPage | undefined> {
+  const rows = await query<Omit<PaymentPage, 'document' | 'reductions'> & { document_id: number }>(
+    tx,
+    `SELECT k.document_id, v.content AS instructions,
+            coalesce(w.instructions_changed, false) AS instructions_changed, o.url AS processor_url,
+            (SELECT json_build_object('on', min(o.ordered_on), 'amount', sum(o.amount)::text)
+             FROM ordered_payments o WHERE o.document_id = k.document_id HAVING count(*) > 0) AS ordered,
+            r.number AS replacement_number, ${SETTLED_ON} AS settled_on
+     FROM (
+       SELECT document_id FROM payment_links WHERE token = :token
+       UNION SELECT document_id FROM payment_link_changes WHERE token = :token) AS t
+     JOIN current_links k ON k.document_id = t.document_id AND k.token = :token
+     LEFT JOIN document_pdfs w ON w.document_id = k.document_id
+     LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
+     JOIN document_balances b ON b.document_id = k.document_id
+     JOIN documents d ON d.document_id = k.document_id
+     LEFT JOIN documents r ON r.replaces = k.document_id
+     LEFT JOIN LATERAL (
+       -- For the current balance: after a payment or a credit, delivery creates another link.
+       SELECT o.url
+       FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+       WHERE o.document_id = k.document_id AND (i.amount, i.currency) = (b.balance, d.currency)
+         AND NOT EXISTS (
+           SELECT FROM payment_link_closings c WHERE c.document_id = o.document_id AND c.version = o.version)
+       ORDER BY o.version DESC LIMIT 1) AS o ON true`,
+    { token },
+  );
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  const { document_id: documentId, ...facts } = found;
+  const [document] = await readDocuments(tx, { ids: [documentId] });
+  return document === undefined ? undefined : { ...facts, document, reductions: await readReductions(tx, documentId) };
+}
+
+export const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
+  query(
+    tx,
+    `SELECT kind, "on", amount, credit_note FROM (
+       SELECT 'credit' AS kind, a.applied_on AS "on", a.amount, n.number AS credit_note, a.recorded_at
+       FROM live_credit_applications a JOIN documents n ON n.document_id = a.credit_note_id
+       WHERE a.invoice_id = :documentId
+       UNION ALL
+       SELECT 'payment', p.received_on, a.amount, NULL, a.recorded_at
+       FROM live_payment_applications a JOIN payments p USING (payment_id) WHERE a.document_id = :documentId
+       UNION ALL
+       SELECT 'bank_charges', a.applied_on, s.amount, NULL, s.recorded_at
+       FROM live_small_differences s JOIN payment_applications a USING (payment_application_id)
+       WHERE s.document_id = :documentId
+       UNION ALL
+       SELECT 'written_off', written_off_on, amount, NULL, recorded_at
+       FROM live_write_offs WHERE document_id = :documentId
+     ) AS r ORDER BY recorded_at, kind = 'written_off', kind DESC`,
+    { documentId },
+  );
