@@ -29,13 +29,6 @@ export interface Total {
   readonly amount: Amount;
 }
 
-export interface Headline {
-  readonly label: string;
-  /** The value of `{amount}`, the only part that is emphasized. */
-  readonly amount: string;
-  readonly values: Readonly<Record<string, string>>;
-}
-
 export type PaymentField = Extract<
   keyof Labels['payment'],
   | 'account_holder'
@@ -62,6 +55,8 @@ export interface PaymentFact extends Fact {
 export interface Presentation {
   readonly locale: Locale;
   readonly situation: Situation;
+  /** What the placeholders of the labels stand for. */
+  readonly values: Readonly<Record<string, string>>;
   /** `Invoice`, `Credit note` or `Statement`. */
   readonly title: string;
   readonly number: string;
@@ -86,12 +81,6 @@ export interface Presentation {
   readonly credit: readonly Total[];
   /** What an adjustment leaves to pay on its invoice; empty on other documents. */
   readonly leaves: string;
-  /** The steps from the total of the lines to the amount due, the last being the result. */
-  readonly steps: readonly Total[];
-  readonly headline: Headline;
-  readonly sentence: string;
-  /** What stands beside the addressee. */
-  readonly facts: readonly Fact[];
   readonly replaces: string;
   readonly credits: string;
   readonly reason: string;
@@ -99,7 +88,6 @@ export interface Presentation {
   readonly partner: { readonly name: string; readonly purchaseOrder: string };
   /** The issuer's e-mail and phone; empty if it gave neither. */
   readonly reach: string;
-  readonly contact: string;
   /** How to pay by bank, if something is due. */
   readonly ach: readonly PaymentFact[] | null;
   readonly wire: readonly PaymentFact[] | null;
@@ -134,12 +122,11 @@ export function present(
   const dueDateKept = isDue && keepsDueDate(snapshot);
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
-  const credit = creditOf(snapshot, labels, clean);
-  const leaves = leavesOf(snapshot, labels, values, locale);
   const tax = taxOf(snapshot, labels, locale, clean);
   return {
     locale,
     situation,
+    values,
     title: labels.title[snapshot.document],
     number: values.number,
     month: values.month,
@@ -150,61 +137,21 @@ export function present(
     showsSales: snapshot.purpose !== 'missing_shares',
     total: { label: tax.label, amount: amount(snapshot.invoiceAmount) },
     tax,
-    credit,
-    leaves,
-    steps: [...tax.steps, ...stepsOf(snapshot, situation, labels, { credit, isVoid })],
-    headline: {
-      label: isVoid ? voidHeadline(snapshot, labels) : headlineOf(snapshot, situation, labels),
-      amount: values.amount,
-      values,
-    },
-    sentence: [...sentencesOf(snapshot, situation, labels, isVoid).map((sentence) => fill(sentence, values)), leaves]
-      .filter(Boolean)
-      .join(' '),
-    facts: factsOf(labels, {
-      ...{ credits: values.credits, replaces: values.replaces, month: values.month, issuedOn, dueOn, purchaseOrder },
-      ...{ terms: dueDateKept ? labels.terms.replaced : isDue ? termsOf(snapshot.terms_days, labels) : '' },
-      ...{ enrollments: situation === 'adjustment' ? '' : locale.number(String(snapshot.enrollments)) },
-      partnerId: clean(partner.partner_id),
-    }),
+    credit: creditOf(snapshot, labels, clean),
+    leaves: leavesOf(snapshot, labels, values, locale),
     replaces: values.replaces,
     credits: values.credits,
     reason: clean(snapshot.reason ?? ''),
     issuer: values.issuer,
     partner: { name: values.partner, purchaseOrder },
     reach,
-    contact: reach === '' ? '' : fill(labels.contact, { contact: reach }),
     ...bankDetails(isDue ? instructions : null, clean),
   };
 }
 
 /** What is owed: with the tax, if there is one. */
-const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
+export const grossOf = ({ gross, invoiceAmount }: Pick<DocumentSnapshot, 'gross' | 'invoiceAmount'>): string =>
   gross ?? invoiceAmount;
-
-type FactName =
-  | 'credits'
-  | 'replaces'
-  | 'issuedOn'
-  | 'dueOn'
-  | 'terms'
-  | 'month'
-  | 'enrollments'
-  | 'partnerId'
-  | 'purchaseOrder';
-
-/** What stands beside the addressee, in its order. */
-const factsOf = ({ facts }: Labels, values: Readonly<Record<FactName, string>>): Fact[] => [
-  { label: facts.credits, value: values.credits },
-  { label: facts.replaces, value: values.replaces },
-  { label: facts.issued_on, value: values.issuedOn },
-  { label: facts.due_on, value: values.dueOn },
-  { label: facts.terms, value: values.terms },
-  { label: facts.month, value: values.month },
-  { label: facts.enrollments, value: values.enrollments },
-  { label: facts.partner_id, value: values.partnerId },
-  { label: facts.purchase_order, value: values.purchaseOrder },
-];
 
 function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situation {
   const isZero = (text: string) => Amount.of(text, snapshot.currency).isZero();
@@ -212,30 +159,6 @@ function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situ
   if (document === 'statement') return 'statement';
   if (!isZero(snapshot.amount_due)) return 'due';
   return isZero(snapshot.credit_applied) ? 'nothing_due' : 'covered_by_credit';
-}
-
-function sentencesOf(snapshot: DocumentSnapshot, situation: Situation, labels: Labels, isVoid: boolean): string[] {
-  const missing = situation === 'due' && snapshot.purpose === 'missing_shares';
-  return [
-    // The other sentences say what becomes of a credit or a payment, and of a void document nothing does.
-    ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
-    ...(snapshot.replaces === null ? [] : [labels.replaces]),
-  ];
-}
-
-function headlineOf(snapshot: DocumentSnapshot, situation: Situation, { headline }: Labels): string {
-  switch (situation) {
-    case 'due':
-      return snapshot.due_on === null ? headline.due_undated : headline.due;
-    case 'credit_note':
-      return headline.owed;
-    case 'adjustment':
-      return headline.credited;
-    case 'nothing_due':
-    case 'covered_by_credit':
-    case 'statement':
-      return headline.nothing_due;
-  }
 }
 
 /** More credit notes than this are summed up in one row. */
@@ -277,42 +200,6 @@ function leavesOf(
     fill(by.isZero() ? adjustment.paid_already : adjustment.leaves, amounts),
     ...(open.isZero() ? [] : [fill(adjustment.open_credit, amounts)]),
   ].join(' ');
-}
-
-const voidHeadline = ({ document }: DocumentSnapshot, { void: labels }: Labels): string =>
-  document === 'credit_note' ? labels.headline_credit_note : labels.headline;
-
-function stepsOf(
-  snapshot: DocumentSnapshot,
-  situation: Situation,
-  labels: Labels,
-  { credit, isVoid }: { credit: readonly Total[]; isVoid: boolean },
-): Total[] {
-  const { totals } = labels;
-  const amount = (text: string) => Amount.of(text, snapshot.currency);
-  switch (situation) {
-    case 'credit_note':
-      return [{ label: totals.owed, amount: amount(grossOf(snapshot)) }];
-    case 'adjustment':
-      return [{ label: totals.credited, amount: amount(grossOf(snapshot)) }];
-    case 'statement':
-      return [
-        { label: totals.routed, amount: amount(snapshot.invoiceAmount).negated() },
-        { label: totals.amount_due, amount: Amount.zero(snapshot.currency) },
-      ];
-    case 'due':
-    case 'nothing_due':
-    case 'covered_by_credit':
-      return [
-        ...credit,
-        { label: isVoid ? labels.void.amount_due : totals.amount_due, amount: amount(snapshot.amount_due) },
-      ];
-  }
-}
-
-function termsOf(days: number | null, { terms }: Labels): string {
-  if (days === null) return '';
-  return days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
 }
 
 // --- Payment instructions -------------------------------------------------------------------------------------------------

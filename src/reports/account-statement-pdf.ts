@@ -3,14 +3,14 @@
  * gives the same bytes.
  */
 import type { Issuer } from '../config/settings.ts';
-import { localeOf } from '../documents/locale.ts';
+import { type Locale, localeOf } from '../documents/locale.ts';
 import { type AddedFont, withAddedFonts } from '../documents/pdf/added-fonts.ts';
 import { type Canvas, type Element, MeasuringCanvas, PdfCanvas } from '../documents/pdf/canvas.ts';
+import { addresseeLines, cardsOf, issuerNames, paperSize, webAddress } from '../documents/pdf/content.ts';
 import { drawAddressee, drawHeadline, drawNames } from '../documents/pdf/letterhead.ts';
 import { noticePart } from '../documents/pdf/notice-panel.ts';
 import { PageLayout } from '../documents/pdf/page-layout.ts';
-import { drawBankDetails, webAddress } from '../documents/pdf/payment.ts';
-import { paperSize } from '../documents/pdf/render.ts';
+import { drawBankDetails } from '../documents/pdf/payment.ts';
 import { fill, readTemplate } from '../documents/pdf/template.ts';
 import { printable, shortened } from '../documents/pdf/text.ts';
 import { Column } from '../documents/pdf/text-column.ts';
@@ -121,59 +121,57 @@ function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementTo
     foot: [issuer.legal_name, issuer.email, issuer.phone].map(printable).filter(Boolean).join('  ·  '),
     mark: sandbox ? mark : null,
   };
-  const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
-  drawNames(layout, { issuer }, { title: labels.title, number }, template);
+  const layout = new PageLayout({ canvas, size, spacing, running, template });
+  drawNames(layout, { title: labels.title, number, ...issuerNames(issuer, template) });
   if (statement.preliminary) {
-    const notice = { title: labels.preliminary_title, level: 'H2', text: labels.preliminary } as const;
-    noticePart(layout, notice, AFTER_NOTICE).draw();
+    const notice = { title: labels.preliminary_title, text: labels.preliminary };
+    noticePart(layout, notice, 'H2', AFTER_NOTICE).draw();
   }
-  drawTotals(layout, statement);
-  drawAddressee(
-    layout,
-    { addressee: labels.addressee, contact: '', address, taxId: '' },
-    {
-      partner: { name: printable(statement.name) },
-      facts: [
-        { label: labels.from, value: locale.date(statement.from) },
-        { label: labels.to, value: locale.date(statement.as_of) },
-        { label: template.labels.facts.partner_id, value: statement.partner_id },
-      ],
-    },
-    template,
-  );
-  for (const account of statement.accounts) drawAccount(layout, { statement, account, pay });
-  drawSmallPrint(layout, statement);
+  drawTotals(layout, statement, locale);
+  drawAddressee(layout, {
+    heading: labels.addressee,
+    name: printable(statement.name),
+    lines: addresseeLines('', address, template),
+    taxId: '',
+    facts: [
+      { label: labels.from, value: locale.date(statement.from) },
+      { label: labels.to, value: locale.date(statement.as_of) },
+      { label: template.labels.facts.partner_id, value: statement.partner_id },
+    ],
+  });
+  for (const account of statement.accounts) drawAccount(layout, { statement, account, pay, locale });
+  drawSmallPrint(layout, statement, locale);
   return layout;
 }
 
 /** What is due in each currency, and how much of it is overdue. */
-function drawTotals(layout: PageLayout, { accounts }: AccountStatement): void {
+function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: Locale): void {
   const { account: labels } = layout.labels;
   const show = (label: string, amount: string, sentence: string) =>
-    drawHeadline(layout, { headline: { label, amount, values: {} }, sentence });
+    drawHeadline(layout, { label, amount, values: {}, sentence });
   if (accounts.length === 0) show(labels.nothing_due, '', labels.nothing);
   for (const account of accounts) {
     const closing = Amount.of(account.closing, account.currency);
-    if (closing.isPositive()) show(labels.total_due, layout.locale.amount(closing), overdueText(layout, account));
-    else if (closing.isNegative()) show(labels.in_favor, layout.locale.amount(closing.negated()), labels.credit_kept);
+    if (closing.isPositive()) show(labels.total_due, locale.amount(closing), overdueText(layout, account, locale));
+    else if (closing.isNegative()) show(labels.in_favor, locale.amount(closing.negated()), labels.credit_kept);
     else show(accounts.length === 1 ? labels.nothing_due : `${labels.nothing_due}, ${account.currency}`, '', '');
   }
 }
 
 /** Never more than the total: credit and unapplied cash lower that, and no invoice. */
-function overdueText(layout: PageLayout, account: CurrencyAccount): string {
+function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
   const { account: labels } = layout.labels;
   const total = Amount.of(account.closing, account.currency);
   const overdue = overdueOf(account);
   if (!overdue.isPositive()) return labels.none_overdue;
   if (overdue.equals(total)) return labels.all_overdue;
-  return fill(labels.overdue_of_it, { overdue: layout.locale.amount(overdue) });
+  return fill(labels.overdue_of_it, { overdue: locale.amount(overdue) });
 }
 
-function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatement): void {
+function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatement, locale: Locale): void {
   const { account: labels } = layout.labels;
   if (accounts.length === 0) return;
-  const text = `${fill(labels.later_activity, { date: layout.locale.date(as_of) })} ${labels.favor}`;
+  const text = `${fill(labels.later_activity, { date: locale.date(as_of) })} ${labels.favor}`;
   const column = new Column(layout, layout.width).text(text, layout.style('small'));
   layout.y += layout.space(BEFORE_NOTE);
   layout.keepTogether(column.height);
@@ -184,12 +182,13 @@ interface AccountToDraw {
   readonly statement: AccountStatement;
   readonly account: CurrencyAccount;
   readonly pay: HowToPay;
+  readonly locale: Locale;
 }
 
-function drawAccount(layout: PageLayout, { statement, account, pay }: AccountToDraw): void {
+function drawAccount(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw): void {
   const { account: labels } = layout.labels;
   const { currency } = account;
-  const number = (text: string) => layout.locale.number(text);
+  const number = (text: string) => locale.number(text);
   if (account.open_items.some(({ document }) => document === 'invoice')) {
     drawTable(
       layout,
@@ -204,39 +203,38 @@ function drawAccount(layout: PageLayout, { statement, account, pay }: AccountToD
     [left(labels.date, 0.2), left(labels.what, 0.42), right(labels.amount, 0.19), right(labels.balance, 0.19)],
     [
       {
-        cells: [layout.locale.date(statement.from), labels.brought_forward, '', number(account.opening)],
+        cells: [locale.date(statement.from), labels.brought_forward, '', number(account.opening)],
         strong: true,
       },
       ...withoutOwnCorrections(account).map((line) => ({
         cells: [
-          layout.locale.date(line.date),
+          locale.date(line.date),
           // What happened in a month whose books were closed has its true date beside it.
-          movement(labels, line) + (line.dated_on === line.date ? '' : ` (${layout.locale.date(line.dated_on)})`),
+          movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),
         ],
       })),
-      { cells: [layout.locale.date(statement.as_of), labels.closing, '', number(account.closing)], strong: true },
+      { cells: [locale.date(statement.as_of), labels.closing, '', number(account.closing)], strong: true },
     ],
   );
-  drawOpenItems(layout, { statement, account, pay });
+  drawOpenItems(layout, { statement, account, pay, locale });
   const way = pay.accounts.find((each) => each.currency === currency);
   if (way === undefined) return;
   const online = account.open_items.some((item) => pay.links.has(item.number));
   drawBankDetails(layout, {
-    ...bankDetails(way.instructions, printable),
+    cards: cardsOf(bankDetails(way.instructions, printable), currency),
     heading: fill(labels.pay, { currency }),
     note: online ? labels.pay_online : labels.pay_by_bank,
-    currency,
     reference: labels.reference,
     changed: way.changed,
   });
 }
 
-function drawOpenItems(layout: PageLayout, { statement, account, pay }: AccountToDraw): void {
+function drawOpenItems(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw): void {
   const { account: labels, payment } = layout.labels;
   const { currency } = account;
-  const number = (text: string) => layout.locale.number(text);
+  const number = (text: string) => locale.number(text);
   const overdue = (days: number | null) =>
     days === null || days <= 0 ? '' : days === 1 ? labels.one_day : fill(labels.days, { days: String(days) });
   const rows: TableRow[] = account.open_items.map((item) => {
@@ -247,7 +245,7 @@ function drawOpenItems(layout: PageLayout, { statement, account, pay }: AccountT
         Number(item.disputed) === 0
           ? item.number
           : fill(labels.disputed, { number: item.number, amount: number(item.disputed) }),
-        item.due_on === null ? labels.credit : layout.locale.date(item.due_on),
+        item.due_on === null ? labels.credit : locale.date(item.due_on),
         overdue(item.days_due),
         number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),
       ],
@@ -257,7 +255,7 @@ function drawOpenItems(layout: PageLayout, { statement, account, pay }: AccountT
   if (rows.length === 0) return;
   drawTable(
     layout,
-    fill(labels.open, { date: layout.locale.date(statement.as_of), currency }),
+    fill(labels.open, { date: locale.date(statement.as_of), currency }),
     [left(labels.document, 0.38), left(labels.due, 0.24), right(labels.overdue, 0.19), right(labels.balance, 0.19)],
     [...rows, { cells: [labels.closing, '', '', number(account.closing)], strong: true }],
   );

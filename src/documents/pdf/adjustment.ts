@@ -1,9 +1,8 @@
 /** What an adjustment credits: one amount against one invoice, and why. It stands for no ledger rows. */
-import type { Presentation } from '../present.ts';
-import type { DocumentSnapshot } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
+import type { Adjustment } from './content.ts';
 import type { PageLayout } from './page-layout.ts';
-import { fill, type Style } from './template.ts';
+import type { Style } from './template.ts';
 import { type Run, shrunk } from './text.ts';
 import { Column } from './text-column.ts';
 
@@ -13,35 +12,28 @@ const ROW_PADDING = 4;
 const STRONG_RULE = 0.9;
 const CELL_GAP = 18;
 
-export function drawAdjustment(layout: PageLayout, snapshot: DocumentSnapshot, presentation: Presentation): void {
-  const { adjustment, lines } = layout.labels;
-  const { credits, reason, total } = presentation;
+export function drawAdjustment(layout: PageLayout, { heading, currency, reason, line, steps }: Adjustment): void {
+  const { what, amount } = layout.labels.adjustment;
   const column = new Column(layout, layout.width);
-  column.text(fill(adjustment.heading, { credits }), layout.style('heading'), { tag: 'H2' });
-  column.text(fill(lines.currency, { currency: snapshot.currency }), layout.style('small'));
-  if (reason !== '') {
-    const before = layout.space(HEADING_SPACE);
-    column.text(fill(adjustment.reason, { reason }), layout.style('body'), { before });
-  }
+  column.text(heading, layout.style('heading'), { tag: 'H2' });
+  column.text(currency, layout.style('small'));
+  column.text(reason, layout.style('body'), { before: layout.space(HEADING_SPACE) });
   column.draw(layout.root, layout.left);
   layout.y += layout.space(AFTER_REASON);
 
-  const rows = 1 + 1 + presentation.steps.length;
+  const rows = 1 + 1 + steps.length;
   layout.keepTogether(rows * (layout.style('total').leading + 2 * layout.space(ROW_PADDING)));
   const table = layout.open(layout.root, 'Table');
   const row = (parent: Element, label: string, value: string, style: Style, heads: 'Column' | 'Row') =>
     drawRow(layout, layout.open(parent, 'TR'), { label, value, style, heads });
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
-  row(layout.open(table, 'THead'), adjustment.what, adjustment.amount, layout.style('column'), 'Column');
+  row(layout.open(table, 'THead'), what, amount, layout.style('column'), 'Column');
   layout.rule(layout.left, layout.y, layout.width);
-  const line = fill(adjustment.line, { credits });
-  row(layout.open(table, 'TBody'), line, layout.locale.number(total.amount.toString()), layout.style('cell'), 'Row');
+  row(layout.open(table, 'TBody'), line.label, line.amount, layout.style('cell'), 'Row');
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
   const foot = layout.open(table, 'TFoot');
-  const last = presentation.steps.at(-1);
-  for (const step of presentation.steps) {
-    if (step === last) row(foot, step.label, layout.locale.amount(step.amount), layout.style('total'), 'Row');
-    else row(foot, step.label, layout.locale.number(step.amount.toString()), layout.style('cell'), 'Row');
+  for (const step of steps) {
+    row(foot, step.label, step.amount, layout.style(step === steps.at(-1) ? 'total' : 'cell'), 'Row');
   }
 }
 

@@ -1,13 +1,10 @@
 /** The head of a document: who issues it, what it is, what is due, to whom it is addressed, and its facts. */
 
 import type { Logo } from '../../config/logo.ts';
-import type { Address } from '../../config/validation.ts';
-import { addressLines, type Headline, type Presentation } from '../present.ts';
-import type { PresentedTax } from '../present-tax.ts';
-import type { DocumentSnapshot } from '../snapshot.ts';
+import type { Addressee, Headline, Names } from './content.ts';
 import type { PageLayout } from './page-layout.ts';
-import { fill, filledWith, type Template } from './template.ts';
-import { printable, type Run, scaled, shrunk, widthOf } from './text.ts';
+import { filledWith } from './template.ts';
+import { type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
 /** The right-hand column begins at this part of the width; the document's name and its facts share that edge. */
@@ -16,8 +13,6 @@ const COLUMN_GAP = 24;
 const FACT_LABEL_WIDTH = 82;
 const FACT_SPACE = 2.4;
 const AFTER_NAMES = 15;
-/** The last lines of an address. */
-const TOWN_AND_COUNTRY = 2;
 const PANEL_PADDING_X = 14;
 const PANEL_PADDING_Y = 11;
 const PANEL_RADIUS = 4;
@@ -49,37 +44,15 @@ function halves(layout: PageLayout): Halves {
 }
 
 /** The document's name comes first in the reading order, although it stands to the right of the issuer's name. */
-export function drawNames(
-  layout: PageLayout,
-  snapshot: Pick<DocumentSnapshot, 'issuer'>,
-  {
-    title,
-    number,
-    tax,
-  }: Pick<Presentation, 'title' | 'number'> & { readonly tax?: Pick<PresentedTax, 'registration'> },
-  template: Template,
-): void {
+export function drawNames(layout: PageLayout, { title, number, issuer, logo, details }: Names): void {
   const { left, right, rightX } = halves(layout);
-  const { issuer } = snapshot;
   right.text(title, shrunk(layout.style('title'), [{ text: title, width: right.width }], layout.measure), {
     tag: 'H1',
   });
   right.text(number, layout.style('number'));
-  const name = printable(issuer.legal_name);
-  if (issuer.logo !== null) addLogo(layout, left, issuer.logo, name);
-  left.text(name, layout.style('issuer'), { before: AFTER_LOGO });
-  const taxId = printable(issuer.tax_id);
-  const details = [issuer.email, issuer.phone].map(printable).filter(Boolean);
-  // The number in the partner's country stands in place of the general one, on a line of its own: the name of a tax is long.
-  const registration = tax?.registration || '';
-  if (registration === '' && taxId !== '') details.push(`${layout.labels.facts.tax_id} ${taxId}`);
-  const address = addressLines(issuer.address, template, printable);
-  // One line each for street and town: payers rarely need the issuer's address.
-  const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
-  const town = address.slice(-TOWN_AND_COUNTRY).join(', ');
-  for (const line of [street, town, details.join('  ·  '), ...(registration === '' ? [] : [registration])]) {
-    left.text(line, layout.style('small'));
-  }
+  if (logo !== null) addLogo(layout, left, logo, issuer);
+  left.text(issuer, layout.style('issuer'), { before: AFTER_LOGO });
+  for (const line of details) left.text(line, layout.style('small'));
   drawBeside(layout.root, layout, [
     { column: right, x: rightX },
     { column: left, x: layout.left },
@@ -95,13 +68,10 @@ function addLogo(layout: PageLayout, column: Column, { content, width, height }:
 }
 
 /** The amount due in one line, and a sentence that says what for. */
-export function drawHeadline(
-  layout: PageLayout,
-  { headline, sentence }: Pick<Presentation, 'headline' | 'sentence'>,
-): void {
+export function drawHeadline(layout: PageLayout, headline: Headline): void {
   const column = new Column(layout, layout.width - 2 * PANEL_PADDING_X);
   column.text(headlineRuns(layout, headline, column.width), layout.style('headline'), { tag: 'H2' });
-  column.text(sentence, layout.style('body'), { before: HEADLINE_SPACE });
+  column.text(headline.sentence, layout.style('body'), { before: HEADLINE_SPACE });
   const height = column.height + 2 * layout.space(PANEL_PADDING_Y);
   layout.keepTogether(height);
   if (height <= layout.room) {
@@ -128,33 +98,17 @@ function headlineAt(layout: PageLayout, { label, amount, values }: Headline, sca
   return filledWith(label, { ...runs, amount: { text: amount, style: strong } }, inPlain);
 }
 
-interface Addressee {
-  /** The heading: `Bill to`. */
-  readonly addressee: string;
-  /** For whose attention; may be empty. */
-  readonly contact: string;
-  readonly address: Address;
-  readonly taxId: string;
-}
-
 /** To whom it is addressed, beside its facts. */
-export function drawAddressee(
-  layout: PageLayout,
-  { addressee, address, ...partner }: Addressee,
-  presentation: Pick<Presentation, 'facts'> & { readonly partner: { readonly name: string } },
-  template: Template,
-): void {
+export function drawAddressee(layout: PageLayout, { heading, name, lines, taxId, facts }: Addressee): void {
   const { left, right, rightX } = halves(layout);
-  const { labels } = layout;
   const body = layout.style('body');
-  left.text(addressee, layout.style('label'));
-  left.text(presentation.partner.name, layout.style('strong'), { before: 1 });
-  const contact = printable(partner.contact);
-  if (contact !== '') left.text(fill(labels.attention, { contact }), body);
-  for (const line of addressLines(address, template, printable)) left.text(line, body);
-  const taxId = printable(partner.taxId);
-  if (taxId !== '') left.text(`${labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });
-  for (const { label, value } of presentation.facts) {
+  left.text(heading, layout.style('label'));
+  left.text(name, layout.style('strong'), { before: 1 });
+  for (const line of lines) left.text(line, body);
+  if (taxId !== '') {
+    left.text(`${layout.labels.facts.tax_id} ${taxId}`, body, { before: layout.space(BEFORE_DETAILS) });
+  }
+  for (const { label, value } of facts) {
     if (value !== '') right.fact(label, [[{ text: value, style: body }]], { before: layout.space(FACT_SPACE) });
   }
   drawBeside(layout.root, layout, [

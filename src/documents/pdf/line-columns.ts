@@ -1,54 +1,7 @@
 /** The columns of the line table: numbers get the width that they need, policies the rest and at least a minimum. */
-import { Amount } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
-import type { Presentation } from '../present.ts';
-import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
+import type { Table } from './content.ts';
 import type { PageLayout } from './page-layout.ts';
 import type { Style } from './template.ts';
-import { printable } from './text.ts';
-
-export type AmountName = 'spotPrice' | 'partnerCut' | 'invoiceAmount';
-export type Amounts = Readonly<Record<AmountName, string>>;
-
-/** The lines of one month. */
-export interface Section {
-  readonly name: string;
-  /** The month is earlier than the document's. */
-  readonly late: boolean;
-  readonly lines: readonly SnapshotLine[];
-  readonly subtotal: Amounts;
-}
-
-/** A section for each month, in the order in which the snapshot has them. */
-export function sectionsOf(snapshot: DocumentSnapshot): Section[] {
-  const months = [...new Set(snapshot.lines.map((line) => line.month))];
-  return months.map((month) => sectionOf(snapshot, month));
-}
-
-function sectionOf(snapshot: DocumentSnapshot, month: Month): Section {
-  const lines = snapshot.lines.filter((line) => line.month === month);
-  const sum = (name: AmountName) =>
-    lines
-      .reduce((total, line) => total.plus(Amount.of(line[name], snapshot.currency)), Amount.zero(snapshot.currency))
-      .toString();
-  return {
-    name: monthName(month),
-    late: month < snapshot.month,
-    lines,
-    subtotal: { spotPrice: sum('spotPrice'), partnerCut: sum('partnerCut'), invoiceAmount: sum('invoiceAmount') },
-  };
-}
-
-/** The policies' names; policies of the same name are shown with their ids. */
-export function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
-  const names = new Map(
-    lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),
-  );
-  const isShared = (name: string) => [...names.values()].filter((other) => other === name).length > 1;
-  return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
-}
-
-// --- Widths ---------------------------------------------------------------------------------------------------------
 
 export const COLUMN_GAP = 12;
 /** Policy, type and count. */
@@ -70,7 +23,6 @@ export interface Place {
 
 /** A column of amounts. */
 export interface AmountColumn extends Place {
-  readonly name: AmountName;
   readonly heading: string;
 }
 
@@ -83,42 +35,24 @@ export interface Columns {
   readonly numberSize: number;
 }
 
-export function layOutColumns(
-  layout: PageLayout,
-  snapshot: DocumentSnapshot,
-  { showsSales, tax }: Pick<Presentation, 'showsSales' | 'tax'>,
-  sections: readonly Section[],
-): Columns {
+export function layOutColumns(layout: PageLayout, { amounts, sections, total }: Table): Columns {
   const labels = layout.labels.lines;
   const widest = (texts: readonly string[], style: Style) =>
     Math.max(0, ...texts.map((text) => layout.measure({ text, style })));
   const headingWidth = (heading: string) => Math.min(MOST_HEADING_WIDTH, widest([heading], layout.style('column')));
-  const amountRows: readonly Amounts[] = [...snapshot.lines, ...sections.map((section) => section.subtotal), snapshot];
-  const sales = [
-    { name: 'spotPrice' as const, heading: labels.spotPrice },
-    { name: 'partnerCut' as const, heading: labels.partnerCut },
-  ];
-  const amounts = [
-    ...(showsSales ? sales : []),
-    { name: 'invoiceAmount' as const, heading: labels.invoiceAmount[snapshot.document] },
-  ];
+  const lines = sections.flatMap((section) => section.lines);
+  const amountRows = [...lines, ...sections.map((section) => section.subtotal), total];
   const strong = layout.style('cell_strong');
   const numbers = [
-    { heading: labels.count, texts: snapshot.lines.map((line) => layout.locale.number(String(line.count))) },
-    ...amounts.map(({ name, heading }) => ({
-      heading,
-      texts: amountRows.map((row) => layout.locale.number(row[name])),
-    })),
+    { heading: labels.count, texts: lines.map(({ count }) => count) },
+    ...amounts.map((heading, at) => ({ heading, texts: amountRows.map((row) => row.amounts[at] ?? '') })),
   ].map(({ heading, texts }) => ({ heading: headingWidth(heading), natural: widest(texts, strong) }));
 
   const whatWidth = Math.max(
-    widest(
-      [...Object.values(labels.kind), ...snapshot.lines.map((line) => `${labels.kind[line.kind]}${tax.ofLine(line)}`)],
-      layout.style('cell'),
-    ),
+    widest([...Object.values(labels.kind), ...lines.map(({ what }) => what)], layout.style('cell')),
     headingWidth(labels.what),
   );
-  const widestName = widest([...policyNames(snapshot.lines).values(), labels.policy], layout.style('cell'));
+  const widestName = widest([...lines.map(({ policy }) => policy), labels.policy], layout.style('cell'));
   const leastPolicyWidth = Math.min(LEAST_POLICY_WIDTH, widestName);
   const gaps = (COLUMNS_BEFORE_AMOUNTS + amounts.length - 1) * COLUMN_GAP;
   const forNumbers = layout.width - gaps - whatWidth - leastPolicyWidth;
@@ -144,7 +78,7 @@ export function layOutColumns(
     policy,
     what,
     count,
-    amounts: amounts.map((each, index) => ({ ...each, ...(amountPlaces[index] as Place) })),
+    amounts: amounts.map((heading, index) => ({ heading, ...(amountPlaces[index] as Place) })),
     numberSize: size,
   };
 }

@@ -1,19 +1,9 @@
 /** The table of lines: what was sold, month by month, and the steps from the total to the amount due. */
-import { monthName } from '../../month.ts';
-import type { Presentation, Total } from '../present.ts';
-import type { DocumentSnapshot, SnapshotLine } from '../snapshot.ts';
 import type { Element } from './canvas.ts';
-import {
-  type Amounts,
-  COLUMN_GAP,
-  type Columns,
-  layOutColumns,
-  type Place,
-  policyNames,
-  type Section,
-} from './line-columns.ts';
+import type { Section, Step, Sums, Table, TableLine } from './content.ts';
+import { COLUMN_GAP, type Columns, layOutColumns, type Place } from './line-columns.ts';
 import type { PageLayout } from './page-layout.ts';
-import { fill, type Style } from './template.ts';
+import type { Style } from './template.ts';
 import { type Line, shrunk } from './text.ts';
 
 const ROW_PADDING = 3.4;
@@ -35,61 +25,40 @@ interface Cell {
   readonly align: 'left' | 'right';
 }
 
-interface Table {
+interface Drawing {
   readonly layout: PageLayout;
-  readonly snapshot: DocumentSnapshot;
   readonly columns: Columns;
-  readonly names: ReadonlyMap<string, string>;
   readonly headings: readonly Cell[];
-  /** What follows the kind of a line. */
-  readonly taxOfLine: (line: SnapshotLine) => string;
 }
 
-export function drawLines(
-  layout: PageLayout,
-  snapshot: DocumentSnapshot,
-  presentation: Presentation,
-  sections: readonly Section[],
-): void {
-  const columns = layOutColumns(layout, snapshot, presentation, sections);
-  const table: Table = {
-    layout,
-    snapshot,
-    columns,
-    names: policyNames(snapshot.lines),
-    headings: headingCells(layout, columns),
-    taxOfLine: presentation.tax.ofLine,
-  };
-  drawHeading(table);
+export function drawLines(layout: PageLayout, table: Table): void {
+  const { sections, total, steps } = table;
+  const columns = layOutColumns(layout, table);
+  const drawing = { layout, columns, headings: headingCells(layout, columns) };
+  drawHeading(drawing, table);
   const element = layout.open(layout.root, 'Table');
-  drawColumnHeadings(table, layout.open(layout.open(element, 'THead'), 'TR'));
+  drawColumnHeadings(drawing, layout.open(layout.open(element, 'THead'), 'TR'));
   const subtotal = sections.length > 1 ? rowHeight(layout) : 0;
-  const closing = subtotal + totalsHeight(table, presentation);
+  const closing = subtotal + totalsHeight(layout, steps);
   for (const section of sections) {
     const body = layout.open(element, 'TBody');
     const isLast = section === sections.at(-1);
-    if (section.late) drawSectionHeading(table, body, section);
+    if (section.heading !== '') drawSectionHeading(drawing, body, section.heading);
     for (const line of section.lines) {
       // The last line moves to a new page with the totals, so that they never stand there alone.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
-      drawRow(table, body, lineCells(table, line), section, company);
+      drawRow(drawing, body, lineCells(drawing, line), section, company);
     }
-    if (sections.length > 1) drawSubtotal(table, body, section);
+    if (sections.length > 1) drawSubtotal(drawing, body, section);
   }
-  drawTotals(table, layout.open(element, 'TFoot'), presentation);
+  drawTotals(drawing, layout.open(element, 'TFoot'), total, steps);
 }
 
 // --- Headings -------------------------------------------------------------------------------------------------------
 
 /** The document's month, and the currency that all amounts are in. */
-function drawHeading({ layout, snapshot, headings }: Table): void {
-  const { lines } = layout.labels;
-  const heading = { style: layout.style('heading'), text: fill(lines.heading, { month: monthName(snapshot.month) }) };
-  const notes = [
-    fill(lines.currency, { currency: snapshot.currency }),
-    ...(snapshot.document === 'credit_note' && snapshot.lines.length > 0 ? [lines.credit_note_signs] : []),
-  ];
-  const note = notes.join('. ');
+function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table): void {
+  const heading = { style: layout.style('heading'), text };
   const noteWidth = layout.width - layout.measure(heading) - COLUMN_GAP;
   const noteStyle = shrunk(layout.style('small'), [{ text: note, width: noteWidth }], layout.measure);
   layout.keepTogether(
@@ -124,7 +93,7 @@ const headerHeight = (layout: PageLayout, headings: readonly Cell[]): number =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
 /** Column headings, tagged in the given row, or as decoration if a page repeats them. */
-function drawColumnHeadings({ layout, headings }: Table, row?: Element): void {
+function drawColumnHeadings({ layout, headings }: Drawing, row?: Element): void {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
   for (const cell of headings) {
@@ -138,20 +107,17 @@ function drawColumnHeadings({ layout, headings }: Table, row?: Element): void {
   layout.rule(layout.left, layout.y, layout.width);
 }
 
-const sectionTitle = ({ layout }: Table, section: Section): string =>
-  fill(layout.labels.lines.late, { month: section.name });
-
-function drawSectionHeading(table: Table, body: Element, section: Section): void {
-  const { layout, columns } = table;
+function drawSectionHeading(drawing: Drawing, body: Element, heading: string): void {
+  const { layout, columns } = drawing;
   const style = layout.style('section');
   const height = layout.space(SECTION_SPACE) + style.leading + layout.space(ROW_PADDING);
-  breakBefore(table, height + rowHeight(layout));
+  breakBefore(drawing, height + rowHeight(layout));
   layout.y += layout.space(SECTION_SPACE);
   const row = layout.open(body, 'TR');
-  const run = { style, text: sectionTitle(table, section) };
+  const run = { style, text: heading };
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => layout.text(run, columns.policy.x, layout.y));
   // A row has a cell for every column, even an empty one.
-  for (let cell = 1; cell < table.headings.length; cell += 1) layout.open(row, 'TD');
+  for (let cell = 1; cell < drawing.headings.length; cell += 1) layout.open(row, 'TD');
   layout.y += style.leading + layout.space(ROW_PADDING);
 }
 
@@ -170,13 +136,13 @@ function numberCell(layout: PageLayout, text: string, place: Place, style: Style
   };
 }
 
-function amountCells({ layout, columns }: Table, amounts: Amounts, style: Style): Cell[] {
+function amountCells({ layout, columns }: Drawing, amounts: readonly string[], style: Style): Cell[] {
   const sized = { ...style, size: columns.numberSize };
-  return columns.amounts.map((column) => numberCell(layout, layout.locale.number(amounts[column.name]), column, sized));
+  return columns.amounts.map((column, at) => numberCell(layout, amounts[at] ?? '', column, sized));
 }
 
-function lineCells(table: Table, line: SnapshotLine): Cell[] {
-  const { layout, columns, names } = table;
+function lineCells(drawing: Drawing, { policy, what, count, amounts }: TableLine): Cell[] {
+  const { layout, columns } = drawing;
   const style = layout.style('cell');
   const left = (text: string, place: Place) => ({
     place,
@@ -185,28 +151,28 @@ function lineCells(table: Table, line: SnapshotLine): Cell[] {
   });
   const number = { ...style, size: columns.numberSize };
   return [
-    { tag: 'TH', scope: 'Row', ...left(names.get(line.policy_id) ?? line.policy_id, columns.policy) },
-    { tag: 'TD', ...left(`${layout.labels.lines.kind[line.kind]}${table.taxOfLine(line)}`, columns.what) },
-    numberCell(layout, layout.locale.number(String(line.count)), columns.count, number),
-    ...amountCells(table, line, style),
+    { tag: 'TH', scope: 'Row', ...left(policy, columns.policy) },
+    { tag: 'TD', ...left(what, columns.what) },
+    numberCell(layout, count, columns.count, number),
+    ...amountCells(drawing, amounts, style),
   ];
 }
 
 /** A row, kept on one page unless it is higher than a page. */
-function drawRow(table: Table, body: Element, cells: readonly Cell[], section: Section, company: number): void {
-  const { layout } = table;
+function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number): void {
+  const { layout } = drawing;
   const row = layout.open(body, 'TR');
   const elements = cells.map((cell) => ({
     cell,
     element: layout.open(row, cell.tag, cell.scope === undefined ? {} : { scope: cell.scope }),
   }));
   const height = Math.max(...cells.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(ROW_PADDING);
-  breakBefore(table, height + company, section);
+  breakBefore(drawing, height + company, section);
   const count = Math.max(...cells.map((cell) => cell.lines.length));
   const leading = layout.style('cell').leading;
   let from = 0;
   while (from < count) {
-    if (from > 0) breakPage(table, section);
+    if (from > 0) breakPage(drawing, section);
     const to = Math.min(count, from + Math.max(1, Math.floor((layout.room - 2 * layout.space(ROW_PADDING)) / leading)));
     const top = layout.y + layout.space(ROW_PADDING);
     for (const { cell, element } of elements) {
@@ -229,29 +195,28 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
 }
 
 /** Starts a new page with the column headings if this height does not fit on the current one. */
-function breakBefore(table: Table, height: number, section?: Section): void {
-  const { layout, headings } = table;
+function breakBefore(drawing: Drawing, height: number, section?: Section): void {
+  const { layout, headings } = drawing;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;
-  if (height > layout.room && fitsElsewhere) breakPage(table, section);
+  if (height > layout.room && fitsElsewhere) breakPage(drawing, section);
 }
 
-function breakPage(table: Table, section?: Section): void {
-  const { layout } = table;
+function breakPage(drawing: Drawing, section?: Section): void {
+  const { layout } = drawing;
   layout.newPage();
-  drawColumnHeadings(table);
-  if (!section?.late) return;
-  const continued = fill(layout.labels.lines.continued, { section: sectionTitle(table, section) });
+  drawColumnHeadings(drawing);
+  if (section === undefined || section.continued === '') return;
   layout.y += layout.space(SECTION_SPACE);
-  const run = { style: layout.style('section'), text: continued };
+  const run = { style: layout.style('section'), text: section.continued };
   layout.artifact(() => layout.text(run, layout.left, layout.y), 'Pagination');
   layout.y += run.style.leading + layout.space(ROW_PADDING);
 }
 
 // --- Totals ---------------------------------------------------------------------------------------------------------
 
-/** A label across the columns without amounts, and the three sums. */
-function drawSums(table: Table, parent: Element, label: string, amounts: Amounts): void {
-  const { layout, columns } = table;
+/** A label across the columns without amounts, and the sums. */
+function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): void {
+  const { layout, columns } = drawing;
   const style = layout.style('cell_strong');
   const width = (columns.amounts[0] as Place).x - COLUMN_GAP - layout.left;
   const row = layout.open(parent, 'TR');
@@ -262,43 +227,42 @@ function drawSums(table: Table, parent: Element, label: string, amounts: Amounts
   });
   layout.open(row, 'TD');
   layout.open(row, 'TD');
-  for (const cell of amountCells(table, amounts, style)) {
+  for (const cell of amountCells(drawing, amounts, style)) {
     layout.content(layout.open(row, 'TD'), () => drawCell(layout, cell, cell.lines, top));
   }
   layout.y = top + style.leading + layout.space(ROW_PADDING);
 }
 
-function drawSubtotal(table: Table, body: Element, section: Section): void {
-  breakBefore(table, rowHeight(table.layout), section);
-  drawSums(table, body, fill(table.layout.labels.lines.subtotal, { month: section.name }), section.subtotal);
-  table.layout.rule(table.layout.left, table.layout.y, table.layout.width);
+function drawSubtotal(drawing: Drawing, body: Element, section: Section): void {
+  const { layout } = drawing;
+  breakBefore(drawing, rowHeight(layout), section);
+  drawSums(drawing, body, section.subtotal);
+  layout.rule(layout.left, layout.y, layout.width);
 }
 
-const totalsHeight = ({ layout }: Table, { steps }: Presentation): number =>
+const totalsHeight = (layout: PageLayout, steps: readonly Step[]): number =>
   2 * rowHeight(layout) + steps.length * (layout.style('total').leading + 2 * layout.space(STEP_SPACE));
 
-function drawTotals(table: Table, foot: Element, presentation: Presentation): void {
-  const { layout, snapshot } = table;
-  breakBefore(table, totalsHeight(table, presentation));
+function drawTotals(drawing: Drawing, foot: Element, total: Sums, steps: readonly Step[]): void {
+  const { layout } = drawing;
+  breakBefore(drawing, totalsHeight(layout, steps));
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
-  drawSums(table, foot, presentation.total.label, snapshot);
-  const { steps } = presentation;
-  for (const step of steps) drawStep(table, foot, step, step === steps.at(-1));
+  drawSums(drawing, foot, total);
+  for (const step of steps) drawStep(drawing, foot, step, step === steps.at(-1));
 }
 
 /** One step from the total to the amount due; the last is the result, with its currency. */
-function drawStep({ layout, headings }: Table, foot: Element, step: Total, isResult: boolean): void {
+function drawStep({ layout, headings }: Drawing, foot: Element, { label, amount }: Step, isResult: boolean): void {
   const width = layout.width * STEPS_WIDTH;
   const right = layout.left + layout.width;
   const left = right - width;
   const style = layout.style(isResult ? 'total' : 'cell');
-  const amount = isResult ? layout.locale.amount(step.amount) : layout.locale.number(step.amount.toString());
-  const fitted = shrunk(style, [{ text: `${step.label}${amount}`, width: width - TOTAL_GAP }], layout.measure);
+  const fitted = shrunk(style, [{ text: `${label}${amount}`, width: width - TOTAL_GAP }], layout.measure);
   if (isResult) layout.rule(left, layout.y, width, 'strong_rule', TOTALS_RULE);
   layout.y += layout.space(STEP_SPACE);
   const row = layout.open(foot, 'TR');
   layout.content(layout.open(row, 'TH', { scope: 'Row' }), () => {
-    layout.text({ text: step.label, style: fitted }, left, layout.y);
+    layout.text({ text: label, style: fitted }, left, layout.y);
   });
   // Its label, then an empty cell for each column up to the amount's.
   for (let cell = 1; cell < headings.length - 1; cell += 1) layout.open(row, 'TD');

@@ -1,5 +1,6 @@
 /** A warning panel: a title and what to do. */
 
+import type { Notice } from './content.ts';
 import type { PageLayout } from './page-layout.ts';
 import { Column } from './text-column.ts';
 
@@ -13,14 +14,8 @@ export interface Part {
   readonly draw: () => void;
 }
 
-export interface Notice {
-  readonly title: string;
-  /** The title's level among the headings around it. */
-  readonly level: 'H2' | 'H3';
-  readonly text: string;
-}
-
-export function noticePart(layout: PageLayout, { title, level, text }: Notice, after: number): Part {
+/** `level`: of its title among the headings around it. */
+export function noticePart(layout: PageLayout, { title, text }: Notice, level: 'H2' | 'H3', after: number): Part {
   const column = new Column(layout, layout.width - 2 * PADDING_X);
   column.text(title, layout.style('warning_strong'), { tag: level });
   column.text(text, layout.style('warning'));

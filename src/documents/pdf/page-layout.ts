@@ -2,30 +2,10 @@
  * Page layout: margins, pages, an explicit cursor, and the primitives that every part of a document is drawn with. The order
  * of the parts is `render.ts`, sizes and labels are `templates/document.json`; a change of the bytes needs `version.ts`.
  */
-import type { Locale } from '../locale.ts';
 import type { ArtifactType, Box, Canvas, Element, ElementOptions, Link, Picture, Placing, Tag } from './canvas.ts';
+import type { Mark, Running } from './content.ts';
 import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
-
-/** What every page repeats: the running head and foot. */
-export interface Running {
-  /** At the top of each page after the first. */
-  readonly continued: string;
-  readonly about: string;
-  /** At the foot of each page. */
-  readonly foot: string;
-  /** Marks a void or sandbox document; null for others. */
-  readonly mark: Mark | null;
-}
-
-/** The mark of a void or sandbox document: a banner at the top of each page and large words across it. */
-export interface Mark {
-  readonly banner: string;
-  readonly across: string;
-  readonly style: 'watermark' | 'void_mark';
-  /** Whether screen readers read the banner on the first page or on every page. */
-  readonly spoken: 'first' | 'every';
-}
 
 export interface PageLayoutOptions {
   readonly canvas: Canvas;
@@ -34,7 +14,6 @@ export interface PageLayoutOptions {
   readonly spacing: number;
   readonly running: Running;
   readonly template: Template;
-  readonly locale: Locale;
 }
 
 const SIDE_MARGIN = 54;
@@ -60,7 +39,6 @@ const WATERMARK_MOST_SIZE = 170;
 export class PageLayout {
   readonly theme: Theme;
   readonly labels: Labels;
-  readonly locale: Locale;
   readonly root: Element;
   readonly left = SIDE_MARGIN;
   readonly width: number;
@@ -74,10 +52,9 @@ export class PageLayout {
   private readonly paperHeight: number;
   private pages = 0;
 
-  constructor({ canvas, size, spacing, running, template, locale }: PageLayoutOptions) {
+  constructor({ canvas, size, spacing, running, template }: PageLayoutOptions) {
     this.theme = template.theme;
     this.labels = template.labels;
-    this.locale = locale;
     this.canvas = canvas;
     this.root = canvas.root;
     this.spacing = spacing;

@@ -2,23 +2,17 @@
  * Renders an invoice, credit note or statement as a tagged PDF. The same snapshot under the same renderer version gives
  * the same bytes: the renderer reads no clock, environment, language or time zone.
  */
-import type { Address } from '../../config/validation.ts';
-import { monthName } from '../../month.ts';
-import type { Locale } from '../locale.ts';
-import { type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
 import { type AddedFont, withAddedFonts } from './added-fonts.ts';
 import { drawAdjustment } from './adjustment.ts';
 import { type Canvas, MeasuringCanvas, PdfCanvas } from './canvas.ts';
+import { type Content, contentOf } from './content.ts';
 import { drawAddressee, drawHeadline, drawNames } from './letterhead.ts';
-import { type Section, sectionsOf } from './line-columns.ts';
 import { drawLines } from './line-table.ts';
 import { noticePart } from './notice-panel.ts';
-import { type Mark, PageLayout, type Running } from './page-layout.ts';
-import { codeOfLink, drawPayment } from './payment.ts';
-import type { Code } from './qr-code.ts';
-import { fill, readTemplate, type Template } from './template.ts';
-import { printable } from './text.ts';
+import { PageLayout } from './page-layout.ts';
+import { drawPayment } from './payment.ts';
+import { readTemplate } from './template.ts';
 import { Column } from './text-column.ts';
 import { RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
 
@@ -43,36 +37,17 @@ export interface RenderOptions {
   readonly eInvoice?: Uint8Array | undefined;
 }
 
-/** What a document is rendered from, the same when it is measured and when it is drawn. */
-interface Plan {
-  readonly snapshot: DocumentSnapshot;
-  readonly void: VoidMark | undefined;
-  /** The QR code of the payment link. */
-  readonly code: Code | undefined;
-  readonly presentation: Presentation;
-  /** Of its lines. */
-  readonly sections: readonly Section[];
-  readonly template: Template;
-  readonly size: readonly [width: number, height: number];
-  readonly running: Running;
-}
-
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
-  return withAddedFonts(options.fonts ?? [], () => draw(snapshot, options)).finish();
+  refuseUnknownVersion(options.version ?? RENDERER_VERSION);
+  const draw = () => drawContent(contentOf(snapshot, options.void), options.eInvoice);
+  return withAddedFonts(options.fonts ?? [], draw).finish();
 }
 
-function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
-  const plan = planOf(snapshot, options);
-  const { template, size } = plan;
-  const pdf = new PdfCanvas({
-    size,
-    title: nameOf(plan),
-    author: plan.presentation.issuer,
-    issuedOn: snapshot.issued_on,
-    colors: template.theme.colors,
-    eInvoice: options.eInvoice,
-  });
-  const { layout } = layOut(pdf, plan, spacingFor(plan, new MeasuringCanvas(pdf)));
+function drawContent(content: Content, eInvoice: Uint8Array | undefined): PdfCanvas {
+  const { size, name, names, issuedOn } = content;
+  const { colors } = readTemplate().theme;
+  const pdf = new PdfCanvas({ size, title: name, author: names.issuer, issuedOn, colors, eInvoice });
+  const { layout } = layOut(pdf, content, spacingFor(content, new MeasuringCanvas(pdf)));
   for (let page = 1; page <= layout.pageCount; page += 1) {
     pdf.switchToPage(page - 1);
     layout.drawFoot(page);
@@ -80,70 +55,14 @@ function draw(snapshot: DocumentSnapshot, options: RenderOptions): PdfCanvas {
   return pdf;
 }
 
-function nameOf({ presentation: { title, number }, template, void: voided }: Plan): string {
-  return voided === undefined ? `${title} ${number}` : fill(template.labels.void.document_title, { title, number });
-}
-
-function planOf(snapshot: DocumentSnapshot, { version = RENDERER_VERSION, void: voided }: RenderOptions): Plan {
-  refuseUnknownVersion(version);
-  const template = readTemplate();
-  const { labels, theme } = template;
-  const presentation = present(snapshot, printable, { isVoid: voided !== undefined });
-  const { title, number, partner, issuer, contact, locale } = presentation;
-  return {
-    snapshot,
-    void: voided,
-    code: codeOfLink(snapshot.payment_link),
-    presentation,
-    sections: sectionsOf(snapshot),
-    template,
-    size: paperSize(theme, snapshot),
-    running: {
-      continued: fill(labels.running.continued, { title, number }),
-      about: partner.name,
-      foot: [issuer, contact].filter(Boolean).join('  ·  '),
-      mark: markOf(snapshot, template, locale, voided),
-    },
-  };
-}
-
-/** Letter or A4, as the partner prints it; as the issuer does if the partner's country is unknown. */
-export function paperSize(
-  { paper, letter_countries: letterCountries }: Template['theme'],
-  {
-    partner,
-    issuer,
-  }: { readonly partner: { readonly address: Address }; readonly issuer: { readonly address: Address } },
-): readonly [width: number, height: number] {
-  return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
-}
-
-/** A void document is tagged as void on every page, because its pages can be separated. */
-function markOf(
-  snapshot: DocumentSnapshot,
-  { labels }: Template,
-  locale: Locale,
-  voided: VoidMark | undefined,
-): Mark | null {
-  const sandbox = labels.sandbox[snapshot.document];
-  if (voided === undefined) {
-    return snapshot.sandbox ? { banner: sandbox, across: sandbox, style: 'watermark', spoken: 'first' } : null;
-  }
-  const banner = fill(labels.void.banner, { on: locale.date(voided.on) });
-  return {
-    banner: [banner, ...(snapshot.sandbox ? [sandbox] : [])].join(' · '),
-    across: labels.void.mark,
-    style: 'void_mark',
-    spoken: 'every',
-  };
-}
-
 /** The widest spacing with which the document fits one page, or else its table does; the widest of all if none makes it fit. */
-function spacingFor(plan: Plan, canvas: MeasuringCanvas): number {
-  if (plan.snapshot.lines.length > LONG_TABLE) return Math.min(...SPACINGS);
+function spacingFor(content: Content, canvas: MeasuringCanvas): number {
+  const { body } = content;
+  const lines = 'table' in body ? body.table.sections.reduce((sum, section) => sum + section.lines.length, 0) : 0;
+  if (lines > LONG_TABLE) return Math.min(...SPACINGS);
   let keepsTable: number | undefined;
   for (const spacing of SPACINGS) {
-    const { layout, tableEndsOn } = layOut(canvas, plan, spacing);
+    const { layout, tableEndsOn } = layOut(canvas, content, spacing);
     if (layout.pageCount === 1) return spacing;
     if (tableEndsOn === 1) keepsTable ??= spacing;
   }
@@ -156,35 +75,21 @@ interface LaidOut {
   readonly tableEndsOn: number;
 }
 
-function layOut(canvas: Canvas, plan: Plan, spacing: number): LaidOut {
-  const { snapshot, presentation, sections, template, size, running } = plan;
-  const { situation, locale } = presentation;
-  const layout = new PageLayout({ canvas, size, spacing, running, template, locale });
-  drawNames(layout, snapshot, presentation, template);
-  if (plan.void !== undefined) drawVoidNotice(layout, snapshot, plan.void);
-  drawHeadline(layout, presentation);
-  const { address, contact_name: contact, tax_id: taxId } = snapshot.partner;
-  const addressee = template.labels.addressee[snapshot.document];
-  drawAddressee(layout, { addressee, contact, address, taxId }, presentation, template);
-  if (situation === 'adjustment') drawAdjustment(layout, snapshot, presentation);
-  else drawLines(layout, snapshot, presentation, sections);
+function layOut(canvas: Canvas, content: Content, spacing: number): LaidOut {
+  const { size, running, body } = content;
+  const layout = new PageLayout({ canvas, size, spacing, running, template: readTemplate() });
+  drawNames(layout, content.names);
+  if (content.notice !== null) noticePart(layout, content.notice, 'H2', AFTER_NOTICE).draw();
+  drawHeadline(layout, content.headline);
+  drawAddressee(layout, content.addressee);
+  if ('adjustment' in body) drawAdjustment(layout, body.adjustment);
+  else drawLines(layout, body.table);
   const tableEndsOn = layout.pageCount;
-  for (const note of presentation.tax.notes) drawNote(layout, note);
-  drawNote(layout, printable(snapshot.partner.legal_note));
+  for (const note of content.notes) drawNote(layout, note);
   // A void document must not be paid, and its link is closed.
-  if (situation === 'due' && plan.void === undefined) drawPayment(layout, snapshot, presentation, plan.code);
-  if (snapshot.seal !== null) {
-    const month = monthName(snapshot.seal.month);
-    drawNote(layout, fill(template.labels.seal, { month, root: printable(snapshot.seal.root) }));
-  }
+  if (content.payment !== null) drawPayment(layout, content.payment);
+  drawNote(layout, content.seal);
   return { layout, tableEndsOn };
-}
-
-function drawVoidNotice(layout: PageLayout, snapshot: DocumentSnapshot, { on, reason, replacedBy }: VoidMark): void {
-  const labels = layout.labels.void;
-  const after = replacedBy === null ? labels.not_replaced : fill(labels.replaced, { number: printable(replacedBy) });
-  const text = fill(labels.text, { on: layout.locale.date(on), after, reason: printable(reason) });
-  noticePart(layout, { title: labels.title[snapshot.document], level: 'H2', text }, AFTER_NOTICE).draw();
 }
 
 function drawNote(layout: PageLayout, text: string): void {

@@ -1,0 +1,502 @@
+/**
+ * Everything that the PDF of a document says, as finished text: the parts are drawn from it and know neither the snapshot nor
+ * how amounts and dates are written.
+ */
+import type { Logo } from '../../config/logo.ts';
+import type { Issuer } from '../../config/settings.ts';
+import type { Address } from '../../config/validation.ts';
+import { Amount } from '../../money.ts';
+import { type Month, monthName } from '../../month.ts';
+import { addressLines, type Fact, grossOf, type PaymentFact, type Presentation, present } from '../present.ts';
+import type { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
+import { type Code, codeOf } from './qr-code.ts';
+import { fill, type Labels, readTemplate, type Template } from './template.ts';
+import { printable } from './text.ts';
+
+/** What every page repeats: the running head and foot. */
+export interface Running {
+  /** At the top of each page after the first. */
+  readonly continued: string;
+  readonly about: string;
+  /** At the foot of each page. */
+  readonly foot: string;
+  /** Marks a void or sandbox document; null for others. */
+  readonly mark: Mark | null;
+}
+
+/** The mark of a void or sandbox document: a banner at the top of each page and large words across it. */
+export interface Mark {
+  readonly banner: string;
+  readonly across: string;
+  readonly style: 'watermark' | 'void_mark';
+  /** Whether screen readers read the banner on the first page or on every page. */
+  readonly spoken: 'first' | 'every';
+}
+
+export interface Names {
+  readonly title: string;
+  readonly number: string;
+  readonly issuer: string;
+  readonly logo: Logo | null;
+  /** The issuer's address and contact, and its tax number in the partner's country. */
+  readonly details: readonly string[];
+}
+
+export interface Headline {
+  readonly label: string;
+  /** The value of `{amount}`, the only part that is emphasized. */
+  readonly amount: string;
+  readonly values: Readonly<Record<string, string>>;
+  /** What it is for; may be empty. */
+  readonly sentence: string;
+}
+
+export interface Addressee {
+  /** `Bill to`. */
+  readonly heading: string;
+  readonly name: string;
+  /** For whose attention, and the address. */
+  readonly lines: readonly string[];
+  /** Empty if there is none. */
+  readonly taxId: string;
+  /** What stands beside the addressee. A fact without a value is left out. */
+  readonly facts: readonly Fact[];
+}
+
+export interface Notice {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** A label and its amount. */
+export interface Step {
+  readonly label: string;
+  readonly amount: string;
+}
+
+/** A label and an amount for each column of amounts. */
+export interface Sums {
+  readonly label: string;
+  readonly amounts: readonly string[];
+}
+
+export interface TableLine {
+  readonly policy: string;
+  readonly what: string;
+  readonly count: string;
+  readonly amounts: readonly string[];
+}
+
+/** The lines of one month. */
+export interface Section {
+  /** Empty for the document's own month. */
+  readonly heading: string;
+  /** The heading where the section goes on at the top of a page. */
+  readonly continued: string;
+  readonly lines: readonly TableLine[];
+  readonly subtotal: Sums;
+}
+
+export interface Table {
+  readonly heading: string;
+  /** The currency that all amounts are in, and what their signs mean. */
+  readonly note: string;
+  /** The headings of the columns of amounts. */
+  readonly amounts: readonly string[];
+  readonly sections: readonly Section[];
+  readonly total: Sums;
+  /** From the total of the lines to the amount due, the last being the result. */
+  readonly steps: readonly Step[];
+}
+
+export interface Adjustment {
+  readonly heading: string;
+  readonly currency: string;
+  /** Empty if none was given. */
+  readonly reason: string;
+  readonly line: Step;
+  readonly steps: readonly Step[];
+}
+
+/** Bank details, as one way to pay. */
+export interface Card {
+  readonly title: string;
+  readonly note: string;
+  readonly facts: readonly CardFact[];
+}
+
+export interface CardFact extends Fact {
+  readonly kind: PaymentFact['kind'];
+  /** Of a party; empty if it has none. */
+  readonly address: string;
+}
+
+export interface PaymentLink {
+  /** As it is printed. */
+  readonly text: string;
+  /** As a PDF viewer may open it. */
+  readonly url: string | undefined;
+  readonly code: Code | undefined;
+  /** What screen readers say of the link and of the code. */
+  readonly says: string;
+  readonly scan: string;
+}
+
+export interface Payment {
+  readonly heading: string;
+  /** Whether the payer was told other bank details before. */
+  readonly changed: boolean;
+  readonly online: PaymentLink | null;
+  readonly cards: readonly Card[];
+  /** Whom to ask where there is no way to pay; otherwise empty. */
+  readonly none: string;
+  /** What the payer is to quote. */
+  readonly reference: string;
+}
+
+export interface Content {
+  /** The title of the file. */
+  readonly name: string;
+  readonly issuedOn: string;
+  readonly size: readonly [width: number, height: number];
+  readonly running: Running;
+  readonly names: Names;
+  readonly notice: Notice | null;
+  readonly headline: Headline;
+  readonly addressee: Addressee;
+  /** What an adjustment credits, or the lines of any other document. */
+  readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
+  /** Small print before the payment instructions; a note may be empty. */
+  readonly notes: readonly string[];
+  /** Null if nothing is due. */
+  readonly payment: Payment | null;
+  /** The last seal before the document was issued; may be empty. */
+  readonly seal: string;
+}
+
+/** `voided`: the content of the copy of a void document, which is marked as void and asks for no payment. */
+export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {
+  const template = readTemplate();
+  const { labels, theme } = template;
+  const isVoid = voided !== undefined;
+  const presentation = present(snapshot, printable, { isVoid });
+  const { situation, title, number, locale, tax, reach, credits, month } = presentation;
+  const steps = stepsOf(snapshot, presentation, labels, isVoid);
+  const isDue = situation === 'due' && !isVoid;
+  const currency = fill(labels.lines.currency, { currency: snapshot.currency });
+  const contact = reach === '' ? '' : fill(labels.contact, { contact: reach });
+  return {
+    name: isVoid ? fill(labels.void.document_title, { title, number }) : `${title} ${number}`,
+    issuedOn: snapshot.issued_on,
+    size: paperSize(theme, snapshot),
+    running: {
+      continued: fill(labels.running.continued, { title, number }),
+      about: presentation.partner.name,
+      foot: [presentation.issuer, contact].filter(Boolean).join('  ·  '),
+      mark: markOf(snapshot, labels, voided && locale.date(voided.on)),
+    },
+    names: { title, number, ...issuerNames(snapshot.issuer, template, tax.registration) },
+    notice: voided === undefined ? null : voidNotice(snapshot, voided, presentation, labels),
+    headline: {
+      label: headlineOf(snapshot, situation, labels, isVoid),
+      amount: presentation.amount,
+      values: presentation.values,
+      sentence: sentenceOf(snapshot, presentation, labels, isVoid),
+    },
+    addressee: {
+      heading: labels.addressee[snapshot.document],
+      name: presentation.partner.name,
+      lines: addresseeLines(snapshot.partner.contact_name, snapshot.partner.address, template),
+      taxId: printable(snapshot.partner.tax_id),
+      facts: factsOf(snapshot, presentation, labels, isDue),
+    },
+    body:
+      situation === 'adjustment'
+        ? {
+            adjustment: {
+              heading: fill(labels.adjustment.heading, { credits }),
+              currency,
+              reason: presentation.reason === '' ? '' : fill(labels.adjustment.reason, { reason: presentation.reason }),
+              line: {
+                label: fill(labels.adjustment.line, { credits }),
+                amount: locale.number(presentation.total.amount.toString()),
+              },
+              steps,
+            },
+          }
+        : { table: { ...tableOf(snapshot, presentation, labels, { currency, month }), steps } },
+    notes: [...tax.notes, printable(snapshot.partner.legal_note)],
+    payment: isDue ? paymentOf(snapshot, presentation, labels) : null,
+    seal:
+      snapshot.seal === null
+        ? ''
+        : fill(labels.seal, { month: monthName(snapshot.seal.month), root: printable(snapshot.seal.root) }),
+  };
+}
+
+/** Letter or A4, as the partner prints it; as the issuer does if the partner's country is unknown. */
+export function paperSize(
+  { paper, letter_countries: letterCountries }: Template['theme'],
+  {
+    partner,
+    issuer,
+  }: { readonly partner: { readonly address: Address }; readonly issuer: { readonly address: Address } },
+): readonly [width: number, height: number] {
+  return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
+}
+
+/** A void document is tagged as void on every page, because its pages can be separated. */
+function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedOn: string | undefined): Mark | null {
+  const marked = labels.sandbox[document];
+  if (voidedOn === undefined) {
+    return sandbox ? { banner: marked, across: marked, style: 'watermark', spoken: 'first' } : null;
+  }
+  const banner = fill(labels.void.banner, { on: voidedOn });
+  return {
+    banner: [banner, ...(sandbox ? [marked] : [])].join(' · '),
+    across: labels.void.mark,
+    style: 'void_mark',
+    spoken: 'every',
+  };
+}
+
+// --- Head -----------------------------------------------------------------------------------------------------------
+
+/** The last lines of an address. */
+const TOWN_AND_COUNTRY = 2;
+
+/** `registration`: its tax number in the partner's country, which stands in place of the general one; may be empty. */
+export function issuerNames(
+  issuer: Pick<Issuer, 'legal_name' | 'address' | 'email' | 'phone' | 'tax_id' | 'logo'>,
+  template: Template,
+  registration = '',
+): Omit<Names, 'title' | 'number'> {
+  const taxId = printable(issuer.tax_id);
+  const contact = [issuer.email, issuer.phone].map(printable).filter(Boolean);
+  if (registration === '' && taxId !== '') contact.push(`${template.labels.facts.tax_id} ${taxId}`);
+  const address = addressLines(issuer.address, template, printable);
+  // One line each for street and town: payers rarely need the issuer's address.
+  const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
+  const town = address.slice(-TOWN_AND_COUNTRY).join(', ');
+  return {
+    issuer: printable(issuer.legal_name),
+    logo: issuer.logo,
+    // The number has a line of its own: the name of a tax is long.
+    details: [street, town, contact.join('  ·  '), ...(registration === '' ? [] : [registration])],
+  };
+}
+
+export function addresseeLines(contactName: string, address: Address, template: Template): string[] {
+  const contact = printable(contactName);
+  const attention = contact === '' ? [] : [fill(template.labels.attention, { contact })];
+  return [...attention, ...addressLines(address, template, printable)];
+}
+
+function voidNotice(
+  { document }: DocumentSnapshot,
+  { on, reason, replacedBy }: VoidMark,
+  { locale }: Presentation,
+  { void: labels }: Labels,
+): Notice {
+  const after = replacedBy === null ? labels.not_replaced : fill(labels.replaced, { number: printable(replacedBy) });
+  const text = fill(labels.text, { on: locale.date(on), after, reason: printable(reason) });
+  return { title: labels.title[document], text };
+}
+
+function headlineOf(
+  { document, due_on: dueOn }: DocumentSnapshot,
+  situation: Presentation['situation'],
+  { headline, void: voided }: Labels,
+  isVoid: boolean,
+): string {
+  if (isVoid) return document === 'credit_note' ? voided.headline_credit_note : voided.headline;
+  switch (situation) {
+    case 'due':
+      return dueOn === null ? headline.due_undated : headline.due;
+    case 'credit_note':
+      return headline.owed;
+    case 'adjustment':
+      return headline.credited;
+    case 'nothing_due':
+    case 'covered_by_credit':
+    case 'statement':
+      return headline.nothing_due;
+  }
+}
+
+function sentenceOf(
+  { purpose, replaces }: DocumentSnapshot,
+  { situation, values, leaves }: Presentation,
+  labels: Labels,
+  isVoid: boolean,
+): string {
+  const missing = situation === 'due' && purpose === 'missing_shares';
+  const sentences = [
+    // The other sentences say what becomes of a credit or a payment, and of a void document nothing does.
+    ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
+    ...(replaces === null ? [] : [labels.replaces]),
+  ];
+  return [...sentences.map((each) => fill(each, values)), leaves].filter(Boolean).join(' ');
+}
+
+function factsOf(
+  { terms_days: days, enrollments, partner }: DocumentSnapshot,
+  { situation, locale, credits, replaces, issuedOn, dueOn, dueDateKept, month, ...presented }: Presentation,
+  { facts: labels, terms }: Labels,
+  isDue: boolean,
+): Fact[] {
+  const inDays = days === null ? '' : days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
+  return [
+    { label: labels.credits, value: credits },
+    { label: labels.replaces, value: replaces },
+    { label: labels.issued_on, value: issuedOn },
+    { label: labels.due_on, value: dueOn },
+    { label: labels.terms, value: dueDateKept ? terms.replaced : isDue ? inDays : '' },
+    { label: labels.month, value: month },
+    { label: labels.enrollments, value: situation === 'adjustment' ? '' : locale.number(String(enrollments)) },
+    { label: labels.partner_id, value: printable(partner.partner_id) },
+    { label: labels.purchase_order, value: presented.partner.purchaseOrder },
+  ];
+}
+
+// --- Lines ----------------------------------------------------------------------------------------------------------
+
+const SALES = ['spotPrice', 'partnerCut'] as const;
+type AmountName = (typeof SALES)[number] | 'invoiceAmount';
+
+function tableOf(
+  snapshot: DocumentSnapshot,
+  { showsSales, tax, total, locale }: Presentation,
+  { lines: labels }: Labels,
+  { currency, month }: { readonly currency: string; readonly month: string },
+): Omit<Table, 'steps'> {
+  const { document, lines } = snapshot;
+  const shown: readonly AmountName[] = [...(showsSales ? SALES : []), 'invoiceAmount'];
+  const amountsOf = (row: Readonly<Record<AmountName, string>>) => shown.map((name) => locale.number(row[name]));
+  const sum = (rows: readonly SnapshotLine[], name: AmountName) =>
+    rows.reduce((all, row) => all.plus(Amount.of(row[name], snapshot.currency)), Amount.zero(snapshot.currency));
+  const names = policyNames(lines);
+  const sectionOf = (of: Month): Section => {
+    const rows = lines.filter((line) => line.month === of);
+    const heading = of < snapshot.month ? fill(labels.late, { month: monthName(of) }) : '';
+    return {
+      heading,
+      continued: heading === '' ? '' : fill(labels.continued, { section: heading }),
+      lines: rows.map((line) => ({
+        policy: names.get(line.policy_id) ?? line.policy_id,
+        what: `${labels.kind[line.kind]}${tax.ofLine(line)}`,
+        count: locale.number(String(line.count)),
+        amounts: amountsOf(line),
+      })),
+      subtotal: {
+        label: fill(labels.subtotal, { month: monthName(of) }),
+        amounts: shown.map((name) => locale.number(sum(rows, name).toString())),
+      },
+    };
+  };
+  return {
+    heading: fill(labels.heading, { month }),
+    note: [currency, ...(document === 'credit_note' && lines.length > 0 ? [labels.credit_note_signs] : [])].join('. '),
+    amounts: shown.map((name) => (name === 'invoiceAmount' ? labels.invoiceAmount[document] : labels[name])),
+    sections: [...new Set(lines.map((line) => line.month))].map(sectionOf),
+    total: { label: total.label, amounts: amountsOf(snapshot) },
+  };
+}
+
+/** The policies' names; policies of the same name are shown with their ids. */
+function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
+  const names = new Map(
+    lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),
+  );
+  const isShared = (name: string) => [...names.values()].filter((other) => other === name).length > 1;
+  return new Map([...names].map(([id, name]) => [id, isShared(name) ? `${name} (${printable(id)})` : name]));
+}
+
+/** The result has its currency. */
+function stepsOf(
+  snapshot: DocumentSnapshot,
+  { situation, tax, credit, locale }: Presentation,
+  { totals, void: voided }: Labels,
+  isVoid: boolean,
+): Step[] {
+  const amount = (text: string) => Amount.of(text, snapshot.currency);
+  const last = (label: string, result: Amount, ...before: Presentation['credit'][number][]): Step[] => [
+    ...[...tax.steps, ...before].map((each) => ({ label: each.label, amount: locale.number(each.amount.toString()) })),
+    { label, amount: locale.amount(result) },
+  ];
+  switch (situation) {
+    case 'credit_note':
+      return last(totals.owed, amount(grossOf(snapshot)));
+    case 'adjustment':
+      return last(totals.credited, amount(grossOf(snapshot)));
+    case 'statement': {
+      const routed = { label: totals.routed, amount: amount(snapshot.invoiceAmount).negated() };
+      return last(totals.amount_due, Amount.zero(snapshot.currency), routed);
+    }
+    case 'due':
+    case 'nothing_due':
+    case 'covered_by_credit':
+      return last(isVoid ? voided.amount_due : totals.amount_due, amount(snapshot.amount_due), ...credit);
+  }
+}
+
+// --- Payment --------------------------------------------------------------------------------------------------------
+
+/** Null if there is no way to pay and nobody to ask. */
+function paymentOf(
+  { currency, payment_link: link, instructions_changed: changed }: DocumentSnapshot,
+  { number, reach, ach, wire }: Presentation,
+  { payment: labels }: Labels,
+): Payment | null {
+  const cards = cardsOf({ ach, wire }, currency);
+  const isPayable = cards.length > 0 || link !== null;
+  if (!isPayable && reach === '') return null;
+  return {
+    heading: labels.heading,
+    changed: changed && cards.length > 0,
+    online: link === null ? null : linkOf(link, number, labels),
+    cards,
+    none: isPayable ? '' : fill(labels.none, { contact: reach }),
+    reference: number,
+  };
+}
+
+function linkOf(link: string, number: string, labels: Labels['payment']): PaymentLink {
+  const url = webAddress(link);
+  return {
+    text: printable(link),
+    url,
+    code: url === undefined ? undefined : codeOf(url),
+    says: fill(labels.online_contents, { number }),
+    scan: fill(labels.scan_contents, { number }),
+  };
+}
+
+/** The address as a PDF viewer may open it: ASCII, http or https only. */
+export function webAddress(link: string): string | undefined {
+  if (!URL.canParse(link)) return undefined;
+  const { protocol, href } = new URL(link);
+  return protocol === 'https:' || protocol === 'http:' ? href : undefined;
+}
+
+/** A card for each way to pay by bank. */
+export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, currency: string): Card[] {
+  const template = readTemplate();
+  const { payment } = template.labels;
+  const factOf = ({ label, kind, address, ...fact }: PaymentFact): CardFact => ({
+    ...{ label, kind, value: shownValue(fact, payment) },
+    address: address === null ? '' : addressLines(address, template, printable).join(', '),
+  });
+  return [
+    ...(ach === null ? [] : [{ title: payment.ach, note: payment.ach_note, facts: ach.map(factOf) }]),
+    ...(wire === null
+      ? []
+      : [{ title: payment.wire, note: fill(payment.wire_note, { currency }), facts: wire.map(factOf) }]),
+  ];
+}
+
+function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
+  // As ISO 13616 prints it.
+  if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
+  return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
+}
