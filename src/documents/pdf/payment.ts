@@ -1,8 +1,9 @@
 /** How to pay, the easiest way first: link, ACH, wire. Each is complete, with a label for every number. */
 import type { Box, Tag } from './canvas.ts';
-import type { Card, Payment, PaymentLink } from './content.ts';
+
 import { noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page-layout.ts';
+import type { Card, Payment, PaymentLink } from './payment-content.ts';
 import type { Code } from './qr-code.ts';
 import type { Style } from './template.ts';
 import { type Line, type Run, shrunk } from './text.ts';

@@ -1,0 +1,101 @@
+/** What the PDF of a document says of how to pay it, as finished text. */
+import { addressLines, type Fact, type PaymentFact, type Presentation } from '../present.ts';
+import type { DocumentSnapshot } from '../snapshot.ts';
+import { type Code, codeOf } from './qr-code.ts';
+import { fill, type Labels, readTemplate } from './template.ts';
+import { printable } from './text.ts';
+
+/** Bank details, as one way to pay. */
+export interface Card {
+  readonly title: string;
+  readonly note: string;
+  readonly facts: readonly CardFact[];
+}
+
+export interface CardFact extends Fact {
+  readonly kind: PaymentFact['kind'];
+  /** Of a party; empty if it has none. */
+  readonly address: string;
+}
+
+export interface PaymentLink {
+  /** As it is printed. */
+  readonly text: string;
+  /** As a PDF viewer may open it. */
+  readonly url: string | undefined;
+  readonly code: Code | undefined;
+  /** What screen readers say of the link and of the code. */
+  readonly says: string;
+  readonly scan: string;
+}
+
+export interface Payment {
+  readonly heading: string;
+  /** Whether the payer was told other bank details before. */
+  readonly changed: boolean;
+  readonly online: PaymentLink | null;
+  readonly cards: readonly Card[];
+  /** Whom to ask where there is no way to pay; otherwise empty. */
+  readonly none: string;
+  /** What the payer is to quote. */
+  readonly reference: string;
+}
+
+/** Null if there is no way to pay and nobody to ask. */
+export function paymentOf(
+  { currency, payment_link: link, instructions_changed: changed }: DocumentSnapshot,
+  { number, reach, ach, wire }: Presentation,
+  { payment: labels }: Labels,
+): Payment | null {
+  const cards = cardsOf({ ach, wire }, currency);
+  const isPayable = cards.length > 0 || link !== null;
+  if (!isPayable && reach === '') return null;
+  return {
+    heading: labels.heading,
+    changed: changed && cards.length > 0,
+    online: link === null ? null : linkOf(link, number, labels),
+    cards,
+    none: isPayable ? '' : fill(labels.none, { contact: reach }),
+    reference: number,
+  };
+}
+
+function linkOf(link: string, number: string, labels: Labels['payment']): PaymentLink {
+  const url = webAddress(link);
+  return {
+    text: printable(link),
+    url,
+    code: url === undefined ? undefined : codeOf(url),
+    says: fill(labels.online_contents, { number }),
+    scan: fill(labels.scan_contents, { number }),
+  };
+}
+
+/** The address as a PDF viewer may open it: ASCII, http or https only. */
+export function webAddress(link: string): string | undefined {
+  if (!URL.canParse(link)) return undefined;
+  const { protocol, href } = new URL(link);
+  return protocol === 'https:' || protocol === 'http:' ? href : undefined;
+}
+
+/** A card for each way to pay by bank. */
+export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, currency: string): Card[] {
+  const template = readTemplate();
+  const { payment } = template.labels;
+  const factOf = ({ label, kind, address, ...fact }: PaymentFact): CardFact => ({
+    ...{ label, kind, value: shownValue(fact, payment) },
+    address: address === null ? '' : addressLines(address, template, printable).join(', '),
+  });
+  return [
+    ...(ach === null ? [] : [{ title: payment.ach, note: payment.ach_note, facts: ach.map(factOf) }]),
+    ...(wire === null
+      ? []
+      : [{ title: payment.wire, note: fill(payment.wire_note, { currency }), facts: wire.map(factOf) }]),
+  ];
+}
+
+function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
+  // As ISO 13616 prints it.
+  if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
+  return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
+}
