@@ -1,8 +1,9 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 /**
  * Phrases that make a reader stop: docs/style.md says what to write instead. They are counted in the comments and texts of the
  * source and in everything that is read: templates, documentation, examples of a deployment.
  */
-import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { ROOT } from './support/modules.ts';
 import { CODE, proseOf } from './support/prose.ts';
@@ -33,10 +34,12 @@ const READ = /\.(?:tsx?|m?js|sql|py|md|hbs|txt|json|yml)$/;
 /** Generated, the words of others, or the page that quotes the phrases. */
 const OF_OTHERS = /^migrations\/schema\.sql$|^src\/demo\/data\/|^templates\/fonts\/|^docs\/style\.md$/;
 
-const files = execFileSync('git', ['ls-files', ...FOLDERS, ...PAGES], { cwd: ROOT, encoding: 'utf8' })
-  .trim()
-  .split('\n')
-  .filter((file) => READ.test(file) && !OF_OTHERS.test(file));
+const files = [
+  ...FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  ),
+  ...PAGES,
+].filter((file) => READ.test(file) && !OF_OTHERS.test(file));
 
 interface Hit {
   readonly file: string;
