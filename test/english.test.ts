@@ -1,9 +1,9 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 /**
  * Phrases that make a reader stop: docs/style.md says what to write instead. They are counted in the comments and texts of the
  * source and in everything that is read: templates, documentation, examples of a deployment.
  */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from './support/modules.ts';
 import { CODE, proseOf } from './support/prose.ts';
