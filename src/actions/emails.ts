@@ -1,5 +1,6 @@
 /** Sending the e-mails that carry no document after an action, and telling what became of them. */
-import type { OtherEmailKind } from '../mail/email.ts';
+
+import type { OtherEmailKind } from '../mail/kinds.ts';
 import type { EmailResult } from '../mail/outbox.ts';
 import type { AfterContext } from './action.ts';
 

@@ -3,12 +3,10 @@
  * It counts the items inspected and names every item that is wrong.
  */
 import { createHash } from 'node:crypto';
-import type { SchemaComparison } from '../database/schema.ts';
-import { execute, type Transaction } from '../database/transaction.ts';
-import type { AddedFont } from '../documents/pdf/added-fonts.ts';
-import type { HashedAgain } from '../seals/checkpoint.ts';
+import { execute } from '../database/transaction.ts';
 import { ACTS_APPROVED, ACTS_COMPARED } from './checks/approvals.ts';
 import * as books from './checks/books.ts';
+import type { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
 import * as documents from './checks/documents.ts';
 import { findChangedEInvoices } from './checks/e-invoices.ts';
@@ -22,7 +20,7 @@ import { EVENTS_MATCH_FACTS } from './checks/partner-events.ts';
 import { findChangedPartners } from './checks/partners.ts';
 import * as payments from './checks/payments.ts';
 import { findChangedPdfs } from './checks/pdfs.ts';
-import { type CheckScope, checkQuery, listOf } from './checks/query.ts';
+import { checkQuery, type Finding, listOf } from './checks/query.ts';
 import type { RowFindings } from './checks/rows.ts';
 import { findChangedSchema } from './checks/schema.ts';
 import { findBrokenCheckpoints, findBrokenSeals } from './checks/seals.ts';
@@ -30,38 +28,6 @@ import { findBrokenSignatures } from './checks/signatures.ts';
 import * as splits from './checks/splits.ts';
 import * as taxes from './checks/taxes.ts';
 import { findBrokenTimeStamps } from './checks/time-stamps.ts';
-
-export interface Difference {
-  /** The item that is wrong: a row, a document, a series. */
-  readonly subject: string;
-  /** What it is, and what it should be. */
-  readonly detail: string;
-}
-
-export interface Finding {
-  readonly inspected: number;
-  readonly differences: readonly Difference[];
-  /** What could not be compared here, and what a person can do. */
-  readonly note?: string;
-}
-
-export interface CheckContext extends CheckScope {
-  /** Those of this installation: PDFs that need others cannot be rendered again. */
-  readonly fonts: readonly AddedFont[];
-  readonly schema: () => Promise<SchemaComparison>;
-  /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
-  readonly rows: () => Promise<RowFindings>;
-  readonly journal: () => Promise<JournalFindings>;
-  /** The rows hashed again, for the checks of seals and checkpoints. */
-  readonly hashedAgain: () => Promise<HashedAgain>;
-}
-
-export interface Check {
-  readonly name: string;
-  /** Hashes all rows, mostly in this process, so that the server can do other checks at the same time. */
-  readonly hashesRows?: true;
-  readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
-}
 
 const fromWhole = (whole: string): Check['run'] =>
   checkQuery<Finding>(`verify_${createHash('sha256').update(whole).digest('hex').slice(0, 16)}`, whole);

@@ -15,9 +15,11 @@ import {
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Month } from '../month.ts';
 import { hashAgain } from '../seals/checkpoint.ts';
+import type { Check, CheckContext } from './checks/check.ts';
 import { checkJournal } from './checks/journal.ts';
+import type { Difference, Finding } from './checks/query.ts';
 import { checkRows } from './checks/rows.ts';
-import { CHECKS, type Check, type CheckContext, type Difference, type Finding } from './checks.ts';
+import { CHECKS } from './checks.ts';
 
 export interface CheckReport {
   readonly check: string;

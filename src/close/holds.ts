@@ -4,7 +4,8 @@
  */
 import { query, type Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';
-import type { IssueBatch, IssueContext } from '../documents/issue/context.ts';
+import type { IssueContext } from '../documents/issue/context.ts';
+import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import { Amount } from '../money.ts';
 
 interface OddInvoice {

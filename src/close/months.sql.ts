@@ -2,7 +2,7 @@
 
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { CONTENT } from '../documents/content.sql.ts';
-import type { IssueBatch } from '../documents/issue/context.ts';
+import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import type { Month } from '../month.ts';
 
 export interface LedgerState {

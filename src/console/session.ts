@@ -6,7 +6,8 @@ import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isThisMachine } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
-import { issuerOf, type Service } from '../http/shared.ts';
+import type { Service } from '../http/service.ts';
+import { issuerOf } from '../http/shared.ts';
 import { isFormToken } from '../people/secrets.ts';
 
 /** Where the browser sees the console. */

@@ -18,7 +18,7 @@ import { type Migrated, migrate, migrationName, pendingMigrations } from './migr
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
-import { openPool, type Patience, type Queryable, SESSION } from './session.ts';
+import { openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
@@ -221,12 +221,6 @@ async function previewed<Result>(app: pg.Pool, work: (tx: Transaction) => Promis
     if (error instanceof Undone) return error.result as Result;
     throw error;
   }
-}
-
-export interface ServerAt {
-  /** How messages call it; never with a password. */
-  readonly name: string;
-  readonly connection: pg.ClientConfig;
 }
 
 interface Server extends ServerAt {

@@ -5,8 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import type { ServerAt } from './database.ts';
-import { connectClient, type Queryable } from './session.ts';
+import { connectClient, type Queryable, type ServerAt } from './session.ts';
 
 /** How long to wait for a replica to catch up. Normally it is milliseconds behind. */
 const PATIENCE_MILLISECONDS = 10_000;

@@ -130,3 +130,9 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
+
+export interface ServerAt {
+  /** How messages call it; never with a password. */
+  readonly name: string;
+  readonly connection: pg.ClientConfig;
+}

@@ -1,6 +1,6 @@
 /** How the e-mails of documents enter and leave the outbox, by the functions that the outbox defines for them. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import type { IssueBatch } from './issue/context.ts';
+import type { IssueBatch } from './issue/issue.sql.ts';
 
 /** Queues the first e-mail of each document just issued, under a Message-ID that stays. */
 export async function queueIssuedDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {

@@ -1,11 +1,10 @@
 /** SQL of a document's history: its own actions, and those that mail, delivery and payments report by views of theirs. */
 import { query, type Transaction } from '../database/transaction.ts';
-import type { Action } from './history.ts';
 
 export interface Happening {
   /** ISO instant. */
   readonly at: string;
-  readonly action: Action;
+  readonly action: string;
   readonly currency: string;
   readonly facts: Readonly<Record<string, string>>;
   readonly claimed_by: string | null;

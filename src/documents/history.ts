@@ -130,8 +130,8 @@ export async function readHistory(tx: Transaction, documentId: number): Promise<
     }
     return {
       at,
-      action,
-      says: SENTENCES[action](shown),
+      action: action as Action,
+      says: SENTENCES[action as Action](shown),
       by: os_user === null || host === null ? null : { claimed_by, os_user, host },
     };
   });

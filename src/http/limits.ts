@@ -10,7 +10,7 @@ import { DateTime } from 'luxon';
 import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { countFailures } from './server.sql.ts';
-import type { Service } from './shared.ts';
+import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
 /** What is left of a limit, as the RateLimit headers of an answer tell it. */

@@ -9,7 +9,7 @@ import { execute } from '../database/transaction.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { networkOf, SIGN_IN } from './limits.ts';
-import type { Service } from './shared.ts';
+import type { Service } from './service.ts';
 
 type Kind =
   | 'exchange_refused'

@@ -25,7 +25,7 @@ import { addReference } from './reference.ts';
 import { RowStreams } from './row-streams.ts';
 import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';
-import { addressList, isBehindUnknownProxy, issuerOf, type Service, type Shared } from './shared.ts';
+import { addressList, isBehindUnknownProxy, issuerOf, type ServerOptions, type Shared } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -68,7 +68,7 @@ const SAFE_HEADERS = {
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /** The server with all its routes. It does not listen yet. */
-export async function buildServer(service: Service): Promise<FastifyInstance> {
+export async function buildServer(service: ServerOptions): Promise<FastifyInstance> {
   const { environment, settings, database } = service;
   const issuer = issuerOf(service);
   const sendProblem = problemsOf(issuer);
@@ -124,7 +124,7 @@ export async function buildServer(service: Service): Promise<FastifyInstance> {
   return app;
 }
 
-function openApp({ settings, log }: Service, sendProblem: SendProblem): FastifyInstance {
+function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): FastifyInstance {
   const { trust_proxy: proxies } = settings.http;
   const app = Fastify({
     loggerInstance: log,

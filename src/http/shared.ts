@@ -1,9 +1,7 @@
 /** What the routes share: the service, its tokens, limits and metrics. */
 import { BlockList, isIPv6 } from 'node:net';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
-import type { Environment } from '../config/environment.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publicAddress, type Settings } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
 import type { Publisher } from '../partner-events/publish.ts';
 import type { Acceptances } from '../quotes/acceptances.ts';
 import type { RoutedAcceptance } from '../splits/accepted.ts';
@@ -13,23 +11,15 @@ import type { Limits } from './limits.ts';
 import type { Metrics } from './metrics.ts';
 import type { RowStreams } from './row-streams.ts';
 import type { SecurityLog } from './security-log.ts';
+import type { Service } from './service.ts';
 import type { TokenIssuer } from './tokens.ts';
-import type { StoreEvents } from './webhooks.ts';
 
-export interface Service {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly database: Database;
-  readonly log: FastifyBaseLogger;
-  /** Stores the processor's events. Without it, webhooks are refused. */
-  readonly storeEvents?: StoreEvents | undefined;
-  /** Called after events were stored, with the connected accounts that they concern. */
-  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
+export interface ServerOptions extends Service {
   /** Adds the pages for people, which come after this folder. Without it there are none. */
   readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 
-export interface Shared extends Service {
+export interface Shared extends ServerOptions {
   readonly keys: KeyStore;
   readonly tokens: TokenIssuer;
   readonly limits: Limits;

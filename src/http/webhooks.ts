@@ -7,21 +7,13 @@
  * processor_events_invalid, rate_limited, busy.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Environment } from '../config/environment.ts';
-import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import type { PaymentProcessor } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { busy } from './gates.ts';
 import { networkOf } from './limits.ts';
+import type { StoreEvents } from './service.ts';
 import { isBehindUnknownProxy, type Shared } from './shared.ts';
-
-/** Stores an event once, by account and id. Refuses a malformed event and one of another environment. */
-export type StoreEvents = (
-  tx: Transaction,
-  acting: { environment: Environment },
-  file: { name: string; text: string; account?: string | undefined; signedBy?: string },
-) => Promise<{ readonly accounts: readonly string[] }>;
 
 const LARGEST_EVENT = 1024 * 1024;
 

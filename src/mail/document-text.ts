@@ -5,8 +5,8 @@
 import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
-import type { EmailText } from './email.ts';
 import { issuerView } from './issuer-view.ts';
+import type { EmailText } from './message.ts';
 import type { EmailTemplates, EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 

@@ -1,29 +1,11 @@
 /** What the outbox knows of an e-mail, and what a composer makes of it. */
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
-import type { DocumentKind } from '../documents/snapshot.ts';
 import type { Month } from '../month.ts';
 import type { ActorContext, Installation } from '../people/audit-events.ts';
-import type { Attachment, Mailbox } from './message.ts';
+import type { EmailKind, OtherEmailKind } from './kinds.ts';
+import type { Attachment, EmailText, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
-
-/** The kinds of e-mail that carry no document. */
-export type OtherEmailKind =
-  | 'reminder'
-  | 'account_statement'
-  | 'close_report'
-  | 'missing_feeds'
-  | 'instructions_changed'
-  | 'seal'
-  | 'books_seal'
-  | 'checkpoint'
-  | 'status'
-  | 'payment_receipt'
-  | 'refund_notice'
-  | 'approval_request'
-  | 'approval_decision';
-
-export type EmailKind = DocumentKind | OtherEmailKind;
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
@@ -62,12 +44,6 @@ export interface EmailState {
   readonly envelope_from: string | null;
   readonly attempts: number;
   readonly unclear_attempts: number;
-}
-
-export interface EmailText {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
 }
 
 export interface EmailContent {

@@ -7,7 +7,8 @@ import { prepared, query, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Scope } from '../people/scope.ts';
 import { DELIVER, type Remedy, toDo } from '../remedy.ts';
-import type { EmailKind, EmailStatus } from './email.ts';
+import type { EmailStatus } from './email.ts';
+import type { EmailKind } from './kinds.ts';
 import { type AttemptFacts, lockEmails } from './outbox.sql.ts';
 
 export interface AttemptOutcome extends Partial<AttemptFacts> {

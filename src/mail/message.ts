@@ -8,7 +8,6 @@ import type MimeNode from 'nodemailer/lib/mime-node';
 import { encode as encodeQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import { emailAddress } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
-import type { EmailText } from './email.ts';
 import { oneLine } from './text.ts';
 
 export interface Mailbox {
@@ -163,3 +162,9 @@ const mailbox = (role: string, { name, address }: Mailbox): { name: string; addr
   name: oneLine(name),
   address: checkedAddress(role, address),
 });
+
+export interface EmailText {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}

@@ -4,7 +4,8 @@
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
-import type { EmailState, EmailSubject, OtherEmailKind } from './email.ts';
+import type { EmailState, EmailSubject } from './email.ts';
+import type { OtherEmailKind } from './kinds.ts';
 
 // --- Queueing ---------------------------------------------------------------------------------------------------------
 

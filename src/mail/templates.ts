@@ -8,7 +8,8 @@ import Handlebars from 'handlebars';
 import type { Environment } from '../config/environment.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { packageRoot } from '../package.ts';
-import type { EmailKind, EmailText } from './email.ts';
+import { type EmailKind, OTHER_EMAIL_KINDS } from './kinds.ts';
+import type { EmailText } from './message.ts';
 import { oneLine } from './text.ts';
 
 type Channel = 'subject' | 'txt' | 'html';
@@ -17,21 +18,8 @@ const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 /** The kinds of the outbox, and the two e-mails with a sign-in link, which do not go through it. */
 type TemplateName = EmailKind | 'sign_in' | 'partner_sign_in';
 const NAMES: readonly TemplateName[] = [
-  ...(['sign_in', 'partner_sign_in'] as const),
-  ...(['invoice', 'credit_note', 'statement', 'reminder', 'account_statement'] as const),
-  ...([
-    'close_report',
-    'missing_feeds',
-    'instructions_changed',
-    'seal',
-    'books_seal',
-    'checkpoint',
-    'status',
-    'payment_receipt',
-    'refund_notice',
-    'approval_request',
-    'approval_decision',
-  ] as const),
+  ...(['sign_in', 'partner_sign_in', 'invoice', 'credit_note', 'statement'] as const),
+  ...OTHER_EMAIL_KINDS,
 ];
 
 /** What a template may name. Every kind has these fields and its own; a field that does not exist is an error. */

@@ -1,8 +1,7 @@
 /** Reasons not to apply a payment automatically although a rule matches. Pure. */
 import { Amount } from '../money.ts';
-import type { NamedDocument, Receipt } from './evidence.ts';
-import type { Match } from './match.ts';
-import type { OpenItems, Payable } from './open-items.ts';
+import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
+import type { OpenItems } from './open-items.ts';
 import type { PartialReference, ShortReference } from './reference.ts';
 
 /** The documents that a remittance names, and how. */

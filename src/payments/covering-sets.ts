@@ -6,7 +6,7 @@
  * whole minor units below 2^53 / 5, so that every sum is exact; what is larger is left to finance. Pure.
  */
 import type { Amount } from '../money.ts';
-import type { Payable } from './open-items.ts';
+import type { Payable } from './evidence.ts';
 
 /** The oldest open documents of a payer that are tried. */
 const DOCUMENTS_TRIED = 40;

@@ -1,7 +1,6 @@
-/** What a payment is matched by: what arrived, and the evidence of each match with its confidence. Pure. */
+/** What a payment is matched by: what arrived, what it may pay, and the evidence of each match with its confidence. Pure. */
 import type { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { Payable } from './open-items.ts';
 import type { FoundReference } from './reference.ts';
 
 /** What arrived. */
@@ -84,4 +83,47 @@ export function comparison(amount: Amount, balance: Amount, documents: number): 
   if (documents > 1) return 'one of several';
   if (amount.equals(balance)) return 'exact';
   return amount.minus(balance).isNegative() ? 'under' : 'over';
+}
+
+/** An invoice that a payment may be for: open, or named by the payment. */
+export interface Payable {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly status: 'open' | 'paid' | 'void';
+  readonly balance: Amount;
+  readonly written_off?: string;
+  readonly due_on: string;
+  /** The number of the document that replaces a void one. */
+  readonly replaced_by: string | null;
+}
+
+/** A credit note that a payment names and may deduct. */
+export interface OpenCredit {
+  readonly document_id: number;
+  readonly number: string;
+  readonly partner_id: string;
+  readonly currency: string;
+  readonly balance: Amount;
+}
+
+/** Open credit that a payment's remittance places on an invoice. */
+export interface PlacedCredit {
+  readonly credit: OpenCredit;
+  readonly document: Payable;
+  readonly amount: Amount;
+}
+
+export interface Match {
+  /** The partner that paid, where that is certain. */
+  readonly partner_id: string | undefined;
+  readonly applied: readonly Applied[];
+  /** Credit that pays the rest of the documents. */
+  readonly credit?: readonly PlacedCredit[];
+  readonly suggested: readonly Suggested[];
+  /** One sentence on the outcome. */
+  readonly why: string;
+  /** The sentence says what finance should see, although the payment is applied. */
+  readonly remark?: boolean;
 }

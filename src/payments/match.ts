@@ -13,28 +13,17 @@ import {
   CONFIDENCE,
   comparison,
   type Evidence,
+  type Match,
   type NamedDocument,
+  type Payable,
   type Payer,
   type Receipt,
   type Suggested,
 } from './evidence.ts';
-import { byDueDate, type OpenItems, type Payable, type PlacedCredit } from './open-items.ts';
+import { byDueDate, type OpenItems } from './open-items.ts';
 import { MISSPELLED, type ShortReference } from './reference.ts';
 import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
 import { likelyPayers, suggest } from './suggest.ts';
-
-export interface Match {
-  /** The partner that paid, where that is certain. */
-  readonly partner_id: string | undefined;
-  readonly applied: readonly Applied[];
-  /** Credit that pays the rest of the documents. */
-  readonly credit?: readonly PlacedCredit[];
-  readonly suggested: readonly Suggested[];
-  /** One sentence on the outcome. */
-  readonly why: string;
-  /** The sentence says what finance should see, although the payment is applied. */
-  readonly remark?: boolean;
-}
 
 export function match(receipt: Receipt, items: OpenItems): Match {
   const { references, partial, short } = items.references(receipt.references);

@@ -1,7 +1,7 @@
 /** The open items that cash can be applied to, and how their payers are known. */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { Receipt } from './evidence.ts';
+import type { OpenCredit, Payable, PlacedCredit, Receipt } from './evidence.ts';
 import { type NamePlace, PayerNames } from './payer-names.ts';
 import {
   CarriedNumbers,
@@ -12,36 +12,6 @@ import {
   findReferences,
 } from './reference.ts';
 import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
-
-/** An invoice that a payment may be for: open, or named by the payment. */
-export interface Payable {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: Amount;
-  readonly written_off?: string;
-  readonly due_on: string;
-  /** The number of the document that replaces a void one. */
-  readonly replaced_by: string | null;
-}
-
-/** A credit note that a payment names and may deduct. */
-export interface OpenCredit {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly balance: Amount;
-}
-
-/** Open credit that a payment's remittance places on an invoice. */
-export interface PlacedCredit {
-  readonly credit: OpenCredit;
-  readonly document: Payable;
-  readonly amount: Amount;
-}
 
 export interface KnownPayer {
   readonly partner_id: string;

@@ -4,7 +4,6 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
-import { TAKEN_BACK } from './payouts.sql.ts';
 
 export async function takePaymentsLock(tx: Transaction): Promise<void> {
   await execute(tx, `SELECT pg_advisory_xact_lock(${LOCKS.payments})`);
@@ -293,3 +292,10 @@ export async function readReceived(tx: Transaction, session: string | null): Pro
   );
   return received;
 }
+
+/** `taken_back` of the payment `p`: see TakenBack. */
+export const TAKEN_BACK = `coalesce((
+              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
+                       'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)
+              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+              WHERE r.payment_id = p.payment_id), '[]')`;

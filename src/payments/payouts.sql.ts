@@ -1,14 +1,8 @@
 /** SQL over payouts: those that bank lines brought, what they were settled with, and what they may be. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
+import { TAKEN_BACK } from './payments.sql.ts';
 import { leftOn, type TakenBack, type WithProcessor } from './payout.ts';
-
-/** `taken_back` of the payment `p`: see TakenBack. */
-export const TAKEN_BACK = `coalesce((
-              SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,
-                       'reinstated_on', i.reinstated_on) ORDER BY r.payment_reversal_id)
-              FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-              WHERE r.payment_id = p.payment_id), '[]')`;
 
 /** Gives the ids of the payouts by the ids of their lines. */
 export async function insertPayouts(

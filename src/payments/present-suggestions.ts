@@ -6,9 +6,9 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { Suggested } from './evidence.ts';
+import type { Match, Suggested } from './evidence.ts';
 import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
-import { type Match, match } from './match.ts';
+import { match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 

@@ -3,8 +3,9 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
+import type { Payable } from './evidence.ts';
 import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
-import { type Carried, OpenItems, type Payable } from './open-items.ts';
+import { type Carried, OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 

@@ -4,7 +4,8 @@
  */
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { OpenCredit, OpenItems, Payable, PlacedCredit } from './open-items.ts';
+import type { OpenCredit, Payable, PlacedCredit } from './evidence.ts';
+import type { OpenItems } from './open-items.ts';
 
 /** The open credit notes of a partner that a remittance names. */
 export function namedCredit(

@@ -10,11 +10,12 @@ import {
   comparison,
   type Evidence,
   type NamedDocument,
+  type Payable,
   type Payer,
   type Receipt,
   type Suggested,
 } from './evidence.ts';
-import { byDueDate, type OpenItems, type Payable } from './open-items.ts';
+import { byDueDate, type OpenItems } from './open-items.ts';
 import type { PartialReference, ShortReference } from './reference.ts';
 import { lessCredit, namedCredit } from './remittance-credit.ts';
 

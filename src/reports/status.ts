@@ -25,7 +25,8 @@ import {
 } from '../findings/months.ts';
 import { notPaidOut, receiptOf } from '../findings/payments.ts';
 import { type DifferingCuts, readOpenDifferingCuts } from '../ledger/quoted.ts';
-import type { EmailKind, EmailStatus } from '../mail/email.ts';
+import type { EmailStatus } from '../mail/email.ts';
+import type { EmailKind } from '../mail/kinds.ts';
 import { nameOf, readEmails, remediesOf } from '../mail/log.ts';
 import {
   countDeliveries,

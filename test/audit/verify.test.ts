@@ -1,6 +1,8 @@
 /** Every check of `verify` can fail: each damage, made as the owner of the database and rolled back, is found by its check. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CHECKS, type Check, type Finding } from '../../src/audit/checks.ts';
+import type { Check } from '../../src/audit/checks/check.ts';
+import type { Finding } from '../../src/audit/checks/query.ts';
+import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
 import { databaseFailure, query, type Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';

@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
 import { coveringSet } from '../../src/payments/covering-sets.ts';
+import type { Payable } from '../../src/payments/evidence.ts';
 import { match } from '../../src/payments/match.ts';
-import { OpenItems, type Payable } from '../../src/payments/open-items.ts';
+import { OpenItems } from '../../src/payments/open-items.ts';
 import { namePlausible, PayerNames } from '../../src/payments/payer-names.ts';
 import { feesPlausible, settle } from '../../src/payments/payout.ts';
 import { findReferences } from '../../src/payments/reference.ts';

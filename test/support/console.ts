@@ -3,7 +3,7 @@
 import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
-import type { Service } from '../../src/http/shared.ts';
+import type { ServerOptions } from '../../src/http/shared.ts';
 import type { Role } from '../../src/people/roles.ts';
 import { readActiveUser } from '../../src/people/users.sql.ts';
 import { changeRoles, identify, inviteUser, linkUser } from '../../src/people/users.ts';
@@ -13,7 +13,7 @@ import type { World } from './world.ts';
 
 export const ADMINISTRATOR = 'ada@issuer.example';
 
-export const addPages: NonNullable<Service['addPages']> = (app, shared) => {
+export const addPages: NonNullable<ServerOptions['addPages']> = (app, shared) => {
   addConsole(app, shared);
   addPortal(app, shared);
 };

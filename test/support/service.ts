@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import type { Settings } from '../../src/config/settings.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { buildServer } from '../../src/http/server.ts';
-import type { Service } from '../../src/http/shared.ts';
+import type { ServerOptions } from '../../src/http/shared.ts';
 import { type Credentials, createClient, revokeClient } from '../../src/partners/clients.ts';
 import { readPartners } from '../../src/partners/partners.sql.ts';
 import { thisProcess } from '../../src/people/audit-events.ts';
@@ -58,7 +58,7 @@ export const PRICED = {
 export async function serveWorld(
   world: World,
   options: { settings?: Partial<Settings> | undefined; patience?: number; poolSize?: number } & Partial<
-    Omit<Service, 'settings' | 'database'>
+    Omit<ServerOptions, 'settings' | 'database'>
   > = {},
 ): Promise<Served> {
   const { settings: changed, patience = 5, poolSize = 16, ...given } = options;

@@ -2,8 +2,8 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { recomputeBooks } from '../../seals/books.ts';
 import { sealOf } from '../../seals/seal.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
-import { inMonth } from './query.ts';
+import type { CheckContext } from './check.ts';
+import { type Difference, type Finding, inMonth } from './query.ts';
 import { differingLines } from './seals.ts';
 
 /**

@@ -11,8 +11,8 @@ import { documentSnapshot } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import type { Parties } from '../../documents/e-invoice/model.ts';
 import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoice/write.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
-import { inMonth } from './query.ts';
+import type { CheckContext } from './check.ts';
+import { type Difference, type Finding, inMonth } from './query.ts';
 
 interface Stored {
   readonly document_id: number;

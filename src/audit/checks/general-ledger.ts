@@ -5,8 +5,8 @@ import { type GlFormat, storedAccounts } from '../../general-ledger/accounts.ts'
 import { filesOf, type GlKind, type Journal, WRITER } from '../../general-ledger/files.ts';
 import type { GlLine } from '../../general-ledger/journal.ts';
 import type { Month } from '../../month.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
-import { inMonth } from './query.ts';
+import type { CheckContext } from './check.ts';
+import { type Difference, type Finding, inMonth } from './query.ts';
 
 /**
  * Each part balances in every currency. Where the last part of a month was exported from closed books, all parts together

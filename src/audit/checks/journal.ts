@@ -1,7 +1,6 @@
 /** Checks of the journal. Both need its months, and grouping a million rows takes a second, so one statement does both. */
 import { quoteFacts } from '../../splits/reconcile.sql.ts';
-import type { Finding } from '../checks.ts';
-import { checkQuery, findingOf, inMonth } from './query.ts';
+import { checkQuery, type Finding, findingOf, inMonth } from './query.ts';
 
 const JOURNAL_CHECKS = ['journal_balances', 'processor_account_ties'] as const;
 export type JournalFindings = Readonly<Record<(typeof JOURNAL_CHECKS)[number], Finding>>;

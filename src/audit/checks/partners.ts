@@ -2,7 +2,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { readStoredPartners, replayPartners } from '../../partners/changes.ts';
 import { changesBetween } from '../../people/field-changes.ts';
-import type { Difference, Finding } from '../checks.ts';
+import type { Difference, Finding } from './query.ts';
 
 const NOTHING = new Map();
 

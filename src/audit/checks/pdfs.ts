@@ -6,8 +6,8 @@ import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer
 import { documentSnapshot } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
-import { inMonth } from './query.ts';
+import type { CheckContext } from './check.ts';
+import { type Difference, type Finding, inMonth } from './query.ts';
 
 interface StoredPdf {
   readonly document_id: number;

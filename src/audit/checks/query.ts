@@ -1,5 +1,5 @@
 /**
- * How a check is asked. Each text of a check is the inside of a WITH: `inspected` has a row for each item inspected,
+ * How a check is asked, and what it finds. Each text of a check is the inside of a WITH: `inspected` has a row for each item inspected,
  * `differences` has the subject and the detail of each item that is wrong. `:month` is null for everything; `:after` is
  * the month closed before it.
  */
@@ -40,3 +40,17 @@ export const findingOf = (name: string): string => `
 
 /** The rows that a closed month bills: those posted after the month before it (`:after`) and up to it. */
 export const OF_MONTH = `(posted_month > :after AND posted_month <= :month)`;
+
+export interface Difference {
+  /** The item that is wrong: a row, a document, a series. */
+  readonly subject: string;
+  /** What it is, and what it should be. */
+  readonly detail: string;
+}
+
+export interface Finding {
+  readonly inspected: number;
+  readonly differences: readonly Difference[];
+  /** What could not be compared here, and what a person can do. */
+  readonly note?: string;
+}

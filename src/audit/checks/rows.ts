@@ -6,9 +6,8 @@
 import { DateTime } from 'luxon';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type Month, monthInterval } from '../../month.ts';
-import type { Difference, Finding } from '../checks.ts';
 import { LAST_OF_CHAIN } from './documents.ts';
-import { type CheckScope, checkQuery, findingOf, inMonth, OF_MONTH } from './query.ts';
+import { type CheckScope, checkQuery, type Difference, type Finding, findingOf, inMonth, OF_MONTH } from './query.ts';
 
 const ROW_CHECKS = [
   'rows_balance',

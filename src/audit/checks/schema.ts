@@ -2,7 +2,8 @@
 import { readRecordDigest } from '../../database/schema.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { plural } from '../../text.ts';
-import type { CheckContext, Finding } from '../checks.ts';
+import type { CheckContext } from './check.ts';
+import type { Finding } from './query.ts';
 
 /** For a database that was loaded from a dump, or upgraded with pg_upgrade, after its schema was recorded. */
 export const describeNotCompared = (count: number): string =>

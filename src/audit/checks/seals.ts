@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Transaction } from '../../database/transaction.ts';
 import { recomputeCheckpoints } from '../../seals/checkpoint.ts';
 import { recomputeSeals, sealOf } from '../../seals/seal.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
+import type { CheckContext } from './check.ts';
+import type { Difference, Finding } from './query.ts';
 
 type Context = Pick<CheckContext, 'hashedAgain'>;
 

@@ -4,7 +4,8 @@
  */
 import { query, type Transaction } from '../../database/transaction.ts';
 import { isValid, keyNameOf, type SealKind, type SealSignature, sealTitle } from '../../seals/signature.ts';
-import type { CheckContext, Finding } from '../checks.ts';
+import type { CheckContext } from './check.ts';
+import type { Finding } from './query.ts';
 
 /** A seal, its signature, or both. */
 interface Found {

@@ -2,7 +2,8 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import { type SealName, sealTitle } from '../../seals/signature.ts';
 import { checkTimeStamp } from '../../seals/time-stamp.ts';
-import type { CheckContext, Difference, Finding } from '../checks.ts';
+import type { CheckContext } from './check.ts';
+import type { Difference, Finding } from './query.ts';
 
 interface Found extends SealName {
   readonly authority: string;

@@ -5,7 +5,7 @@ import { addConsole } from '../../console/plugin.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { openManagement } from '../../http/management.ts';
 import { buildServer } from '../../http/server.ts';
-import type { Service } from '../../http/shared.ts';
+import type { ServerOptions } from '../../http/shared.ts';
 import { openLog } from '../../log.ts';
 import { processEvents } from '../../payments/processor-events/process.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
@@ -38,7 +38,7 @@ export const define: Definition = (command, action) => {
     .action(action(serve));
 };
 
-const pages: Service['addPages'] = (app, shared) => {
+const pages: ServerOptions['addPages'] = (app, shared) => {
   addConsole(app, shared);
   addPortal(app, shared);
 };

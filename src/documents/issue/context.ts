@@ -8,9 +8,8 @@ import { todayOf } from '../../config/today.ts';
 import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
-import type { Month } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
-import { readLatestAction } from './issue.sql.ts';
+import { type IssueBatch, readLatestAction } from './issue.sql.ts';
 import { recordIssuerVersion } from './issuer-version.ts';
 
 export interface IssueContext extends ActorContext {
@@ -21,27 +20,6 @@ export interface IssueContext extends ActorContext {
   readonly onLatestDate?: boolean | undefined;
   /** For whoever compared the schema already and lets nobody change it; otherwise a close compares it. */
   readonly schema?: SchemaComparison | undefined;
-}
-
-/** What documents issued by one action have in common. */
-export interface IssueBatch {
-  readonly month: Month;
-  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  /** What their e-mails were queued by. */
-  readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
-  /** `YYYY-MM-DD` in the issuer's zone. */
-  readonly issuedOn: string;
-  /** The terms of partners that have none of their own. */
-  readonly termsDays: number;
-  readonly issuerVersionId: number;
-  /** Which open credit the invoices take. */
-  readonly creditAtClose: Settings['credit_at_close'];
-  readonly sandbox: boolean;
-  /** ISO instant. */
-  readonly now: string;
-  readonly eventId: number;
-  /** The right-hand side of the Message-IDs. */
-  readonly mailDomain: string;
 }
 
 /** In production a document must name its issuer in full. */

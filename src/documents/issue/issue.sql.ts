@@ -1,6 +1,8 @@
 /** SQL of issuing: one statement a step over all drafts, whether they stand for ten rows or a million. */
+
+import type { Settings } from '../../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
-import type { IssueBatch } from './context.ts';
+import type { Month } from '../../month.ts';
 
 export interface LatestAction {
   readonly number: string;
@@ -191,4 +193,25 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
     `SELECT d.document_id, d.number FROM pg_temp.issued_documents JOIN documents d USING (document_id)
      ORDER BY d.document_id`,
   );
+}
+
+/** What documents issued by one action have in common. */
+export interface IssueBatch {
+  readonly month: Month;
+  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
+  /** What their e-mails were queued by. */
+  readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
+  /** `YYYY-MM-DD` in the issuer's zone. */
+  readonly issuedOn: string;
+  /** The terms of partners that have none of their own. */
+  readonly termsDays: number;
+  readonly issuerVersionId: number;
+  /** Which open credit the invoices take. */
+  readonly creditAtClose: Settings['credit_at_close'];
+  readonly sandbox: boolean;
+  /** ISO instant. */
+  readonly now: string;
+  readonly eventId: number;
+  /** The right-hand side of the Message-IDs. */
+  readonly mailDomain: string;
 }

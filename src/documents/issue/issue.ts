@@ -5,8 +5,14 @@
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.ts';
-import type { IssueBatch } from './context.ts';
-import { applyOpenCredit, insertDocumentLines, insertDocuments, readConservation, readIssued } from './issue.sql.ts';
+import {
+  applyOpenCredit,
+  type IssueBatch,
+  insertDocumentLines,
+  insertDocuments,
+  readConservation,
+  readIssued,
+} from './issue.sql.ts';
 import { insertDocumentTaxes } from './tax.sql.ts';
 
 export interface IssuedDocument {

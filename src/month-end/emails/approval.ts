@@ -7,8 +7,9 @@ import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts'
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import { query, type Transaction } from '../../database/transaction.ts';
 import { mailDomain } from '../../documents/issue/context.ts';
-import type { EmailComposer, OtherEmailKind } from '../../mail/email.ts';
+import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
+import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';

@@ -5,7 +5,8 @@
 import type { Amount } from '../../money.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { type Candidate, type Finding, identify, processorIds, type ReportedPayment } from '../duplicates.ts';
-import { type Match, match } from '../match.ts';
+import type { Match } from '../evidence.ts';
+import { match } from '../match.ts';
 import type { OpenItems } from '../open-items.ts';
 import type { OutgoingLine, RecordedRefund } from '../outgoing-refunds.sql.ts';
 import { byLine, refundOf } from '../outgoing-refunds.ts';

@@ -3,7 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { type PaymentContext, requestLinkChecks } from '../context.ts';
-import { CONFIDENCE } from '../evidence.ts';
+import { CONFIDENCE, type Match } from '../evidence.ts';
 import { bankIdentity, processorIdentity } from '../identities.ts';
 import {
   insertApplications,
@@ -14,7 +14,6 @@ import {
   type NewPaymentSource,
   type NewSuggestion,
 } from '../insert.sql.ts';
-import type { Match } from '../match.ts';
 import { settle } from '../payout.ts';
 import {
   type AccountPayout,

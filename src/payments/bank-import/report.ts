@@ -1,7 +1,6 @@
 /** What an import reports, line by line. */
 import { Amount } from '../../money.ts';
-import type { Suggested } from '../evidence.ts';
-import type { Match } from '../match.ts';
+import type { Match, Suggested } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
 

@@ -1,10 +1,6 @@
 /** What the modules of processor events share: an event, its outcome, and the context in which its facts are recorded. */
 import type { DateTime } from 'luxon';
-import type { Transaction } from '../../database/transaction.ts';
 import type { Caller, PaymentContext } from '../context.ts';
-import { processorIdentity } from '../identities.ts';
-import { type PaymentState, readState } from '../payments.sql.ts';
-import { findPayment } from './events.sql.ts';
 
 export interface StorableEvent {
   /** The connected account; empty for our own. */
@@ -52,19 +48,6 @@ export interface EventContext {
   /** When it was stored. */
   readonly receivedAt: DateTime;
   readonly installation: string;
-}
-
-/** The payment that one of the processor's ids stands for. */
-export async function paymentOf(
-  tx: Transaction,
-  { account }: EventContext,
-  ids: readonly string[],
-): Promise<PaymentState | undefined> {
-  const paymentId = await findPayment(
-    tx,
-    ids.map((id) => processorIdentity(account, id)),
-  );
-  return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
 export const waitsForPayment = (id: string | undefined): Waits => ({

@@ -1,7 +1,9 @@
 /** SQL over the processor's events and the disputes that they report. */
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { PaymentContext } from '../context.ts';
-import type { EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
+import { processorIdentity } from '../identities.ts';
+import { type PaymentState, readState } from '../payments.sql.ts';
+import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
 /** Gives the accounts of the events that are new, one for each. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {
@@ -264,4 +266,17 @@ export async function insertDisputeOutcome(
      FROM disputes d WHERE d.dispute_id = :disputeId`,
     { disputeId, outcome, on, now, eventId },
   );
+}
+
+/** The payment that one of the processor's ids stands for. */
+export async function paymentOf(
+  tx: Transaction,
+  { account }: EventContext,
+  ids: readonly string[],
+): Promise<PaymentState | undefined> {
+  const paymentId = await findPayment(
+    tx,
+    ids.map((id) => processorIdentity(account, id)),
+  );
+  return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }

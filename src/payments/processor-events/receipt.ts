@@ -16,11 +16,12 @@ import { processorIdentity } from '../identities.ts';
 import { insertPaymentSources, insertPayments, insertSuggestions } from '../insert.sql.ts';
 import { type PayableRow, readPayable } from '../open-items.sql.ts';
 import { type PaymentState, readCandidates, readState } from '../payments.sql.ts';
-import { type EventContext, type EventOutcome, paymentOf, type Waits } from './event.ts';
+import type { EventContext, EventOutcome, Waits } from './event.ts';
 import {
   insertLinkOutcome,
   type OwnCheckout,
   type OwnLink,
+  paymentOf,
   readOwnCheckout,
   readOwnLink,
   wasApplied,

@@ -9,8 +9,15 @@ import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import type { PaymentState } from '../payments.sql.ts';
 import { reinstate, reverseAll } from '../reverse.ts';
-import { type EventContext, type EventOutcome, paymentOf, type Waits, waitsForPayment } from './event.ts';
-import { insertDispute, insertDisputeOutcome, readDispute, readEventsOf, readRefunds } from './events.sql.ts';
+import { type EventContext, type EventOutcome, type Waits, waitsForPayment } from './event.ts';
+import {
+  insertDispute,
+  insertDisputeOutcome,
+  paymentOf,
+  readDispute,
+  readEventsOf,
+  readRefunds,
+} from './events.sql.ts';
 
 type Dispute = Extract<PaymentFact, { kind: 'disputed' }>;
 

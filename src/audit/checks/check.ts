@@ -1,0 +1,26 @@
+/** What a check is, and what it can use. */
+import type { SchemaComparison } from '../../database/schema.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
+import type { HashedAgain } from '../../seals/checkpoint.ts';
+import type { JournalFindings } from './journal.ts';
+import type { CheckScope, Finding } from './query.ts';
+import type { RowFindings } from './rows.ts';
+
+export interface CheckContext extends CheckScope {
+  /** Those of this installation: PDFs that need others cannot be rendered again. */
+  readonly fonts: readonly AddedFont[];
+  readonly schema: () => Promise<SchemaComparison>;
+  /** The findings of the checks of rows and of the journal. Each is computed once, when a check first needs it. */
+  readonly rows: () => Promise<RowFindings>;
+  readonly journal: () => Promise<JournalFindings>;
+  /** The rows hashed again, for the checks of seals and checkpoints. */
+  readonly hashedAgain: () => Promise<HashedAgain>;
+}
+
+export interface Check {
+  readonly name: string;
+  /** Hashes all rows, mostly in this process, so that the server can do other checks at the same time. */
+  readonly hashesRows?: true;
+  readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
+}

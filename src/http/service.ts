@@ -1,0 +1,24 @@
+/** What a server works with. */
+import type { FastifyBaseLogger } from 'fastify';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
+
+/** Stores an event once, by account and id. Refuses a malformed event and one of another environment. */
+export type StoreEvents = (
+  tx: Transaction,
+  acting: { environment: Environment },
+  file: { name: string; text: string; account?: string | undefined; signedBy?: string },
+) => Promise<{ readonly accounts: readonly string[] }>;
+
+export interface Service {
+  readonly environment: Environment;
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly log: FastifyBaseLogger;
+  /** Stores the processor's events. Without it, webhooks are refused. */
+  readonly storeEvents?: StoreEvents | undefined;
+  /** Called after events were stored, with the connected accounts that they concern. */
+  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
+}

@@ -1,0 +1,22 @@
+/** The kinds of e-mail. */
+import type { DocumentKind } from '../documents/snapshot.ts';
+
+/** Those that carry no document. */
+export const OTHER_EMAIL_KINDS = [
+  'reminder',
+  'account_statement',
+  'close_report',
+  'missing_feeds',
+  'instructions_changed',
+  'seal',
+  'books_seal',
+  'checkpoint',
+  'status',
+  'payment_receipt',
+  'refund_notice',
+  'approval_request',
+  'approval_decision',
+] as const;
+export type OtherEmailKind = (typeof OTHER_EMAIL_KINDS)[number];
+
+export type EmailKind = DocumentKind | OtherEmailKind;
