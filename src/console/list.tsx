@@ -167,9 +167,10 @@ function Filters({
 
 const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
   date: { type: 'date' },
-  month: { placeholder: '2026-09', pattern: '\\d{4}-\\d\\d', size: 9 },
+  month: { placeholder: '2026-09', pattern: '\\d{4}-\\d\\d', size: 8 },
   search: { type: 'search' },
-  amount: { inputMode: 'decimal', size: 10 },
+  amount: { inputMode: 'decimal', size: 9 },
+  text: { size: 13 },
 };
 
 function FilterInput({
@@ -272,7 +273,7 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: Shown & {
         },
       }),
       cell: (row) => (
-        <span class={at === 0 && isTicked ? 'number' : undefined}>
+        <span class={at === 0 && isTicked && list.ticks !== undefined ? 'number' : undefined}>
           {at === 0 && isTicked && <Tick list={list} row={row} />}
           <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />
         </span>
@@ -341,11 +342,14 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   return link == null ? (
     shown
   ) : (
-    <a class={isFirst ? 'row number' : undefined} href={hrefOf(...link)}>
+    <a class={isFirst ? rowClass(String(value)) : undefined} href={hrefOf(...link)}>
       {shown}
     </a>
   );
 }
+
+/** Of the link of a row: a number stays on one line, a name may wrap. */
+export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
 

@@ -11,6 +11,7 @@ import { plural } from '../../text.ts';
 import { actionHref, mayDo, type Seer } from '../action-link.tsx';
 import { Form } from '../form.tsx';
 import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
+import { rowClass } from '../list.tsx';
 import type { Reader, Screen } from '../page.tsx';
 import { choiceAsked, textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
@@ -130,7 +131,7 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
     heading: 'What',
     cell: (item) => (
       <>
-        <a class="row number" href={pageOf(item, user)}>
+        <a class={rowClass(titleOf(item))} href={pageOf(item, user)}>
           {titleOf(item)}
         </a>{' '}
         <Chip tone={item.tone}>{item.state}</Chip>
@@ -149,7 +150,7 @@ const columnsFor = (view: QueueView, { reader, user }: { reader: Reader; user: S
   },
   {
     heading: 'Why',
-    cell: ({ reason }) => <span class="soft">{reason}</span>,
+    cell: ({ reason }) => <span class="soft wrap">{reason}</span>,
   },
   { heading: 'Since', cell: ({ since }) => <span class="soft day">{since}</span> },
   {
